@@ -1,0 +1,36 @@
+import type { Command, CommandOption } from './command.ts';
+
+export function commandHelp(command: Command): string {
+  const lines = [command.summary, '', `Usage: temper ${command.usage}`];
+  if (command.details !== undefined) lines.push('', ...command.details);
+  lines.push('', 'Options:', ...optionLines(command));
+  if (command.examples !== undefined) lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
+  return lines.join('\n');
+}
+
+export function overview(commands: readonly Command[], version: string): string {
+  const width = Math.max(...commands.map((command) => command.name.length));
+  return [
+    `temper ${version}: trains LLM agents with reinforcement learning, and loses nothing`,
+    '',
+    'Usage: temper COMMAND [flags]',
+    '',
+    'Commands:',
+    ...commands.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
+    '',
+    'temper COMMAND --help says more. Exit codes: 0 done, 1 failed, 2 wrong input.',
+  ].join('\n');
+}
+
+function optionLines(command: Command): string[] {
+  const rows = Object.entries(command.options).map(([name, option]) => [flagColumn(name, option), option.description] as const);
+  rows.push(['-h, --help', 'print this']);
+  const width = Math.max(...rows.map(([flag]) => flag.length));
+  return rows.map(([flag, description]) => `  ${flag.padEnd(width)}  ${description}`);
+}
+
+function flagColumn(name: string, option: CommandOption): string {
+  const short = option.short === undefined ? '' : `-${option.short}, `;
+  const value = option.type === 'string' ? ` ${option.placeholder ?? 'VALUE'}` : '';
+  return `${short}--${name}${value}`;
+}

@@ -1,0 +1,72 @@
+/** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
+import { readFileSync } from 'node:fs';
+import { COMMANDS } from './commands/index.ts';
+import type { Command, CommandContext } from './command.ts';
+import { describeError, EXIT, UsageError } from './errors.ts';
+import { commandHelp, overview } from './help.ts';
+import { processOutput } from './output.ts';
+import type { Output } from './output.ts';
+import { closestName, parseCommandLine } from './parse.ts';
+import { findProject } from './project.ts';
+
+export interface Surroundings {
+  readonly output: Output;
+  readonly cwd: string;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+  readonly signal: AbortSignal;
+}
+
+export async function main(args: readonly string[], surroundings: Surroundings = processSurroundings()): Promise<number> {
+  try {
+    return await dispatch(args, surroundings);
+  } catch (error) {
+    const { text, exitCode } = describeError(error);
+    surroundings.output.errorLine(text);
+    return exitCode;
+  }
+}
+
+async function dispatch(args: readonly string[], { output, ...surroundings }: Surroundings): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    output.line(overview(COMMANDS, version()));
+    return EXIT.ok;
+  }
+  if (name === '--version') {
+    output.line(version());
+    return EXIT.ok;
+  }
+  const command = findCommand(name);
+  const { flags, positionals, help } = parseCommandLine(command, rest);
+  if (help) {
+    output.line(commandHelp(command));
+    return EXIT.ok;
+  }
+  const context: CommandContext = { ...surroundings, output, flags, positionals, project: findProject(surroundings.cwd) };
+  return command.run(context);
+}
+
+function findCommand(name: string): Command {
+  const command = COMMANDS.find((candidate) => candidate.name === name);
+  if (command !== undefined) return command;
+  const names = COMMANDS.map((candidate) => candidate.name);
+  const guess = closestName(name, names);
+  throw new UsageError(`unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`);
+}
+
+export function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */
+function processSurroundings(): Surroundings {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (controller.signal.aborted) process.exit(EXIT.interrupted);
+      controller.abort(signal);
+    });
+  }
+  return { output: processOutput(), cwd: process.cwd(), env: process.env, signal: controller.signal };
+}

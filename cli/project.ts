@@ -1,0 +1,11 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The nearest folder, upwards, that is marked as a project; else the working folder itself. */
+export function findProject(cwd: string): string {
+  const marks = ['.temper', 'temporal.config.ts', 'package.json'];
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    if (marks.some((mark) => existsSync(join(folder, mark)))) return folder;
+    if (dirname(folder) === folder) return cwd;
+  }
+}

@@ -1,0 +1,88 @@
+/** One recorded attempt as the report shows it: the conversation turn by turn, without what earlier turns already showed. */
+import { BOUNDS, clipText } from './data.ts';
+import type { AttemptView, MessageView, TurnView } from './data.ts';
+
+/** An attempt's line in a rollouts file, as far as a report reads it. */
+export interface RecordedAttempt {
+  readonly attempt: number;
+  readonly scenarioId?: string;
+  readonly scenario?: number;
+  readonly failure: { readonly type: string; readonly message: string } | null;
+  readonly reward: number | null;
+  readonly metrics: Readonly<Record<string, number | boolean>>;
+  readonly logs: readonly string[];
+  readonly truncated: boolean;
+  readonly calls: readonly RecordedCall[];
+}
+
+export interface RecordedCall {
+  readonly request: { readonly messages: readonly RecordedMessage[] };
+  readonly message: RecordedMessage;
+  readonly finishReason: string | null;
+  readonly promptTokenIds: readonly number[];
+  readonly tokenIds: readonly number[];
+  readonly logprobs: readonly number[];
+}
+
+export interface RecordedMessage {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly tool_calls?: unknown;
+}
+
+export function viewAttempt(record: RecordedAttempt, title: string, rewards: Rewards): AttemptView {
+  const shown = record.calls.slice(0, BOUNDS.callsPerAttempt);
+  const leftOut = record.calls.length - shown.length;
+  return {
+    title,
+    reward: rewards.own,
+    advantage: rewards.own === null || rewards.mean === null ? null : rewards.own - rewards.mean,
+    failure: record.failure === null ? null : clipText(`${record.failure.type}: ${record.failure.message}`),
+    metrics: record.metrics,
+    logs: record.logs.slice(0, 50).map((line) => clipText(line, 500)),
+    truncated: record.truncated,
+    turns: shown.map((call, index) => viewTurn(call, index === 0 ? null : shown[index - 1]!)),
+    leftOut: leftOut > 0 ? `${leftOut} more calls` : null,
+  };
+}
+
+/** The attempt's reward as judged, and its group's mean: their difference is what it was trained with, before scaling. */
+export interface Rewards {
+  readonly own: number | null;
+  readonly mean: number | null;
+}
+
+function viewTurn(call: RecordedCall, previous: RecordedCall | null): TurnView {
+  const { messages } = call.request;
+  const known = previous === null ? 0 : sharedLength(previous, messages);
+  return {
+    fresh: previous !== null && known === 0,
+    messages: messages.slice(known).map(viewMessage),
+    answer: viewMessage(call.message),
+    finishReason: call.finishReason,
+    promptTokens: call.promptTokenIds.length,
+    tokenIds: call.tokenIds.slice(0, BOUNDS.tokensPerTurn),
+    logprobs: call.logprobs.slice(0, BOUNDS.tokensPerTurn).map((logprob) => Number(logprob.toPrecision(4))),
+  };
+}
+
+/** How many messages were shown with the previous call, its answer included; 0 where this call does not extend it. */
+function sharedLength(previous: RecordedCall, messages: readonly RecordedMessage[]): number {
+  const history = [...previous.request.messages, previous.message].map(viewMessage);
+  if (messages.length < history.length) return 0;
+  const extendsIt = history.every((message, index) => {
+    const other = viewMessage(messages[index]!);
+    return other.role === message.role && other.text === message.text;
+  });
+  return extendsIt ? history.length : 0;
+}
+
+function viewMessage(message: RecordedMessage): MessageView {
+  const calls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0 ? JSON.stringify(message.tool_calls, null, 1) : '';
+  const text = typeof message.content === 'string' ? message.content : contentText(message.content);
+  return { role: String(message.role), text: clipText([text, calls].filter((part) => part !== '').join('\n')) };
+}
+
+function contentText(content: unknown): string {
+  return content === null || content === undefined ? '' : JSON.stringify(content, null, 1);
+}

@@ -1,0 +1,140 @@
+/** Which curves a report draws, as columns that the page hands to uPlot. */
+import type { EvalResult, StepSummary } from '../../core/contract.ts';
+import { metricLabel, sortMetrics } from '../format.ts';
+
+export interface Chart {
+  readonly title: string;
+  readonly note: string;
+  readonly x: readonly number[];
+  readonly series: readonly Series[];
+  /** Fixed for shares, so that two reports can be compared by eye. */
+  readonly range: readonly [number, number] | null;
+}
+
+export interface Series {
+  readonly label: string;
+  readonly values: readonly (number | null)[];
+  /** `points` are measurements far apart (evaluations), `faint` is the raw line under its mean. */
+  readonly style: 'line' | 'faint' | 'points';
+}
+
+/** What a trainer's metric means; others are drawn under their own name. */
+const TRAIN_NOTES: Readonly<Record<string, string>> = {
+  logprobMismatch: 'sampler against trainer before the update (k3); 0 is exact',
+  gradNorm: 'norm of the gradient before clipping',
+  entropy: 'nats per sampled token',
+  loss: 'of the step',
+  clippedShare: 'share of tokens whose ratio was clipped',
+};
+
+const MAX_TRAIN_CHARTS = 12;
+
+export function planCharts(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart[] {
+  if (steps.length === 0) return [];
+  const names = sortMetrics(new Set(steps.flatMap((step) => Object.keys(step.metrics))));
+  const rates = names.filter((name) => name.endsWith('Rate'));
+  const others = names.filter((name) => !name.endsWith('Rate'));
+  return [
+    rewardChart(steps, evals),
+    ...(rates.length > 0 ? [ratesChart(rates, steps)] : []),
+    ...(evals.length > 1 && rates.length > 0 ? [evalChart(rates, evals)] : []),
+    ...others.map((name) => lineChart(metricLabel(name), 'mean over the attempts of a step', steps, (step) => step.metrics[name])),
+    ...trainCharts(steps),
+    secondsChart(steps),
+  ];
+}
+
+function rewardChart(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart {
+  const x = mergedSteps(steps, evals);
+  const rewards = byStep(steps, (step) => step.reward);
+  const smoothed = byStep(smooth(steps), ({ value }) => value);
+  const held = byStep(evals, (evaluation) => evaluation.reward);
+  return {
+    title: 'Reward',
+    note: 'mean of a step’s attempts, its running mean, and the held-out evaluations',
+    x,
+    series: [
+      { label: 'step', values: x.map((step) => rewards.get(step) ?? null), style: 'faint' },
+      { label: 'running mean', values: x.map((step) => smoothed.get(step) ?? null), style: 'line' },
+      { label: 'held out', values: x.map((step) => held.get(step) ?? null), style: 'points' },
+    ],
+    range: null,
+  };
+}
+
+/** A batch's reward jumps, because a group shares its scenario: a running mean shows where it goes. */
+function smooth(steps: readonly StepSummary[]): { step: number; value: number | null }[] {
+  let mean: number | null = null;
+  return steps.map(({ step, reward }) => {
+    if (reward !== null) mean = mean === null ? reward : mean * 0.9 + reward * 0.1;
+    return { step, value: mean };
+  });
+}
+
+function ratesChart(rates: readonly string[], steps: readonly StepSummary[]): Chart {
+  return {
+    title: 'Outcomes while training',
+    note: 'share of a step’s attempts',
+    x: steps.map(({ step }) => step),
+    series: rates.map((name) => ({
+      label: metricLabel(name),
+      values: steps.map((step) => step.metrics[name] ?? null),
+      style: 'line',
+    })),
+    range: [0, 1],
+  };
+}
+
+function evalChart(rates: readonly string[], evals: readonly EvalResult[]): Chart {
+  return {
+    title: 'Outcomes held out',
+    note: 'share of the evaluation’s scenarios',
+    x: evals.map(({ step }) => step),
+    series: rates.map((name) => ({
+      label: metricLabel(name),
+      values: evals.map((evaluation) => evaluation.metrics[name] ?? null),
+      style: 'line',
+    })),
+    range: [0, 1],
+  };
+}
+
+function trainCharts(steps: readonly StepSummary[]): Chart[] {
+  const names = [...new Set(steps.flatMap((step) => Object.keys(step.train)))].toSorted();
+  // A number that never moves tells nothing, and twelve curves are enough.
+  const moving = names.filter((name) => new Set(steps.map((step) => step.train[name])).size > 1);
+  const charts = moving.slice(0, MAX_TRAIN_CHARTS).map((name) =>
+    lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => step.train[name]),
+  );
+  return [...charts, lineChart('learning rate', 'of the optimizer', steps, (step) => step.learningRate)];
+}
+
+function secondsChart(steps: readonly StepSummary[]): Chart {
+  const names = [...new Set(steps.flatMap((step) => Object.keys(step.seconds)))].toSorted();
+  return {
+    title: 'Seconds',
+    note: 'where a step’s time goes',
+    x: steps.map(({ step }) => step),
+    series: names.map((name) => ({ label: name, values: steps.map((step) => step.seconds[name] ?? null), style: 'line' })),
+    range: null,
+  };
+}
+
+function lineChart(
+  title: string,
+  note: string,
+  steps: readonly StepSummary[],
+  value: (step: StepSummary) => number | null | undefined,
+): Chart {
+  const values = steps.map((step) => value(step) ?? null);
+  return { title, note, x: steps.map(({ step }) => step), series: [{ label: title, values, style: 'line' }], range: null };
+}
+
+function mergedSteps(steps: readonly StepSummary[], evals: readonly EvalResult[]): number[] {
+  const all = [...steps, ...evals].map(({ step }) => step);
+  return [...new Set(all)].toSorted((a, b) => a - b);
+}
+
+function byStep<T extends { step: number }>(items: readonly T[], value: (item: T) => number | null): Map<number, number | null> {
+  return new Map(items.map((item) => [item.step, value(item)]));
+}

@@ -1,0 +1,84 @@
+/** What a report shows, and the bounds that keep it a file one can mail. */
+import type { EvalResult, RunConfig, RunState, StepSummary } from '../../core/contract.ts';
+
+export interface ReportData {
+  readonly state: RunState;
+  readonly config: RunConfig | null;
+  readonly steps: readonly StepSummary[];
+  readonly episodes: readonly EpisodeSet[];
+  /** Sentences that say what was left out. */
+  readonly leftOut: readonly string[];
+  readonly storeUri: string;
+  readonly version: string;
+}
+
+/** One step's groups, or one evaluation's games. */
+export interface EpisodeSet {
+  readonly kind: 'step' | 'eval';
+  readonly step: number;
+  readonly groups: readonly GroupView[];
+  readonly leftOut: string | null;
+}
+
+export interface GroupView {
+  /** `group 3 · game-17`, or what an evaluation's games have in common. */
+  readonly title: string;
+  readonly scenario: string;
+  readonly attempts: readonly AttemptView[];
+}
+
+export interface AttemptView {
+  readonly title: string;
+  readonly reward: number | null;
+  readonly advantage: number | null;
+  readonly failure: string | null;
+  readonly metrics: Readonly<Record<string, number | boolean>>;
+  readonly logs: readonly string[];
+  readonly truncated: boolean;
+  readonly turns: readonly TurnView[];
+  readonly leftOut: string | null;
+}
+
+export interface MessageView {
+  readonly role: string;
+  readonly text: string;
+}
+
+export interface TurnView {
+  /** True where the conversation starts afresh instead of growing. */
+  readonly fresh: boolean;
+  readonly messages: readonly MessageView[];
+  readonly answer: MessageView;
+  readonly finishReason: string | null;
+  readonly promptTokens: number;
+  readonly tokenIds: readonly number[];
+  readonly logprobs: readonly number[];
+}
+
+export interface EvalPoint {
+  readonly step: number;
+  readonly evaluation: EvalResult;
+}
+
+export const BOUNDS = {
+  /** Steps whose groups are shown: the first, the last, and as many between. */
+  steps: 8,
+  groupsPerStep: 6,
+  evalGames: 24,
+  attemptsPerGroup: 32,
+  callsPerAttempt: 40,
+  textLength: 8000,
+  tokensPerTurn: 600,
+  /** Characters of all episodes together. */
+  total: 6_000_000,
+} as const;
+
+/** The first, the last, and evenly spread ones between. */
+export function sampleEvenly<T>(items: readonly T[], limit: number): T[] {
+  if (items.length <= limit) return [...items];
+  return Array.from({ length: limit }, (_, index) => items[Math.round((index * (items.length - 1)) / (limit - 1))]!);
+}
+
+export function clipText(text: string, limit: number = BOUNDS.textLength): string {
+  return text.length <= limit ? text : `${text.slice(0, limit)} … (${text.length - limit} more characters)`;
+}

@@ -1,0 +1,311 @@
+/**
+ * Everything that crosses a process boundary, once, in zod. The Python contract (`gpu-worker/temper_gpu/contract.py`) is
+ * generated from these schemas; `test/contract/*.json` holds one example per type, read by both languages.
+ *
+ * Rules of the wire: `null` for none, no paths or URIs, numbers and references only (never tokens), non-finite numbers
+ * are `null`. Workflows and planners import types from here, never the schemas (zod stays out of the workflow bundle).
+ */
+import { z } from 'zod';
+
+/** A run's name is part of file names, of `run@step` and of workflow ids. */
+export const NAME_PATTERN = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+const name = z.string().regex(NAME_PATTERN);
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const count = z.int().min(0);
+const positive = z.int().min(1);
+
+/** Content-addressed bytes of the store; `key` is relative to the store's root. */
+export const BlobRef = z.strictObject({ key: z.string(), sha256, bytes: count }).meta({ id: 'BlobRef' });
+export type BlobRef = z.infer<typeof BlobRef>;
+
+/** LoRA as PEFT means it: `targetModules` null means every linear layer but the output head. */
+export const LoraConfig = z
+  .strictObject({
+    rank: positive.max(512),
+    alpha: z.number().positive(),
+    targetModules: z.array(z.string()).min(1).nullable(),
+  })
+  .meta({ id: 'LoraConfig' });
+export type LoraConfig = z.infer<typeof LoraConfig>;
+
+/** Distances from 1, for every loss: the ratio is clipped to [1 − epsilonLow, 1 + epsilonHigh]. `dualClip` is used by ppo alone. */
+export const LossConfig = z
+  .strictObject({
+    name: z.enum(['cispo', 'ppo', 'importance_sampling']),
+    epsilonLow: z.number().min(0).max(1),
+    epsilonHigh: z.number().min(0),
+    dualClip: z.number().gt(1).nullable(),
+  })
+  .meta({ id: 'LossConfig' });
+export type LossConfig = z.infer<typeof LossConfig>;
+
+export const OptimizerConfig = z
+  .strictObject({
+    beta1: z.number().min(0).lt(1),
+    beta2: z.number().min(0).lt(1),
+    epsilon: z.number().positive(),
+    weightDecay: z.number().min(0),
+    maxGradNorm: z.number().positive(),
+  })
+  .meta({ id: 'OptimizerConfig' });
+export type OptimizerConfig = z.infer<typeof OptimizerConfig>;
+
+/** What one optimizer step needs to know beside its parent and its groups. */
+export const TrainConfig = z
+  .strictObject({
+    lora: LoraConfig,
+    loss: LossConfig,
+    optimizer: OptimizerConfig,
+    advantageScale: z.enum(['none', 'group-std', 'batch-std']),
+    leaveOneOut: z.boolean(),
+    truncated: z.enum(['mask', 'penalise', 'keep']),
+    /** Largest mean k3 = ρ − log ρ − 1 between sampler and trainer before the update; above it the step is `PolicyMismatch`. */
+    maxLogprobMismatch: z.number().positive(),
+    /** Upper bound of padded tokens in one micro-batch; changes memory and speed, not the result beyond rounding. */
+    microBatchTokens: positive,
+  })
+  .meta({ id: 'TrainConfig' });
+export type TrainConfig = z.infer<typeof TrainConfig>;
+
+/** How episodes are played. */
+export const RolloutConfig = z
+  .strictObject({
+    temperature: z.number().positive().max(2),
+    /** Default of `max_tokens` for a call that names none. */
+    maxTokens: positive,
+    maxCallsPerAttempt: positive,
+    attemptTimeoutMs: positive,
+    callTimeoutMs: positive,
+    /** How long one call is retried while the engine refuses, answers 429 or 5xx. */
+    callRetryBudgetMs: count,
+  })
+  .meta({ id: 'RolloutConfig' });
+export type RolloutConfig = z.infer<typeof RolloutConfig>;
+
+/** What a run is: parsed once from agent file and flags, recorded in `run.json`, compared when the name is used again. */
+export const RunConfig = z
+  .strictObject({
+    run: name,
+    agent: name,
+    baseModel: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/),
+    seed: z.int().min(0),
+    steps: positive,
+    groupsPerStep: positive,
+    groupSize: z.int().min(2),
+    /** Attempts a group must have left, after failures, to be trained. */
+    minimumGroupSize: z.int().min(2),
+    /** How often a step may deal fresh scenarios for groups without variance. */
+    replacementRounds: count,
+    maxScenarios: positive,
+    evalScenarios: positive,
+    /** Evaluate after every n steps besides before the first and after the last; 0: only those two. */
+    evalEvery: count,
+    learningRate: z.number().min(0),
+    learningRateSchedule: z.enum(['constant', 'linear', 'cosine']),
+    /** Share of the learning rate left at the last step. */
+    finalLearningRateShare: z.number().min(0).max(1),
+    warmupSteps: count,
+    continueAsNewEvery: positive.nullable(),
+    rollout: RolloutConfig,
+    train: TrainConfig,
+  })
+  .meta({ id: 'RunConfig' });
+export type RunConfig = z.infer<typeof RunConfig>;
+
+/** One commit of a branch: which bytes stand under `run@step`. */
+export const Checkpoint = z
+  .strictObject({ run: name, branch: count, step: count, manifestSha256: sha256, adapterSha256: sha256 })
+  .meta({ id: 'Checkpoint' });
+export type Checkpoint = z.infer<typeof Checkpoint>;
+
+export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
+export type PrepareInput = z.infer<typeof PrepareInput>;
+
+/** Scenarios are dealt by index: 0 … train − 1 for training, then the evaluation's. */
+export const Prepared = z
+  .strictObject({
+    scenarios: BlobRef,
+    trainScenarios: positive,
+    evalScenarios: positive,
+    /** True where the agent named no evaluation scenarios and a seeded tenth was held out. */
+    heldOut: z.boolean(),
+    agentCodeSha256: sha256,
+  })
+  .meta({ id: 'Prepared' });
+export type Prepared = z.infer<typeof Prepared>;
+
+export const InitialiseInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    baseModel: z.string(),
+    seed: z.int().min(0),
+    lora: LoraConfig,
+    inputsSha256: sha256,
+  })
+  .meta({ id: 'InitialiseInput' });
+export type InitialiseInput = z.infer<typeof InitialiseInput>;
+
+/** Attempts of one scenario, played by one policy. `group` is its index in the step, replacements included. */
+export const RolloutInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: positive,
+    group: count,
+    agent: name,
+    agentCodeSha256: sha256,
+    scenarios: BlobRef,
+    scenario: count,
+    attempts: positive,
+    seed: z.int().min(0),
+    policy: Checkpoint,
+    rollout: RolloutConfig,
+    minimumGroupSize: z.int().min(2),
+    inputsSha256: sha256,
+  })
+  .meta({ id: 'RolloutInput' });
+export type RolloutInput = z.infer<typeof RolloutInput>;
+
+/** Where a group's two files stand and what they hold, in numbers. */
+export const GroupResult = z
+  .strictObject({
+    step: positive,
+    group: count,
+    scenario: count,
+    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`. */
+    rolloutsSha256: sha256,
+    judgedSha256: sha256,
+    attempts: positive,
+    failed: count,
+    truncated: count,
+    calls: count,
+    sampledTokens: count,
+    /** Rewards of the attempts that are data, in attempt order. */
+    rewards: z.array(z.number()),
+    /** Means over the attempts that are data; boolean metrics become `<name>Rate`. */
+    metrics: z.record(z.string(), z.number()),
+    /** `trained`, or the reason for which the group carries no signal. */
+    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens']),
+  })
+  .meta({ id: 'GroupResult' });
+export type GroupResult = z.infer<typeof GroupResult>;
+
+export const GroupRef = z
+  .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
+  .meta({ id: 'GroupRef' });
+export type GroupRef = z.infer<typeof GroupRef>;
+
+export const TrainInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: positive,
+    baseModel: z.string(),
+    parent: Checkpoint,
+    /** The groups to train, in plan order. */
+    groups: z.array(GroupRef).min(1),
+    learningRate: z.number().min(0),
+    seed: z.int().min(0),
+    train: TrainConfig,
+    inputsSha256: sha256,
+  })
+  .meta({ id: 'TrainInput' });
+export type TrainInput = z.infer<typeof TrainInput>;
+
+/** Numbers of one optimizer step; part of the commit, so nothing here may depend on time. A name's value is null where it was not finite. */
+export const StepMetrics = z.record(z.string(), z.number().nullable()).meta({ id: 'StepMetrics' });
+export type StepMetrics = z.infer<typeof StepMetrics>;
+
+export const TrainResult = z
+  .strictObject({
+    checkpoint: Checkpoint,
+    metrics: StepMetrics,
+    /** Seconds by phase (load, train, commit, publish); display only. */
+    seconds: z.record(z.string(), z.number()),
+    /** True where the step had been committed before this attempt of the activity. */
+    found: z.boolean(),
+  })
+  .meta({ id: 'TrainResult' });
+export type TrainResult = z.infer<typeof TrainResult>;
+
+/** One attempt at each held-out scenario. */
+export const EvaluateInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: count,
+    agent: name,
+    agentCodeSha256: sha256,
+    scenarios: BlobRef,
+    firstScenario: count,
+    count: positive,
+    seed: z.int().min(0),
+    policy: Checkpoint,
+    rollout: RolloutConfig,
+    inputsSha256: sha256,
+  })
+  .meta({ id: 'EvaluateInput' });
+export type EvaluateInput = z.infer<typeof EvaluateInput>;
+
+export const EvalResult = z
+  .strictObject({
+    step: count,
+    attempts: count,
+    failed: count,
+    reward: z.number().nullable(),
+    metrics: z.record(z.string(), z.number()),
+    rolloutsSha256: sha256,
+  })
+  .meta({ id: 'EvalResult' });
+export type EvalResult = z.infer<typeof EvalResult>;
+
+export const RUN_STATES = ['running', 'stopping', 'completed', 'stopped', 'cancelled', 'failed'] as const;
+
+/** One line of a run's curve. */
+export const StepSummary = z
+  .strictObject({
+    step: positive,
+    reward: z.number().nullable(),
+    metrics: z.record(z.string(), z.number()),
+    train: StepMetrics,
+    learningRate: z.number(),
+    groups: count,
+    replacedGroups: count,
+    failedAttempts: count,
+    attempts: count,
+    sampledTokens: count,
+    seconds: z.record(z.string(), z.number()),
+    adapterSha256: sha256,
+  })
+  .meta({ id: 'StepSummary' });
+export type StepSummary = z.infer<typeof StepSummary>;
+
+/** `runs/<run>/state.json`: for people, never read by a workflow. Its steps stand in `runs/<run>/steps.jsonl`. */
+export const RunState = z
+  .strictObject({
+    run: name,
+    agent: name,
+    baseModel: z.string(),
+    branch: count,
+    state: z.enum(RUN_STATES),
+    step: count,
+    steps: positive,
+    phase: z.enum(['prepare', 'initialise', 'eval', 'rollout', 'train', 'done']),
+    waitingFor: z.string().nullable(),
+    reward: z.number().nullable(),
+    evalBefore: EvalResult.nullable(),
+    evalAfter: EvalResult.nullable(),
+    evals: z.array(EvalResult),
+    wallSeconds: z.number(),
+    adapterSha256: sha256.nullable(),
+    failure: z.string().nullable(),
+    notes: z.array(z.string()),
+  })
+  .meta({ id: 'RunState' });
+export type RunState = z.infer<typeof RunState>;
+
+export const RecordInput = z
+  .strictObject({ state: RunState, summaries: z.array(StepSummary) })
+  .meta({ id: 'RecordInput' });
+export type RecordInput = z.infer<typeof RecordInput>;

@@ -1,0 +1,49 @@
+/**
+ * The one list of failure types, each naming the boundary that was crossed. Python raises the same strings
+ * (`gpu-worker/temper_gpu/failures.py`; `test/contract/failures.json` holds both to it).
+ */
+export const FAILURES = {
+  /** The user's agent threw or returned something that is no result: data, kept with the attempt. */
+  AgentFailed: { retryable: false },
+  /** A judge answered nothing usable. */
+  JudgeFailed: { retryable: true },
+  /** The engine could not be reached or could not answer within the call's budget: an outage, never data. */
+  EngineFailed: { retryable: true },
+  /** The trainer could not do a step for a reason that may pass. */
+  TrainerFailed: { retryable: true },
+  /** Bytes of the store are missing or do not have their hash. */
+  StoreCorrupt: { retryable: false },
+  /** The store refused a write or a read for a reason that may pass (disk full, read-only). */
+  StoreUnavailable: { retryable: true },
+  /** The user asked for something that cannot be. */
+  BadConfig: { retryable: false },
+  /** What sampled is not what is trained. */
+  PolicyMismatch: { retryable: false },
+  /** A write-once object exists, made from other inputs. */
+  StepConflict: { retryable: false },
+  /** Loss or gradient was NaN or infinite. */
+  LossNotFinite: { retryable: false },
+  /** The activity was handed out longer ago than its heartbeat allows: somebody else has it by now. */
+  StaleAttempt: { retryable: true },
+} as const;
+
+export type FailureType = keyof typeof FAILURES;
+
+export const NON_RETRYABLE: readonly FailureType[] = (Object.keys(FAILURES) as FailureType[]).filter(
+  (type) => !FAILURES[type].retryable,
+);
+
+/** An error with one of the types above; workers turn it into Temporal's ApplicationFailure of the same type. */
+export class TemperError extends Error {
+  override readonly name = 'TemperError';
+  readonly type: FailureType;
+
+  constructor(type: FailureType, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.type = type;
+  }
+
+  get retryable(): boolean {
+    return FAILURES[this.type].retryable;
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * How scenarios are dealt to groups: one endless deal, a fresh seeded permutation per epoch, so that a run sees each
+ * scenario once before it sees one twice. A group's place in the deal is all that its scenario depends on.
+ */
+import { createRandom, deriveSeed } from './seeds.ts';
+
+export interface Deal {
+  scenario: number;
+  /** How often the whole set was dealt before. */
+  epoch: number;
+}
+
+/** `count` deals from place `from` on. */
+export function planDeal(seed: number, scenarios: number, from: number, count: number): Deal[] {
+  const orders = new Map<number, number[]>();
+  const orderOf = (epoch: number): number[] => {
+    const order = orders.get(epoch) ?? permutation(scenarios, deriveSeed([seed, 'deal', epoch]));
+    orders.set(epoch, order);
+    return order;
+  };
+  return Array.from({ length: count }, (_, offset) => {
+    const epoch = Math.floor((from + offset) / scenarios);
+    return { epoch, scenario: orderOf(epoch)[(from + offset) % scenarios] ?? 0 };
+  });
+}
+
+/** Fisher–Yates over 0 … length − 1. */
+export function permutation(length: number, seed: number): number[] {
+  const order = Array.from({ length }, (_, index) => index);
+  const random = createRandom(seed);
+  for (let last = length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    [order[last], order[other]] = [order[other] ?? 0, order[last] ?? 0];
+  }
+  return order;
+}

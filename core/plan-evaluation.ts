@@ -1,0 +1,30 @@
+import type { EvaluateInput, RunConfig } from './contract.ts';
+import { hashOf } from './hashes.ts';
+import { nameless, type RunPosition } from './plan-step.ts';
+
+/** One attempt at each held-out scenario by the policy that stands after the position's step. */
+export function planEvaluation(config: RunConfig, position: RunPosition): EvaluateInput {
+  const { prepared, checkpoint } = position;
+  const hashed = {
+    branch: position.branch,
+    step: position.step,
+    scenarios: prepared.scenarios,
+    firstScenario: prepared.trainScenarios,
+    count: prepared.evalScenarios,
+    seed: config.seed,
+    rollout: config.rollout,
+  };
+  return {
+    ...hashed,
+    run: config.run,
+    agent: config.agent,
+    agentCodeSha256: prepared.agentCodeSha256,
+    policy: checkpoint,
+    inputsSha256: hashOf({ ...hashed, policy: nameless(checkpoint) }),
+  };
+}
+
+/** Besides before the first step: every `evalEvery` steps, and after the last. */
+export function isEvaluationDue(config: RunConfig, step: number): boolean {
+  return step === config.steps || (config.evalEvery > 0 && step % config.evalEvery === 0);
+}

@@ -1,0 +1,121 @@
+/**
+ * The plan of a step: who plays what from which checkpoint, and what is trained. Pure: a step planned again, by
+ * another process or after continue-as-new, is the same step. Run names are in no hash, so that a copy of a run under
+ * another name gives the same bytes.
+ */
+import type {
+  Checkpoint,
+  GroupRef,
+  GroupResult,
+  InitialiseInput,
+  Prepared,
+  RolloutInput,
+  RunConfig,
+  TrainInput,
+} from './contract.ts';
+import { hashOf } from './hashes.ts';
+import { planDeal } from './plan-deal.ts';
+import { planLearningRate } from './plan-learning-rate.ts';
+import { deriveSeed } from './seeds.ts';
+
+/** Where a run stands between two steps: all that the next step's plan depends on, beside the run's config. */
+export interface RunPosition {
+  branch: number;
+  prepared: Prepared;
+  /** The last finished step. */
+  step: number;
+  /** What the next step samples from and trains; older than `step` where steps had nothing to train. */
+  checkpoint: Checkpoint;
+  /** How many groups were dealt since the start. */
+  dealt: number;
+  /** How many steps in a row had nothing to train. */
+  emptySteps: number;
+}
+
+/** A run whose groups carry no signal for so many steps in a row is ended, with a word about it. */
+export const EMPTY_STEPS_LIMIT = 10;
+
+export function planInitialise(config: RunConfig, branch: number): InitialiseInput {
+  const hashed = { branch, baseModel: config.baseModel, seed: config.seed, lora: config.train.lora };
+  return { ...hashed, run: config.run, inputsSha256: hashOf(hashed) };
+}
+
+/** The groups that a step begins with. */
+export function planGroups(config: RunConfig, position: RunPosition): RolloutInput[] {
+  return dealGroups(config, position, 0, config.groupsPerStep);
+}
+
+/** One fresh group for each that carries no signal; none once the step is full. The deal goes on where it stopped. */
+export function planReplacements(config: RunConfig, position: RunPosition, played: GroupResult[]): RolloutInput[] {
+  const missing = config.groupsPerStep - trainedGroups(played).length;
+  return dealGroups(config, position, played.length, missing);
+}
+
+/** The groups that are trained, in plan order. */
+export function trainedGroups(played: GroupResult[]): GroupResult[] {
+  return played.filter((group) => group.use === 'trained').toSorted((a, b) => a.group - b.group);
+}
+
+/** Null where no group carries a signal: then there is no step to commit, and the policy stays. */
+export function planTraining(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
+  const groups = trainedGroups(played).map(toGroupRef);
+  if (groups.length === 0) return null;
+  const hashed = {
+    branch: position.branch,
+    step: position.step + 1,
+    baseModel: config.baseModel,
+    groups,
+    learningRate: planLearningRate(config, position.step + 1),
+    seed: config.seed,
+    train: config.train,
+  };
+  const parent = position.checkpoint;
+  return { ...hashed, run: config.run, parent, inputsSha256: hashOf({ ...hashed, parent: nameless(parent) }) };
+}
+
+/** Where a run stands after a step; without a new checkpoint the step was empty. */
+export function planNext(position: RunPosition, played: GroupResult[], checkpoint: Checkpoint | null): RunPosition {
+  return {
+    ...position,
+    step: position.step + 1,
+    dealt: position.dealt + played.length,
+    checkpoint: checkpoint ?? position.checkpoint,
+    emptySteps: checkpoint === null ? position.emptySteps + 1 : 0,
+  };
+}
+
+/** A checkpoint as hashes know it: by its bytes and its place, not by the run's name. */
+export function nameless({ branch, step, manifestSha256, adapterSha256 }: Checkpoint): Omit<Checkpoint, 'run'> {
+  return { branch, step, manifestSha256, adapterSha256 };
+}
+
+function toGroupRef({ group, rolloutsSha256, judgedSha256 }: GroupResult): GroupRef {
+  return { group, rolloutsSha256, judgedSha256 };
+}
+
+function dealGroups(config: RunConfig, position: RunPosition, from: number, count: number): RolloutInput[] {
+  const { prepared } = position;
+  const deals = planDeal(config.seed, prepared.trainScenarios, position.dealt + from, count);
+  return deals.map(({ scenario, epoch }, offset) => {
+    const hashed = {
+      branch: position.branch,
+      step: position.step + 1,
+      group: from + offset,
+      scenarios: prepared.scenarios,
+      scenario,
+      attempts: config.groupSize,
+      // By epoch, so that a scenario that a small set deals twice to one step is not played twice the same way.
+      seed: deriveSeed([config.seed, 'group', epoch]),
+      rollout: config.rollout,
+      minimumGroupSize: config.minimumGroupSize,
+    };
+    return {
+      ...hashed,
+      run: config.run,
+      agent: config.agent,
+      agentCodeSha256: prepared.agentCodeSha256,
+      policy: position.checkpoint,
+      inputsSha256: hashOf({ ...hashed, policy: nameless(position.checkpoint) }),
+    };
+  });
+}

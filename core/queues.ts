@@ -1,0 +1,23 @@
+/** Who listens where. Queue names and workflow ids are addresses on the wire: they change with a migration only. */
+
+/** Workflow tasks of every run. */
+export const WORKFLOW_QUEUE = 'temper';
+
+/** `initialise` and `train`, on any GPU worker. */
+export const GPU_QUEUE = 'gpu';
+
+/** `prepare`, `rollout`, `evaluate` and `record`: a worker plays only the agents it was started with, from one store. */
+export function rolloutQueue(storeId: string, agent: string): string {
+  return `rollout/${storeId}/${agent}`;
+}
+
+const WORKFLOW_ID_PREFIX = 'run/';
+
+export function runWorkflowId(run: string): string {
+  return `${WORKFLOW_ID_PREFIX}${run}`;
+}
+
+/** The run that a workflow id addresses; null for other workflows. */
+export function runOfWorkflowId(workflowId: string): string | null {
+  return workflowId.startsWith(WORKFLOW_ID_PREFIX) ? workflowId.slice(WORKFLOW_ID_PREFIX.length) : null;
+}

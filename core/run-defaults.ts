@@ -1,0 +1,100 @@
+/** What a run is where nobody said otherwise (docs: algorithms, defaults), and the rules that tie fields together. */
+import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
+import { TemperError } from './failures.ts';
+
+const MINUTE_MS = 60_000;
+
+const ROLLOUT: RolloutConfig = {
+  temperature: 1,
+  maxTokens: 512,
+  maxCallsPerAttempt: 64,
+  attemptTimeoutMs: 10 * MINUTE_MS,
+  callTimeoutMs: 2 * MINUTE_MS,
+  callRetryBudgetMs: 5 * MINUTE_MS,
+};
+
+const LORA: LoraConfig = { rank: 16, alpha: 32, targetModules: null };
+
+const LOSSES: Record<LossConfig['name'], LossConfig> = {
+  cispo: { name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null },
+  ppo: { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 },
+  importance_sampling: { name: 'importance_sampling', epsilonLow: 0, epsilonHigh: 0, dualClip: null },
+};
+
+const OPTIMIZER: OptimizerConfig = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 };
+
+const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
+  advantageScale: 'none',
+  leaveOneOut: false,
+  truncated: 'mask',
+  maxLogprobMismatch: 1e-3,
+  microBatchTokens: 16_384,
+};
+
+const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
+  seed: 1,
+  steps: 100,
+  groupsPerStep: 8,
+  groupSize: 8,
+  minimumGroupSize: 2,
+  replacementRounds: 1,
+  maxScenarios: 10_000,
+  evalScenarios: 200,
+  evalEvery: 0,
+  learningRate: 5e-5,
+  learningRateSchedule: 'constant',
+  warmupSteps: 0,
+  continueAsNewEvery: null,
+};
+
+/** What a starter must say (`run`, `agent`, `baseModel`) and may say. */
+export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
+  Partial<Omit<RunConfig, 'rollout' | 'train'>> & {
+    rollout?: Partial<RolloutConfig>;
+    train?: Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> & {
+      lora?: Partial<LoraConfig>;
+      loss?: Partial<LossConfig>;
+      optimizer?: Partial<OptimizerConfig>;
+    };
+  };
+
+/** Defaults filled in and the rules between fields checked; single fields are the schema's business. */
+export function defaultRunConfig(options: RunOptions): RunConfig {
+  const train = options.train ?? {};
+  const schedule = options.learningRateSchedule ?? RUN.learningRateSchedule;
+  const config: RunConfig = {
+    ...RUN,
+    finalLearningRateShare: schedule === 'constant' ? 1 : 0.1,
+    ...options,
+    rollout: { ...ROLLOUT, ...options.rollout },
+    train: {
+      ...TRAIN,
+      ...train,
+      lora: { ...LORA, ...train.lora },
+      loss: { ...LOSSES[train.loss?.name ?? 'cispo'], ...train.loss },
+      optimizer: { ...OPTIMIZER, ...train.optimizer },
+    },
+  };
+  checkRunConfig(config);
+  return config;
+}
+
+/** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */
+export function checkRunConfig(config: RunConfig): void {
+  const complaint = complaintAbout(config);
+  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+}
+
+function complaintAbout(config: RunConfig): string | null {
+  const { groupSize, minimumGroupSize, steps, warmupSteps, finalLearningRateShare, learningRateSchedule } = config;
+  const { loss } = config.train;
+  if (minimumGroupSize > groupSize)
+    return `minimumGroupSize must be at most groupSize, got ${minimumGroupSize} of ${groupSize}; lower one or raise the other`;
+  if (warmupSteps >= steps)
+    return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
+  if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
+    return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
+  if (loss.name !== 'ppo' && loss.dualClip !== null)
+    return `dualClip ${loss.dualClip} has no effect with the loss ${loss.name}; only ppo uses it`;
+  return null;
+}

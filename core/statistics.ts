@@ -1,0 +1,25 @@
+/** Numbers over attempts, as they stand in results and curves. */
+
+export type Metrics = Record<string, number | boolean>;
+
+/** Null over nothing: a mean of no attempts is not 0. */
+export function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** The mean of each metric over the attempts that report it; a metric that is always boolean becomes `<name>Rate`. */
+export function meanMetrics(attempts: readonly Metrics[]): Record<string, number> {
+  const names = [...new Set(attempts.flatMap((metrics) => Object.keys(metrics)))].toSorted();
+  return Object.fromEntries(names.map((name) => meanMetric(name, attempts)));
+}
+
+function meanMetric(name: string, attempts: readonly Metrics[]): [string, number] {
+  const values = attempts.map((metrics) => metrics[name]).filter((value) => value !== undefined);
+  const isRate = values.every((value) => typeof value === 'boolean');
+  return [isRate ? `${name}Rate` : name, mean(values.map(Number)) ?? 0];
+}
+
+/** True where the rewards tell nothing apart. */
+export function hasNoVariance(rewards: readonly number[]): boolean {
+  return rewards.every((reward) => reward === rewards[0]);
+}

@@ -1,0 +1,192 @@
+"""What stands under `run@step`: manifests, the grammar of policy names, and the view of a checkpoint that people open.
+
+The manifest is the commit of a step. It is canonical JSON, holds nothing of names, times or hosts, and its sha256 is the
+checkpoint's identity; the clock's part stands beside it in `manifest.times.json`, outside every hash.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from temper_gpu.contract import BlobRef, Checkpoint, GroupRef
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+
+if TYPE_CHECKING:
+    from temper_gpu.lora import Adapter
+
+POLICY_NAME = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)")
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class Parent(_Stored):
+    step: int
+    manifest_sha256: str
+
+
+class Manifest(_Stored):
+    """`runs/<run>/branches/<b>/steps/<n>/manifest.json`."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")] = 1
+    branch: int
+    step: int
+    parent: Parent | None
+    inputs_sha256: str
+    base_model: str
+    adapter: BlobRef
+    adapter_config: BlobRef
+    optimizer: BlobRef
+    groups: list[GroupRef]
+    learning_rate: float
+    metrics: dict[str, float | None]
+    platform: dict[str, str | int]
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A manifest and the hash of its bytes."""
+
+    manifest: Manifest
+    sha256: str
+
+    def checkpoint(self, run: str) -> Checkpoint:
+        return Checkpoint(
+            run=run,
+            branch=self.manifest.branch,
+            step=self.manifest.step,
+            manifest_sha256=self.sha256,
+            adapter_sha256=self.manifest.adapter.sha256,
+        )
+
+
+@dataclass(frozen=True)
+class PolicyName:
+    run: str
+    branch: int
+    step: int
+
+    def __str__(self) -> str:
+        return f"{self.run}@{self.step}" if self.branch == 0 else f"{self.run}~{self.branch}@{self.step}"
+
+
+def parse_policy_name(name: str) -> PolicyName:
+    match = POLICY_NAME.fullmatch(name)
+    if match is None:
+        raise TemperError("BadConfig", f"a policy must be named run@step or run~branch@step, got {name!r}")
+    run, branch, step = match.groups()
+    return PolicyName(run, int(branch or 0), int(step))
+
+
+def step_key(run: str, branch: int, step: int) -> str:
+    return f"runs/{run}/branches/{branch}/steps/{step}"
+
+
+def manifest_key(run: str, branch: int, step: int) -> str:
+    return f"{step_key(run, branch, step)}/manifest.json"
+
+
+def canonical_json(value: Any) -> bytes:
+    """Sorted keys, no spaces, newline at the end; NaN and infinity are no JSON and raise."""
+    return (json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def read_commit(store: FileStore, run: str, branch: int, step: int) -> Commit | None:
+    data = store.read(manifest_key(run, branch, step))
+    return None if data is None else parse_commit(data, manifest_key(run, branch, step))
+
+
+def read_parent(store: FileStore, checkpoint: Checkpoint) -> Commit:
+    """The commit that a checkpoint names, verified against its hash."""
+    key = manifest_key(checkpoint.run, checkpoint.branch, checkpoint.step)
+    return parse_commit(store.read_verified(key, checkpoint.manifest_sha256), key)
+
+
+def parse_commit(data: bytes, key: str) -> Commit:
+    try:
+        return Commit(Manifest.model_validate_json(data), hashlib.sha256(data).hexdigest())
+    except ValidationError as error:
+        detail = error.errors()[0]
+        raise TemperError(
+            "StoreCorrupt", f"{key} must be a manifest, but {detail['loc']}: {detail['msg']}; restore it from a copy of the store"
+        ) from error
+
+
+def publish_commit(store: FileStore, run: str, manifest: Manifest) -> tuple[Commit, bool]:
+    """Commits a step, or finds that somebody did: their commit, and False."""
+    key = manifest_key(run, manifest.branch, manifest.step)
+    published = store.publish(key, canonical_json(manifest.model_dump(by_alias=True)))
+    commit = parse_commit(published.bytes, key)
+    require_same_inputs(commit, manifest.inputs_sha256, key)
+    return commit, published.created
+
+
+def require_same_inputs(commit: Commit, inputs_sha256: str, key: str) -> None:
+    if commit.manifest.inputs_sha256 != inputs_sha256:
+        raise TemperError(
+            "StepConflict",
+            f"{key} was committed from inputs {commit.manifest.inputs_sha256}, and is asked for from inputs {inputs_sha256}; "
+            "a step is written once: use another run name, or another branch",
+        )
+
+
+def publish_view(store: FileStore, run: str, commit: Commit) -> None:
+    """`checkpoints/<n>/adapter/`: what PEFT, vLLM and people load, as hard links on the blobs."""
+    manifest = commit.manifest
+    folder = f"runs/{run}/branches/{manifest.branch}/checkpoints/{manifest.step}/adapter"
+    store.link_blob(manifest.adapter_config, f"{folder}/adapter_config.json")
+    store.link_blob(manifest.adapter, f"{folder}/adapter_model.safetensors")
+
+
+@dataclass(frozen=True)
+class ResolvedPolicy:
+    base_model: str
+    adapter_sha256: str | None
+    load: "Callable[[], Adapter | None]"
+
+
+class PolicyResolver(Protocol):
+    def resolve(self, name: str) -> ResolvedPolicy:
+        """Raises TemperError BadConfig for a name that stands for nothing."""
+        ...
+
+
+class StoreResolver:
+    """Finds `run@step` in the store on demand; any other name is a base model's own."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+        self._commits: dict[str, tuple[tuple[int, int] | None, Commit]] = {}
+
+    def resolve(self, name: str) -> ResolvedPolicy:
+        if "@" not in name:
+            return ResolvedPolicy(name, None, lambda: None)
+        manifest = self._commit(name).manifest
+        return ResolvedPolicy(manifest.base_model, manifest.adapter.sha256, lambda: load_adapter(self._store, manifest))
+
+    def _commit(self, name: str) -> Commit:
+        """Commits are immutable, but a store's folder may be deleted under a living worker: hence the stamp."""
+        policy = parse_policy_name(name)
+        stamp = self._store.stamp(manifest_key(policy.run, policy.branch, policy.step))
+        known = self._commits.get(name)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        commit = read_commit(self._store, policy.run, policy.branch, policy.step)
+        if commit is None:
+            raise TemperError("BadConfig", f"the policy {name} must be a committed step of this store, found none")
+        self._commits[name] = (stamp, commit)
+        return commit
+
+
+def load_adapter(store: FileStore, manifest: Manifest) -> "Adapter":
+    from temper_gpu.lora import parse_adapter  # torch: seconds, and names must resolve without it
+
+    return parse_adapter(store.get_blob(manifest.adapter), store.get_blob(manifest.adapter_config))

@@ -1,0 +1,406 @@
+"""Generated from core/contract.ts by test/contract/generate.ts; a test regenerates and compares. Do not edit."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+
+class BlobRef(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    key: str
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    bytes: Annotated[int, Field(ge=0, le=9007199254740991)]
+
+
+class Checkpoint(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    manifest_sha256: Annotated[
+        str, Field(alias="manifestSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    adapter_sha256: Annotated[
+        str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+
+
+class EvalResult(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
+    failed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    reward: float | None
+    metrics: dict[str, float]
+    rollouts_sha256: Annotated[
+        str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
+    ]
+
+
+class GroupRef(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    rollouts_sha256: Annotated[
+        str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    judged_sha256: Annotated[str, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class GroupResult(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
+    rollouts_sha256: Annotated[
+        str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    judged_sha256: Annotated[str, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")]
+    attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
+    failed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    truncated: Annotated[int, Field(ge=0, le=9007199254740991)]
+    calls: Annotated[int, Field(ge=0, le=9007199254740991)]
+    sampled_tokens: Annotated[
+        int, Field(alias="sampledTokens", ge=0, le=9007199254740991)
+    ]
+    rewards: list[float]
+    metrics: dict[str, float]
+    use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens"]
+
+
+class LoraConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    rank: Annotated[int, Field(ge=1, le=512)]
+    alpha: Annotated[float, Field(gt=0.0)]
+    target_modules: Annotated[
+        list[str] | None, Field(alias="targetModules", min_length=1)
+    ]
+
+
+class LossConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    name: Literal["cispo", "ppo", "importance_sampling"]
+    epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
+    epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
+    dual_clip: Annotated[float | None, Field(alias="dualClip", gt=1.0)]
+
+
+class OptimizerConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    beta1: Annotated[float, Field(ge=0.0, lt=1.0)]
+    beta2: Annotated[float, Field(ge=0.0, lt=1.0)]
+    epsilon: Annotated[float, Field(gt=0.0)]
+    weight_decay: Annotated[float, Field(alias="weightDecay", ge=0.0)]
+    max_grad_norm: Annotated[float, Field(alias="maxGradNorm", gt=0.0)]
+
+
+class Prepared(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    scenarios: BlobRef
+    train_scenarios: Annotated[
+        int, Field(alias="trainScenarios", ge=1, le=9007199254740991)
+    ]
+    eval_scenarios: Annotated[
+        int, Field(alias="evalScenarios", ge=1, le=9007199254740991)
+    ]
+    held_out: Annotated[bool, Field(alias="heldOut")]
+    agent_code_sha256: Annotated[
+        str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
+    ]
+
+
+class RolloutConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    temperature: Annotated[float, Field(gt=0.0, le=2.0)]
+    max_tokens: Annotated[int, Field(alias="maxTokens", ge=1, le=9007199254740991)]
+    max_calls_per_attempt: Annotated[
+        int, Field(alias="maxCallsPerAttempt", ge=1, le=9007199254740991)
+    ]
+    attempt_timeout_ms: Annotated[
+        int, Field(alias="attemptTimeoutMs", ge=1, le=9007199254740991)
+    ]
+    call_timeout_ms: Annotated[
+        int, Field(alias="callTimeoutMs", ge=1, le=9007199254740991)
+    ]
+    call_retry_budget_ms: Annotated[
+        int, Field(alias="callRetryBudgetMs", ge=0, le=9007199254740991)
+    ]
+
+
+class RolloutInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent_code_sha256: Annotated[
+        str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    scenarios: BlobRef
+    scenario: Annotated[int, Field(ge=0, le=9007199254740991)]
+    attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    policy: Checkpoint
+    rollout: RolloutConfig
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class RunState(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    base_model: Annotated[str, Field(alias="baseModel")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    state: Literal["running", "stopping", "completed", "stopped", "cancelled", "failed"]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    steps: Annotated[int, Field(ge=1, le=9007199254740991)]
+    phase: Literal["prepare", "initialise", "eval", "rollout", "train", "done"]
+    waiting_for: Annotated[str | None, Field(alias="waitingFor")]
+    reward: float | None
+    eval_before: Annotated[EvalResult | None, Field(alias="evalBefore")]
+    eval_after: Annotated[EvalResult | None, Field(alias="evalAfter")]
+    evals: list[EvalResult]
+    wall_seconds: Annotated[float, Field(alias="wallSeconds")]
+    adapter_sha256: Annotated[
+        str | None, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    failure: str | None
+    notes: list[str]
+
+
+class StepMetrics(RootModel[dict[str, float | None]]):
+    model_config = ConfigDict(
+        frozen=True,
+    )
+    root: dict[str, float | None]
+
+
+class StepSummary(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    reward: float | None
+    metrics: dict[str, float]
+    train: StepMetrics
+    learning_rate: Annotated[float, Field(alias="learningRate")]
+    groups: Annotated[int, Field(ge=0, le=9007199254740991)]
+    replaced_groups: Annotated[
+        int, Field(alias="replacedGroups", ge=0, le=9007199254740991)
+    ]
+    failed_attempts: Annotated[
+        int, Field(alias="failedAttempts", ge=0, le=9007199254740991)
+    ]
+    attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
+    sampled_tokens: Annotated[
+        int, Field(alias="sampledTokens", ge=0, le=9007199254740991)
+    ]
+    seconds: dict[str, float]
+    adapter_sha256: Annotated[
+        str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+
+
+class TrainConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    lora: LoraConfig
+    loss: LossConfig
+    optimizer: OptimizerConfig
+    advantage_scale: Annotated[
+        Literal["none", "group-std", "batch-std"], Field(alias="advantageScale")
+    ]
+    leave_one_out: Annotated[bool, Field(alias="leaveOneOut")]
+    truncated: Literal["mask", "penalise", "keep"]
+    max_logprob_mismatch: Annotated[float, Field(alias="maxLogprobMismatch", gt=0.0)]
+    micro_batch_tokens: Annotated[
+        int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
+    ]
+
+
+class TrainInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    base_model: Annotated[str, Field(alias="baseModel")]
+    parent: Checkpoint
+    groups: Annotated[list[GroupRef], Field(min_length=1)]
+    learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    train: TrainConfig
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class TrainResult(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    checkpoint: Checkpoint
+    metrics: StepMetrics
+    seconds: dict[str, float]
+    found: bool
+
+
+class EvaluateInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent_code_sha256: Annotated[
+        str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    scenarios: BlobRef
+    first_scenario: Annotated[
+        int, Field(alias="firstScenario", ge=0, le=9007199254740991)
+    ]
+    count: Annotated[int, Field(ge=1, le=9007199254740991)]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    policy: Checkpoint
+    rollout: RolloutConfig
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class InitialiseInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    base_model: Annotated[str, Field(alias="baseModel")]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    lora: LoraConfig
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class RecordInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    state: RunState
+    summaries: list[StepSummary]
+
+
+class RunConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    base_model: Annotated[
+        str, Field(alias="baseModel", pattern="^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")
+    ]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    steps: Annotated[int, Field(ge=1, le=9007199254740991)]
+    groups_per_step: Annotated[
+        int, Field(alias="groupsPerStep", ge=1, le=9007199254740991)
+    ]
+    group_size: Annotated[int, Field(alias="groupSize", ge=2, le=9007199254740991)]
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    replacement_rounds: Annotated[
+        int, Field(alias="replacementRounds", ge=0, le=9007199254740991)
+    ]
+    max_scenarios: Annotated[
+        int, Field(alias="maxScenarios", ge=1, le=9007199254740991)
+    ]
+    eval_scenarios: Annotated[
+        int, Field(alias="evalScenarios", ge=1, le=9007199254740991)
+    ]
+    eval_every: Annotated[int, Field(alias="evalEvery", ge=0, le=9007199254740991)]
+    learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
+    learning_rate_schedule: Annotated[
+        Literal["constant", "linear", "cosine"], Field(alias="learningRateSchedule")
+    ]
+    final_learning_rate_share: Annotated[
+        float, Field(alias="finalLearningRateShare", ge=0.0, le=1.0)
+    ]
+    warmup_steps: Annotated[int, Field(alias="warmupSteps", ge=0, le=9007199254740991)]
+    continue_as_new_every: Annotated[
+        int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
+    ]
+    rollout: RolloutConfig
+    train: TrainConfig
+
+
+class PrepareInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    config: RunConfig

@@ -1,0 +1,40 @@
+"""The one list of failure types, with the same strings as core/failures.ts (test/contract/failures.json holds both to it)."""
+
+from typing import Literal, get_args
+
+FailureType = Literal[
+    "AgentFailed",
+    "JudgeFailed",
+    "EngineFailed",
+    "TrainerFailed",
+    "StoreCorrupt",
+    "StoreUnavailable",
+    "BadConfig",
+    "PolicyMismatch",
+    "StepConflict",
+    "LossNotFinite",
+    "StaleAttempt",
+]
+
+FAILURE_TYPES: tuple[FailureType, ...] = get_args(FailureType)
+
+# What may pass by itself; everything else stays wrong however often it is tried.
+RETRYABLE: frozenset[FailureType] = frozenset(
+    ["JudgeFailed", "EngineFailed", "TrainerFailed", "StoreUnavailable", "StaleAttempt"]
+)
+
+
+class TemperError(Exception):
+    """An error at a named boundary. The message gives subject, rule, value, remedy."""
+
+    def __init__(self, type: FailureType, message: str) -> None:
+        super().__init__(message)
+        self.type: FailureType = type
+        self.message = message
+
+    @property
+    def retryable(self) -> bool:
+        return self.type in RETRYABLE
+
+    def __reduce__(self):
+        return (TemperError, (self.type, self.message))

@@ -1,0 +1,146 @@
+"""Base models: loaded once, frozen, shared by every engine policy and the trainer."""
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from temper_gpu.failures import TemperError
+
+POCKET = "pocket"
+POCKET_FOLDER = Path(__file__).parent / "pocket" / "model"
+
+
+@dataclass(frozen=True)
+class BaseModel:
+    """Pristine weights of one model. Nobody may write into `tensors`: they are shared by all that was made from them."""
+
+    name: str
+    config: PreTrainedConfig
+    tensors: dict[str, Tensor]
+    # `Any` because transformers' tokenizers get most of their methods at run time.
+    tokenizer: Any
+    # Not part of a state dict (rotary frequencies); a module made on the meta device has none of its own.
+    buffers: dict[str, Tensor] = field(default_factory=dict)
+    # Ids that end an answer, from the generation config and the tokenizer.
+    end_token_ids: frozenset[int] = frozenset()
+
+    def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
+        """A module of its own on shared storage: eval mode, nothing requires a gradient; `overrides` replace tensors by name."""
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(self.config, attn_implementation=attention, trust_remote_code=False)
+        unknown = set(overrides or ()) - self.tensors.keys()
+        if unknown:
+            raise TemperError(
+                "BadConfig", f"weights to replace must exist in {self.name}, got {sorted(unknown)[0]}; make them from it"
+            )
+        model.load_state_dict({**self.tensors, **(overrides or {})}, strict=True, assign=True)
+        for name, buffer in self.buffers.items():
+            path, _, leaf = name.rpartition(".")
+            # A copy: a module may change its buffers (dynamic rotary embeddings do).
+            model.get_submodule(path).register_buffer(leaf, buffer.clone(), persistent=False)
+        return model.eval().requires_grad_(False)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of names, shapes and bytes: two names for the same weights have the same hash."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.tensors.items()):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).flatten().numpy().data)
+        return digest.hexdigest()
+
+    @property
+    def num_parameters(self) -> int:
+        return sum({tensor.data_ptr(): tensor.numel() for tensor in self.tensors.values()}.values())
+
+    @property
+    def context_window(self) -> int:
+        return int(getattr(self.config, "max_position_embeddings", None) or 4096)
+
+    @property
+    def device(self) -> torch.device:
+        return next(iter(self.tensors.values())).device
+
+
+class ModelLibrary:
+    """Base models by name: `pocket` is built in, `folders` says what other names mean on this host, the rest are hub ids."""
+
+    def __init__(self, folders: Callable[[], dict[str, str]], dtype: torch.dtype, device: torch.device) -> None:
+        self._folders = folders
+        self._dtype = dtype
+        self._device = device
+        self._models: dict[str, BaseModel] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> BaseModel:
+        with self._lock:
+            if name not in self._models:
+                self._models[name] = load_base(name, self._source(name), self._dtype, self._device)
+            return self._models[name]
+
+    def loaded(self) -> list[str]:
+        return sorted(self._models)
+
+    def names(self) -> list[str]:
+        """What this host knows by name, loaded or not."""
+        return sorted({POCKET, *self._folders(), *self._models})
+
+    def _source(self, name: str) -> str:
+        folder = self._folders().get(name) or (str(POCKET_FOLDER) if name == POCKET else None)
+        if folder is not None and not (Path(folder) / "config.json").is_file():
+            raise TemperError(
+                "BadConfig",
+                f"model {name} must be a folder with config.json, got {folder}; point the name at a Hugging Face model folder",
+            )
+        return folder or name
+
+
+def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) -> BaseModel:
+    """Reads config, tokenizer and safetensors from a folder or the hub; never code, never pickle."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_pretrained(source, trust_remote_code=False, use_safetensors=True, dtype=dtype)
+    except (OSError, ValueError, ImportError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must be a folder or hub id with config, tokenizer and safetensors, got {source} ({reason}); "
+            "check the name or name its folder in models.json",
+        ) from error
+    check_usable(name, model, tokenizer)
+    model = model.to(device).eval().requires_grad_(False)
+    tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
+    buffers = {key: buffer for key, buffer in model.named_buffers() if key not in tensors}
+    return BaseModel(name, model.config, tensors, tokenizer, buffers, end_token_ids(model, tokenizer))
+
+
+def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    if not tokenizer.chat_template:
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must have a chat template, its tokenizer has none; take the -Instruct or -Chat edition, or add "
+            "chat_template.jinja to its folder",
+        )
+    if not getattr(model, "_supports_attention_backend", False):
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must work with transformers' attention interface, {type(model).__name__} does not; "
+            "take a Qwen, Llama or Mistral model",
+        )
+
+
+def end_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    generation = getattr(model, "generation_config", None)
+    found: set[int] = set()
+    for value in (getattr(generation, "eos_token_id", None), tokenizer.eos_token_id):
+        if value is not None:
+            found.update(value if isinstance(value, list) else [value])
+    return frozenset(found)

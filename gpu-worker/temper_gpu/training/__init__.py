@@ -1,0 +1,1 @@
+"""The trainer: recorded attempts in, one committed optimizer step out. Knows nothing of Temporal."""

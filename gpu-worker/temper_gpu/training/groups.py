@@ -1,0 +1,77 @@
+"""Group files as the trainer sees them: attempts with rewards from the verdict and tokens from the rollouts, hashes checked."""
+
+import gzip
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from temper_gpu.checkpoints import step_key
+from temper_gpu.contract import GroupRef
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+
+
+@dataclass(frozen=True)
+class Call:
+    """One answered model call: exactly the ids that went in and came out, and the sampler's log-probabilities."""
+
+    prompt_token_ids: list[int]
+    token_ids: list[int]
+    logprobs: list[float]
+    temperature: float
+    adapter_sha256: str | None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """`reward` is None where the attempt failed: kept and counted, but no data."""
+
+    reward: float | None
+    truncated: bool
+    calls: list[Call]
+
+    @property
+    def num_sampled_tokens(self) -> int:
+        return sum(len(call.token_ids) for call in self.calls)
+
+
+@dataclass(frozen=True)
+class Group:
+    index: int
+    attempts: list[Attempt]
+
+
+def load_groups(store: FileStore, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:
+    """The groups of a step in plan order."""
+    folder = f"{step_key(run, branch, step)}/groups"
+    return [_load_group(store, f"{folder}/{ref.group}", ref) for ref in refs]
+
+
+def _load_group(store: FileStore, stem: str, ref: GroupRef) -> Group:
+    rollouts = store.read_verified(f"{stem}.rollouts.jsonl.gz", ref.rollouts_sha256)
+    judged = store.read_verified(f"{stem}.judged.json", ref.judged_sha256)
+    try:
+        return parse_group(ref, rollouts, judged)
+    except (KeyError, TypeError, ValueError, EOFError, OSError) as error:
+        raise TemperError("StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run") from error
+
+
+def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
+    _, *lines = (orjson.loads(line) for line in gzip.decompress(rollouts).splitlines() if line)
+    verdict = orjson.loads(judged)
+    if verdict["rolloutsSha256"] != ref.rollouts_sha256:
+        raise ValueError(f"a verdict on rollouts {verdict['rolloutsSha256']}, not on {ref.rollouts_sha256}")
+    return Group(ref.group, [_attempt(line, reward) for line, reward in zip(lines, verdict["rewards"], strict=True)])
+
+
+def _attempt(line: dict[str, Any], reward: float | None) -> Attempt:
+    is_data = line["status"] == "ok" and reward is not None
+    return Attempt(float(reward) if is_data and reward is not None else None, line["truncated"], [_call(call) for call in line["calls"]])
+
+
+def _call(call: dict[str, Any]) -> Call:
+    prompt, sampled, logprobs = call["promptTokenIds"], call["tokenIds"], call["logprobs"]
+    if not prompt or len(sampled) != len(logprobs):
+        raise ValueError(f"a call with {len(prompt)} prompt tokens, {len(sampled)} sampled tokens, {len(logprobs)} log-probabilities")
+    return Call(prompt, sampled, logprobs, float(call["request"].get("temperature", 1.0)), call["adapterSha256"])

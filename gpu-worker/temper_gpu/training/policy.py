@@ -1,0 +1,144 @@
+"""The policy in training: frozen base, PEFT's LoRA on it, AdamW. Modules are made once; steps load values in place.
+
+Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from peft import LoraConfig as PeftConfig
+from peft import get_peft_model
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from temper_gpu.contract import LoraConfig, OptimizerConfig
+from temper_gpu.failures import TemperError
+from temper_gpu.lora import initial_tensors, target_modules
+from temper_gpu.models import BaseModel
+from temper_gpu.training.packing import MicroBatch
+
+ATTENTION = "sdpa"
+MOMENTS = ("exp_avg", "exp_avg_sq")
+# Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
+MAX_LOGITS = 1 << 26
+_PROBE_TOKENS = 4
+
+
+class TokenScores(NamedTuple):
+    """log π of each sampled token, and the entropy of the distribution that it was drawn from."""
+
+    logprobs_N: Tensor
+    entropy_N: Tensor
+
+
+class TrainablePolicy:
+    """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
+
+    def __init__(self, base: BaseModel, lora: LoraConfig) -> None:
+        model = base.instantiate(ATTENTION)
+        self.base = base
+        self.lora = lora
+        self.targets = target_modules(model, lora.target_modules)
+        self._shapes = {name: t.shape for name, t in initial_tensors(model, self.targets, lora.rank, 0).items()}
+        config = PeftConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=self.targets, lora_dropout=0.0, bias="none")  # pyright: ignore[reportArgumentType]  (any ratio works)
+        # eval(): a base model's dropout would make trainer and sampler disagree.
+        self._model: Any = get_peft_model(model, config).eval()
+        self._causal_lm: Any = model
+        self.parameters = _lora_parameters(self._model)
+        self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)
+        self._require_plain_head()
+
+    @property
+    def device(self) -> torch.device:
+        return self.base.device
+
+    def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
+        """In place: allocations, and what AdamW knows of its parameters, stay."""
+        found = {name: tensor.shape for name, tensor in tensors.items()}
+        if found != self._shapes:
+            raise TemperError(
+                "BadConfig",
+                f"the parent's adapter must have rank {self.lora.rank} on {', '.join(self.targets)} of {self.base.name}, "
+                f"it has {len(found)} other tensors; train it with its own LoRA options",
+            )
+        with torch.no_grad():
+            for name, parameter in self.parameters.items():
+                parameter.copy_(tensors[name])
+                state = self._optimizer.state.setdefault(parameter, _zero_state(parameter))
+                for moment in MOMENTS:
+                    state[moment].copy_(optimizer[f"{moment}/{name}"])
+                state["step"].copy_(optimizer["step"])
+                parameter.grad = None
+
+    def adapter_tensors(self) -> dict[str, Tensor]:
+        return {name: parameter.detach().cpu() for name, parameter in self.parameters.items()}
+
+    def optimizer_tensors(self) -> dict[str, Tensor]:
+        states = {name: self._optimizer.state[parameter] for name, parameter in self.parameters.items()}
+        moments = {f"{moment}/{name}": state[moment].cpu() for name, state in states.items() for moment in MOMENTS}
+        return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
+
+    def score(self, batch: MicroBatch) -> TokenScores:
+        """Only the hidden states that predict a sampled token meet the output head; log-softmax in fp32, after temperature."""
+        hidden_BTD = self._causal_lm.get_decoder()(input_ids=batch.token_ids_BT, use_cache=False).last_hidden_state
+        hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
+        head = self._causal_lm.get_output_embeddings()
+        chunk = max(1, MAX_LOGITS // head.weight.shape[0])
+        if len(hidden_ND) <= chunk:
+            return TokenScores(*_score_tokens(head, hidden_ND, batch.targets_N, batch.temperatures_N))
+        parts = zip(*(t.split(chunk) for t in (hidden_ND, batch.targets_N, batch.temperatures_N)), strict=True)
+        # Recomputed in the backward pass: one chunk's logits exist at a time.
+        scores = [checkpoint(_score_tokens, head, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+        return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
+
+    def zero_grad(self) -> None:
+        self._optimizer.zero_grad()
+
+    def clip_gradients(self, max_norm: float) -> Tensor:
+        """Scales the gradients to a global norm of at most `max_norm`, returns the norm before."""
+        return nn.utils.clip_grad_norm_(list(self.parameters.values()), max_norm)
+
+    def optimizer_step(self, config: OptimizerConfig, learning_rate: float) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"], group["betas"] = learning_rate, (config.beta1, config.beta2)
+            group["eps"], group["weight_decay"] = config.epsilon, config.weight_decay
+        self._optimizer.step()
+
+    @torch.no_grad()
+    def _require_plain_head(self) -> None:
+        """Some architectures cap or scale their logits after the head; scoring past that would train another model."""
+        ids_BT = torch.arange(_PROBE_TOKENS, device=self.device)[None]
+        hidden_BTD = self._causal_lm.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state
+        plain = self._causal_lm.get_output_embeddings()(hidden_BTD)
+        if not torch.allclose(plain, self._causal_lm(input_ids=ids_BT, use_cache=False).logits, rtol=1e-3, atol=1e-3):
+            raise TemperError(
+                "BadConfig",
+                f"a model must have logits that are its output head's, {type(self._causal_lm).__name__} ({self.base.name}) "
+                "changes them; take a Qwen, Llama or Mistral model",
+            )
+
+
+def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    zeros = {f"{moment}/{name}": torch.zeros_like(tensor) for name, tensor in adapter.items() for moment in MOMENTS}
+    return {**zeros, "step": torch.tensor(0.0)}
+
+
+def _score_tokens(head: nn.Module, hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor) -> tuple[Tensor, Tensor]:
+    logits_NV = head(hidden_ND).float() / temperatures_N[:, None]
+    logprobs_NV = F.log_softmax(logits_NV, -1)
+    with torch.no_grad():
+        entropy_N = -(logprobs_NV.exp() * logprobs_NV).sum(-1)
+    return -F.nll_loss(logprobs_NV, targets_N, reduction="none"), entropy_N
+
+
+def _lora_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Trainable parameters under their file names, sorted."""
+    trainable: Iterable[tuple[str, nn.Parameter]] = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
+    return dict(sorted((name.replace(".default.weight", ".weight"), parameter) for name, parameter in trainable))
+
+
+def _zero_state(parameter: nn.Parameter) -> dict[str, Tensor]:
+    step = torch.tensor(0.0, device=parameter.device)
+    return {"step": step, **{moment: torch.zeros_like(parameter) for moment in MOMENTS}}

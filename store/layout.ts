@@ -1,0 +1,55 @@
+/** Where everything stands in the store: every key is made here. Keys are relative to the root, `/` between names. */
+
+export interface StepPlace {
+  run: string;
+  branch: number;
+  step: number;
+}
+
+export interface GroupPlace extends StepPlace {
+  group: number;
+}
+
+export const STORE_KEY = 'store.json';
+export const RUNS_PREFIX = 'runs';
+
+export const blobKey = (sha256: string): string => `blobs/${sha256}`;
+
+export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
+/** The run as it was started: configuration, agent, versions. Write-once. */
+export const runKey = (run: string): string => `${runPrefix(run)}/run.json`;
+/** `Prepared`. Write-once. */
+export const preparedKey = (run: string): string => `${runPrefix(run)}/prepared.json`;
+/** A view of the scenarios' blob for people. */
+export const scenariosKey = (run: string): string => `${runPrefix(run)}/scenarios.jsonl`;
+/** For people; replaced as the run goes on. */
+export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
+export const stepsKey = (run: string): string => `${runPrefix(run)}/steps.jsonl`;
+
+export const branchesPrefix = (run: string): string => `${runPrefix(run)}/branches`;
+export const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(run)}/${branch}`;
+export const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
+export const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
+
+/** The commit of a step. Write-once. */
+export const manifestKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.json`;
+export const manifestTimesKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.times.json`;
+
+export const groupsPrefix = (place: StepPlace): string => `${stepPrefix(place)}/groups`;
+export const rolloutsKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.rollouts.jsonl.gz`;
+export const judgedKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.judged.json`;
+export const groupTimesKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.times.json`;
+
+export const evalRolloutsKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.rollouts.jsonl.gz`;
+export const evalKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.json`;
+export const evalTimesKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.times.json`;
+
+/** The adapter in PEFT's format: a view on blobs that can be made anew. */
+export const adapterPrefix = ({ run, branch, step }: StepPlace): string =>
+  `${branchPrefix(run, branch)}/checkpoints/${step}/adapter`;
+
+export const journalsPrefix = (run: string): string => `${runPrefix(run)}/journal`;
+export const stepJournalPrefix = ({ run, branch, step }: StepPlace): string =>
+  `${journalsPrefix(run)}/${branch}.${step}`;
+export const groupJournalPrefix = (place: GroupPlace): string => `${stepJournalPrefix(place)}/${place.group}`;
+export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPrefix(place)}/eval`;

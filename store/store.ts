@@ -1,0 +1,37 @@
+/** The store: everything heavy of a run, behind few methods. Keys are relative, `/` between names (`store/layout.ts`). */
+import type { BlobRef } from '../core/contract.ts';
+
+export interface Store {
+  readonly uri: string;
+  /** A random name of this store, made once; task queues carry it. */
+  id(): Promise<string>;
+  /** Throws StoreUnavailable, with the folder and a remedy, where nothing can be written. */
+  checkWritable(): Promise<void>;
+  putBlob(bytes: Uint8Array): Promise<BlobRef>;
+  /** Verified by length and hash: other bytes, or none, are StoreCorrupt. */
+  getBlob(ref: BlobRef): Promise<Uint8Array>;
+  /** Write-once: whoever comes second gets the winner's bytes and `created: false`. */
+  publish(key: string, bytes: Uint8Array): Promise<Published>;
+  read(key: string): Promise<Uint8Array | null>;
+  /** For what is displayed only: the last writer wins, and a power cut may lose it. */
+  replace(key: string, bytes: Uint8Array): Promise<void>;
+  /** The keys directly under a folder, in order of their names, folders with a `/` at their end; none where it does not exist. */
+  list(prefix: string): AsyncIterable<string>;
+  openJournal(prefix: string): Promise<JournalSegments>;
+  /** Drops journals under a prefix; nothing else is ever removed by this interface. */
+  removeJournals(prefix: string): Promise<void>;
+}
+
+export interface Published {
+  created: boolean;
+  bytes: Uint8Array;
+}
+
+/** Append-only files of one journal: what earlier writers left, and a segment of one's own, made at the first append. */
+export interface JournalSegments {
+  /** Bytes of the segments that existed at opening, lowest number first. */
+  readonly existing: readonly Uint8Array[];
+  /** Returns once the record survives the death of this process. After a failure every further append fails. */
+  append(record: Uint8Array): void;
+  close(): void;
+}

@@ -1,0 +1,79 @@
+/**
+ * The Python contract from the zod schemas: `npx tsx test/contract/generate.ts` writes `gpu-worker/temper_gpu/contract.py`.
+ * Needs `datamodel-codegen` beside the interpreter that TEMPER_PYTHON names (it is one of the development requirements).
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import * as contract from '../../core/contract.ts';
+
+export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
+
+const HEADER = `"""Generated from core/contract.ts by test/contract/generate.ts; a test regenerates and compares. Do not edit."""`;
+
+const OPTIONS = [
+  '--input-file-type=jsonschema',
+  '--output-model-type=pydantic_v2.BaseModel',
+  '--target-python-version=3.11',
+  '--snake-case-field',
+  '--allow-population-by-field-name',
+  '--use-annotated',
+  '--use-union-operator',
+  '--use-standard-collections',
+  '--enum-field-as-literal=all',
+  '--disable-timestamp',
+  '--skip-root-model',
+  '--enable-faux-immutability',
+  '--use-double-quotes',
+  '--disable-future-imports',
+  '--formatters=builtin',
+];
+
+/** Every schema that the contract exports, by its id on the wire. */
+export function wireTypes(): Map<string, z.ZodType> {
+  const named = Object.entries(contract).filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType);
+  return new Map(named.toSorted(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+export function jsonSchema(): object {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of wireTypes()) registry.add(schema, { id });
+  const target = { target: 'draft-2020-12', io: 'input', uri: (id: string) => `#/$defs/${id}` } as const;
+  const { schemas } = z.toJSONSchema(registry, target);
+  const definitions = Object.entries(schemas).map(([id, schema]) => {
+    const { $schema: _, $id: __, ...body } = schema;
+    return [id, mergeNullable(body)];
+  });
+  return { $schema: 'https://json-schema.org/draft/2020-12/schema', $defs: Object.fromEntries(definitions) };
+}
+
+/** `anyOf: [T, null]` becomes `type: [T, 'null']`: the same values, but no Python class of its own for a bounded number. */
+function mergeNullable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(mergeNullable);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const [value, none, ...others] = 'anyOf' in schema ? (schema.anyOf as { type?: string }[]) : [];
+  if (none?.type === 'null' && others.length === 0 && value?.type !== undefined) return { ...value, type: [value.type, 'null'] };
+  return Object.fromEntries(Object.entries(schema).map(([key, inner]) => [key, mergeNullable(inner)]));
+}
+
+export function generateContract(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'temper-contract-'));
+  try {
+    writeFileSync(join(folder, 'contract.json'), JSON.stringify(jsonSchema(), null, 2));
+    const files = ['--input', join(folder, 'contract.json'), '--output', join(folder, 'contract.py')];
+    execFileSync(codegen(), [...OPTIONS, `--custom-file-header=${HEADER}`, ...files], { stdio: ['ignore', 'pipe', 'pipe'] });
+    return readFileSync(join(folder, 'contract.py'), 'utf8');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function codegen(): string {
+  const python = process.env['TEMPER_PYTHON'];
+  return python === undefined ? 'datamodel-codegen' : join(dirname(python), 'datamodel-codegen');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(CONTRACT_FILE, generateContract());

@@ -1,0 +1,61 @@
+/** How this installation is built: `temporal.config.ts`, typed, no logic. How to reach Temporal stands in `temporal.toml` or TEMPORAL_*. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { tsImport } from 'tsx/esm/api';
+import { z } from 'zod';
+import { TemperError } from '../core/failures.ts';
+
+const port = z.int().min(1).max(65_535).nullable();
+const capacity = z.int().min(1);
+
+const TemperConfigSchema = z.strictObject({
+  /** Where heavy things live; null: the project's `.temper/store`. */
+  store: z.string().nullable().prefault(null),
+  queues: z.strictObject({ workflows: z.string().prefault('temper'), gpu: z.string().prefault('gpu') }).prefault({}),
+  /** What one TypeScript worker takes at once. A rollout is a whole group of attempts, which mostly wait for the engine. */
+  capacity: z
+    .strictObject({
+      workflowTasks: capacity.min(2).prefault(10),
+      cachedWorkflows: capacity.prefault(50),
+      rollouts: capacity.prefault(16),
+    })
+    .prefault({}),
+  /** An engine's url where a GPU worker runs elsewhere; null: the local stack starts one. The key is found by its variable's name. */
+  engine: z
+    .strictObject({
+      url: z.url().nullable().prefault(null),
+      keyVariable: z.string().prefault('TEMPER_ENGINE_KEY'),
+      threads: z.int().min(1).prefault(2),
+    })
+    .prefault({}),
+  /** What `--base-model` names mean on this host: name → folder, relative to the project. */
+  models: z.record(z.string(), z.string()).prefault({}),
+  /** Ports of the local stack; null: free ones are chosen once and remembered. */
+  localStack: z
+    .strictObject({ temporalPort: port.prefault(null), uiPort: port.prefault(null), enginePort: port.prefault(null) })
+    .prefault({}),
+});
+
+export type TemperConfig = z.output<typeof TemperConfigSchema>;
+export type TemperConfigInput = z.input<typeof TemperConfigSchema>;
+
+/** Gives `temporal.config.ts` its types and defaults; a key that means nothing is an error. */
+export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
+  const parsed = TemperConfigSchema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  throw new TemperError('BadConfig', `temporal.config.ts: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
+}
+
+/** The project's configuration, or the defaults where it has no `temporal.config.ts`. */
+export async function loadConfig(project: string): Promise<TemperConfig> {
+  const file = join(project, 'temporal.config.ts');
+  if (!existsSync(file)) return defineConfig();
+  // Two default exports deep where tsx hands a CommonJS-shaped module over.
+  const module = (await tsImport(pathToFileURL(file).href, import.meta.url)) as { default?: { default?: unknown } };
+  const exported = module.default?.default ?? module.default;
+  if (exported === undefined) {
+    throw new TemperError('BadConfig', `${file} must export its configuration by default; write export default defineConfig({ … })`);
+  }
+  return defineConfig(exported as TemperConfigInput);
+}

@@ -1,0 +1,58 @@
+/** Where things live: a project's state in its `.temper/`, what can be made anew in the user's cache folder. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { TemperError } from '../core/failures.ts';
+
+/** TEMPER_CACHE, or the platform's folder for caches. */
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+  if (env.TEMPER_CACHE) return env.TEMPER_CACHE;
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'temper');
+  if (process.platform === 'win32') return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'temper', 'Cache');
+  return join(env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'temper');
+}
+
+/** The Python project that ships beside this folder. */
+export const GPU_WORKER_FOLDER = fileURLToPath(new URL('../gpu-worker', import.meta.url));
+
+export type ProjectFolders = ReturnType<typeof projectFolders>;
+
+export function projectFolders(project: string) {
+  const state = join(project, '.temper');
+  return {
+    project,
+    state,
+    logs: join(state, 'logs'),
+    store: join(state, 'store'),
+    database: join(state, 'temporal.db'),
+    temporalVersion: join(state, 'temporal.version'),
+    engineKey: join(state, 'engine.key'),
+    models: join(state, 'models.json'),
+    stackFile: join(state, 'stack.json'),
+    stackLock: join(state, 'stack.lock'),
+    stackSocket: join(state, 'stack.sock'),
+  };
+}
+
+/** Makes the state folder, which no version control should take up. */
+export function makeProjectFolders(project: string): ProjectFolders {
+  const folders = projectFolders(project);
+  makeFolder(folders.logs);
+  const ignore = join(folders.state, '.gitignore');
+  if (!existsSync(ignore)) writeFileSync(ignore, '*\n');
+  return folders;
+}
+
+export function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
+    throw new TemperError('BadConfig', `cannot make the folder ${folder} (${reason}); free space or choose a writable one`, { cause });
+  }
+}
+
+export function storeUri(configured: string | null, folders: ProjectFolders): string {
+  return configured ?? pathToFileURL(folders.store).href;
+}

@@ -1,0 +1,104 @@
+/** The command lines of the local stack's children. */
+import { basename, dirname } from 'node:path';
+import { GPU_WORKER_FOLDER } from '../folders.ts';
+import type { ProjectFolders } from '../folders.ts';
+import type { AgentRequest, StackDescription, StackSpec } from './protocol.ts';
+import type { StackPorts } from './stack-file.ts';
+import type { ChildSpec } from './supervisor.ts';
+import { WORKER_READY } from '../worker-options.ts';
+import type { WorkerProcessOptions } from '../worker-options.ts';
+
+export interface ChildContext {
+  readonly spec: StackSpec;
+  readonly folders: ProjectFolders;
+  readonly ports: StackPorts;
+  readonly stack: StackDescription;
+  readonly engineKey: string;
+}
+
+/** The user's profiles say where other servers are. */
+const NO_PROFILE = ['--disable-config-env', '--disable-config-file'];
+const STOP_SERVER_MS = 5000;
+const STOP_WORKER_MS = 8000;
+
+export function temporalServer({ spec, folders, ports }: ChildContext): ChildSpec {
+  const flags = {
+    '--db-filename': folders.database,
+    '--ip': '127.0.0.1',
+    '--port': String(ports.temporal),
+    '--ui-ip': '127.0.0.1',
+    '--ui-port': String(ports.ui),
+    '--log-format': 'json',
+    '--log-level': 'warn',
+  };
+  return {
+    name: 'temporal-server',
+    command: [...(spec.temporalCommand ?? []), 'server', 'start-dev', ...Object.entries(flags).flat(), ...NO_PROFILE],
+    env: process.env,
+    cwd: folders.project,
+    ready: { kind: 'port', port: ports.temporal },
+    stopMs: STOP_SERVER_MS,
+  };
+}
+
+export function gpuWorker(context: ChildContext): ChildSpec {
+  const { spec, folders, ports, stack } = context;
+  const flags = {
+    '--store': spec.storeUri,
+    '--models': folders.models,
+    '--host': '127.0.0.1',
+    '--port': String(ports.engine),
+    '--threads': String(spec.threads),
+    '--temporal-address': stack.temporalAddress,
+    '--namespace': stack.namespace,
+    '--queue': spec.queues.gpu,
+  };
+  const env = childEnvironment(context);
+  env.PYTHONPATH = [GPU_WORKER_FOLDER, process.env.PYTHONPATH].filter(Boolean).join(process.platform === 'win32' ? ';' : ':');
+  env.PYTHONUNBUFFERED = '1';
+  return {
+    name: 'gpu-worker',
+    command: [...(spec.gpuWorkerCommand ?? []), ...Object.entries(flags).flat(), '--leash'],
+    env,
+    cwd: folders.project,
+    ready: { kind: 'health', url: `${stack.engineUrl}/health` },
+    stopMs: STOP_WORKER_MS,
+  };
+}
+
+/** One process per agent; without an agent one that runs workflows alone. */
+export function typescriptWorker(context: ChildContext, agent: AgentRequest | null): ChildSpec {
+  const { spec, folders } = context;
+  const options: WorkerProcessOptions = { project: folders.project, agents: agent ? [agent.file] : [], leash: true };
+  return {
+    name: agent ? workerName(agent.file) : 'worker',
+    command: [...spec.workerCommand, JSON.stringify(options)],
+    env: childEnvironment(context),
+    cwd: folders.project,
+    ready: { kind: 'line', text: WORKER_READY },
+    stopMs: STOP_WORKER_MS,
+  };
+}
+
+/** `examples/tic-tac-toe/agent.ts` is told apart by its folder. */
+export function workerName(agentFile: string): string {
+  const stem = basename(agentFile).replace(/\.[cm]?[jt]sx?$/, '');
+  const word = stem === 'agent' || stem === 'index' ? basename(dirname(agentFile)) : stem;
+  return `worker-${word.replaceAll(/[^A-Za-z0-9._-]/g, '_')}`;
+}
+
+/** Workers find server, store and engine here. Where the stack has its own server, no profile of the user's may lead elsewhere. */
+function childEnvironment({ spec, stack, engineKey }: ChildContext): NodeJS.ProcessEnv {
+  const inherited = spec.temporal ? process.env : withoutTemporalSettings(process.env);
+  return {
+    ...inherited,
+    ...(spec.temporal ? {} : { TEMPORAL_ADDRESS: stack.temporalAddress, TEMPORAL_NAMESPACE: stack.namespace, TEMPORAL_TLS: 'false' }),
+    TEMPER_STORE: spec.storeUri,
+    TEMPER_ENGINE_URL: stack.engineUrl,
+    TEMPER_ENGINE_KEY: engineKey,
+  };
+}
+
+function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
+}

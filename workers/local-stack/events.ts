@@ -1,0 +1,38 @@
+/** What the local stack tells whoever started it: data, shown by the command line. */
+
+export type ChildState = 'starting' | 'ready' | 'restarting' | 'stopping' | 'stopped';
+
+export interface ChildStatus {
+  readonly name: string;
+  readonly state: ChildState;
+  readonly pid: number | null;
+  /** How often it died by itself. */
+  readonly deaths: number;
+}
+
+export type StackEvent =
+  /** Something is installed or built; `done` of `total` in `unit`, null where unknown. */
+  | {
+      readonly kind: 'progress';
+      readonly task: 'temporal-cli' | 'python' | 'stack';
+      readonly message: string;
+      readonly done: number | null;
+      readonly total: number | null;
+      readonly unit: 'packages' | 'bytes' | 'modules' | null;
+      readonly elapsedSeconds: number;
+      /** True with a task's last event. */
+      readonly finished: boolean;
+    }
+  /** A start waits: for what, since when, at most how long. */
+  | { readonly kind: 'waiting'; readonly for: string; readonly seconds: number; readonly limitSeconds: number }
+  | { readonly kind: 'child'; readonly child: ChildStatus }
+  /** A child ended that should not have; it is started again after `restartInMs`. */
+  | {
+      readonly kind: 'died';
+      readonly name: string;
+      readonly exit: string;
+      readonly lastLines: readonly string[];
+      readonly deaths: number;
+      readonly restartInMs: number;
+    }
+  | { readonly kind: 'notice'; readonly message: string };

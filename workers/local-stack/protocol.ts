@@ -1,0 +1,74 @@
+/** JSON lines between the leash and the command lines that hold it. */
+import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import type { FailureType } from '../../core/failures.ts';
+import type { ChildStatus, StackEvent } from './events.ts';
+import type { WantedPorts } from './ports.ts';
+
+/** What a stack must be to start it; the first command line says, later ones adopt. */
+export interface StackSpec {
+  readonly project: string;
+  /** Command line of Temporal's dev server up to its flags; null where another server is used. */
+  readonly temporalCommand: readonly string[] | null;
+  /** A server elsewhere; null where the stack has its own. */
+  readonly temporal: { readonly address: string; readonly namespace: string } | null;
+  /** Command line of the GPU worker up to its flags; null where an engine elsewhere is used. */
+  readonly gpuWorkerCommand: readonly string[] | null;
+  /** Command line of the TypeScript worker; its options follow as one JSON argument. */
+  readonly workerCommand: readonly string[];
+  readonly engineUrl: string | null;
+  readonly engineKeyVariable: string;
+  readonly storeUri: string;
+  readonly queues: { readonly workflows: string; readonly gpu: string };
+  readonly threads: number;
+  readonly ports: WantedPorts;
+}
+
+export interface StackDescription {
+  readonly pid: number;
+  readonly temporalAddress: string;
+  readonly namespace: string;
+  readonly uiUrl: string | null;
+  readonly engineUrl: string;
+  readonly storeUri: string;
+  readonly ownsServer: boolean;
+}
+
+export interface AgentRequest {
+  readonly file: string;
+  readonly codeSha256: string;
+}
+
+export type ClientMessage =
+  | { readonly type: 'attach'; readonly agents: readonly AgentRequest[]; readonly models: Readonly<Record<string, string>> }
+  | { readonly type: 'detach' };
+
+export type LeashMessage =
+  | { readonly type: 'attached'; readonly stack: StackDescription }
+  | { readonly type: 'refused'; readonly failure: FailureType; readonly message: string }
+  | { readonly type: 'status'; readonly children: readonly ChildStatus[] }
+  | { readonly type: 'event'; readonly event: StackEvent }
+  /** This command line is let go; `others` still hold the stack. */
+  | { readonly type: 'detached'; readonly others: number }
+  /** Everything that the leash started has ended. */
+  | { readonly type: 'ended' };
+
+export function sendMessage(socket: Socket, message: ClientMessage | LeashMessage): void {
+  if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
+}
+
+export function readMessages<Message extends ClientMessage | LeashMessage>(socket: Socket, onMessage: (message: Message) => void): void {
+  createInterface({ input: socket, crlfDelay: Infinity }).on('line', (line) => {
+    const message = parseLine(line) as Message | null;
+    if (message !== null) onMessage(message);
+  });
+}
+
+/** A line cut off by a killed process is nobody's message. */
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}

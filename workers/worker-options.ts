@@ -1,0 +1,11 @@
+/** What the local stack and the worker process agree on; imported by both without either's packages. */
+
+export interface WorkerProcessOptions {
+  readonly project: string;
+  readonly agents: readonly string[];
+  /** End when stdin closes, so that nothing outlives the stack that started it. */
+  readonly leash: boolean;
+}
+
+/** The log message that says: this worker polls. */
+export const WORKER_READY = 'worker ready';

@@ -1,0 +1,109 @@
+/** The activities of a run as its workflow calls them: types of the contract, a queue, a bound and a summary for each. */
+import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+
+import type {
+  EvalResult,
+  EvaluateInput,
+  GroupResult,
+  InitialiseInput,
+  PrepareInput,
+  Prepared,
+  RecordInput,
+  RolloutConfig,
+  RolloutInput,
+  TrainInput,
+  TrainResult,
+} from '../core/contract.ts';
+import { NON_RETRYABLE } from '../core/failures.ts';
+
+/** Played by TypeScript workers, which hold the agent. */
+export interface AgentActivities {
+  prepare(input: PrepareInput): Promise<Prepared>;
+  rollout(input: RolloutInput): Promise<GroupResult>;
+  evaluate(input: EvaluateInput): Promise<EvalResult>;
+  record(input: RecordInput): Promise<void>;
+}
+
+/** Done by GPU workers, which hold the weights. */
+export interface GpuActivities {
+  initialise(input: InitialiseInput): Promise<TrainResult>;
+  train(input: TrainInput): Promise<TrainResult>;
+}
+
+export interface RunActivities extends AgentActivities, GpuActivities {
+  /** The last word of a run that failed or was cancelled; where nobody can write it, the run ends all the same. */
+  lastRecord: AgentActivities['record'];
+}
+
+export interface RunQueues {
+  rollout: string;
+  gpu: string;
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+
+/**
+ * A dead worker is noticed by its missing heartbeat within ten seconds; `startToCloseTimeout` bounds a live one that
+ * gets nowhere. Failures are retried for ever, but for those that no retry mends; an activity that no worker knows is
+ * `NotFoundError` in both SDKs.
+ */
+const RETRIED: ActivityOptions = {
+  heartbeatTimeout: 10 * SECOND_MS,
+  retry: {
+    initialInterval: 500,
+    backoffCoefficient: 1.5,
+    maximumInterval: 5 * SECOND_MS,
+    nonRetryableErrorTypes: [...NON_RETRYABLE, 'NotFoundError'],
+  },
+};
+
+/** A worker plays at least so many attempts of an activity at once, or the bound below is too short. */
+const ATTEMPTS_AT_ONCE = 8;
+
+/** Every attempt, wave after wave, takes all of its time; the engine is away once for the whole budget. */
+function playTimeoutMs(rollout: RolloutConfig, attempts: number): number {
+  return Math.ceil(attempts / ATTEMPTS_AT_ONCE) * rollout.attemptTimeoutMs + rollout.callRetryBudgetMs + MINUTE_MS;
+}
+
+export function createRunActivities(queues: RunQueues): RunActivities {
+  const agent = proxyActivities<AgentActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
+  const gpu = proxyActivities<GpuActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
+  const onAgent = (bound: number, summary: string): ActivityOptions => ({
+    ...RETRIED,
+    taskQueue: queues.rollout,
+    startToCloseTimeout: bound,
+    summary,
+  });
+  const onGpu = (summary: string): ActivityOptions => ({
+    ...RETRIED,
+    taskQueue: queues.gpu,
+    startToCloseTimeout: 120 * MINUTE_MS,
+    summary,
+  });
+  return {
+    prepare: (input) => agent.prepare.executeWithOptions(onAgent(30 * MINUTE_MS, 'prepare'), [input]),
+    initialise: (input) => gpu.initialise.executeWithOptions(onGpu('step 0 · adapter'), [input]),
+    rollout: (input) => {
+      const summary = `step ${input.step} · group ${input.group} · scenario ${input.scenario}`;
+      const bound = playTimeoutMs(input.rollout, input.attempts);
+      return agent.rollout.executeWithOptions(onAgent(bound, summary), [input]);
+    },
+    evaluate: (input) => {
+      const summary = `step ${input.step} · eval · ${input.count} scenarios`;
+      const bound = playTimeoutMs(input.rollout, input.count);
+      return agent.evaluate.executeWithOptions(onAgent(bound, summary), [input]);
+    },
+    train: (input) => gpu.train.executeWithOptions(onGpu(`step ${input.step} · ${input.groups.length} groups`), [input]),
+    record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), [input]),
+    lastRecord: (input) =>
+      agent.record.executeWithOptions(
+        { ...onAgent(MINUTE_MS, recordSummary(input)), scheduleToCloseTimeout: MINUTE_MS },
+        [input],
+      ),
+  };
+}
+
+function recordSummary({ state }: RecordInput): string {
+  return `step ${state.step} · ${state.state}`;
+}

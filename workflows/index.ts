@@ -1,0 +1,1 @@
+export { trainRun } from './train-run.ts';

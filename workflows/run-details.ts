@@ -1,0 +1,63 @@
+/** A run as Temporal's UI shows it: markdown for `setCurrentDetails`, well below its limit of 20 KB. */
+import type { EvalResult, RunState, StepSummary } from '../core/contract.ts';
+
+const MAX_SHOWN_NOTES = 5;
+
+export function describeRun(state: RunState, recent: readonly StepSummary[]): string {
+  const parts = [headline(state), facts(state), failure(state), curve(recent), notes(state.notes), commands(state.run)];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function headline(state: RunState): string {
+  return `### ${state.run}: ${state.state}, step ${state.step} of ${state.steps}`;
+}
+
+function facts(state: RunState): string {
+  return [
+    `- **phase** ${state.phase}`,
+    `- **waits for** ${state.waitingFor ?? 'nothing'}`,
+    `- **reward** ${shown(state.reward)}`,
+    `- **agent** ${state.agent} on ${state.baseModel}`,
+    ...state.evals.slice(-MAX_SHOWN_NOTES).map(evaluation),
+  ].join('\n');
+}
+
+function evaluation(result: EvalResult): string {
+  const metrics = Object.entries(result.metrics).map(([name, value]) => `${name} ${shown(value)}`);
+  return `- **eval after step ${result.step}** ${[`reward ${shown(result.reward)}`, ...metrics].join(' · ')}`;
+}
+
+function failure({ failure: text }: RunState): string {
+  return text === null ? '' : `**Failed**: ${text}`;
+}
+
+function curve(recent: readonly StepSummary[]): string {
+  if (recent.length === 0) return '';
+  const rows = recent.map(
+    ({ step, reward, groups, replacedGroups, failedAttempts, seconds }) =>
+      `| ${step} | ${shown(reward)} | ${groups} | ${replacedGroups} | ${failedAttempts} | ${shown(seconds['step'] ?? null)} |`,
+  );
+  return [
+    '| step | reward | groups trained | replaced | failed attempts | seconds |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...rows,
+  ].join('\n');
+}
+
+function notes(lines: readonly string[]): string {
+  return lines
+    .slice(-MAX_SHOWN_NOTES)
+    .map((line) => `> ${line}`)
+    .join('\n>\n');
+}
+
+function commands(run: string): string {
+  return [
+    `\`temper report ${run}\` writes curves, groups and conversations as one page`,
+    `\`temper show ${run}\` · \`temper watch ${run}\` · \`temper stop ${run}\` (finish the step, keep the result)`,
+  ].join('  \n');
+}
+
+function shown(value: number | null): string {
+  return value === null ? 'none yet' : String(Number(value.toFixed(3)));
+}

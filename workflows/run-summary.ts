@@ -1,0 +1,84 @@
+/** Numbers for people, made from results; pure. */
+import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from '../core/contract.ts';
+import { planLearningRate } from '../core/plan-learning-rate.ts';
+import { trainedGroups, type RunPosition } from '../core/plan-step.ts';
+import { mean } from '../core/statistics.ts';
+
+export function newRunState(config: RunConfig): RunState {
+  return {
+    run: config.run,
+    agent: config.agent,
+    baseModel: config.baseModel,
+    branch: 0,
+    state: 'running',
+    step: 0,
+    steps: config.steps,
+    phase: 'prepare',
+    waitingFor: null,
+    reward: null,
+    evalBefore: null,
+    evalAfter: null,
+    evals: [],
+    wallSeconds: 0,
+    adapterSha256: null,
+    failure: null,
+    notes: [],
+  };
+}
+
+/** What a step is summarised from. */
+export interface StepFacts {
+  config: RunConfig;
+  /** After the step. */
+  position: RunPosition;
+  played: GroupResult[];
+  /** Null where no group carried a signal. */
+  trained: TrainResult | null;
+  seconds: Record<string, number>;
+}
+
+/** Rewards and metrics are means over all attempts that are data, left-out groups included: leaving out is no merit. */
+export function summariseStep({ config, position, played, trained, seconds }: StepFacts): StepSummary {
+  return {
+    step: position.step,
+    reward: mean(played.flatMap((group) => group.rewards)),
+    metrics: meanMetrics(played),
+    train: trained?.metrics ?? {},
+    learningRate: planLearningRate(config, position.step),
+    groups: trainedGroups(played).length,
+    replacedGroups: played.length - config.groupsPerStep,
+    failedAttempts: sum(played.map((group) => group.failed)),
+    attempts: sum(played.map((group) => group.attempts)),
+    sampledTokens: sum(played.map((group) => group.sampledTokens)),
+    seconds: { ...seconds, ...prefixed('trainer', trained?.seconds ?? {}) },
+    adapterSha256: position.checkpoint.adapterSha256,
+  };
+}
+
+/** Why a step had nothing to train: `6 no-variance, 2 too-few-attempts`. */
+export function describeUnused(played: GroupResult[]): string {
+  const counts = new Map<string, number>();
+  for (const { use } of played) counts.set(use, (counts.get(use) ?? 0) + 1);
+  return [...counts].map(([use, count]) => `${count} ${use}`).join(', ');
+}
+
+function meanMetrics(groups: GroupResult[]): Record<string, number> {
+  const names = [...new Set(groups.flatMap((group) => Object.keys(group.metrics)))].toSorted();
+  return Object.fromEntries(names.map((name) => [name, weightedMean(groups, name)]));
+}
+
+function weightedMean(groups: GroupResult[], name: string): number {
+  const having = groups.filter((group) => group.metrics[name] !== undefined && group.rewards.length > 0);
+  const weight = sum(having.map((group) => group.rewards.length));
+  const total = sum(having.map((group) => (group.metrics[name] ?? 0) * group.rewards.length));
+  return weight > 0 ? total / weight : 0;
+}
+
+/** The trainer's own split of its seconds beside the workflow's: `load` becomes `trainer.load`. */
+function prefixed(prefix: string, values: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}.${name}`, value]));
+}
+
+function sum(values: number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
