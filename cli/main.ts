@@ -1,5 +1,4 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
-import { readFileSync } from 'node:fs';
 import { COMMANDS } from './commands/index.ts';
 import type { Command, CommandContext } from './command.ts';
 import { describeError, EXIT, UsageError } from './errors.ts';
@@ -8,6 +7,7 @@ import { processOutput } from './output.ts';
 import type { Output } from './output.ts';
 import { closestName, parseCommandLine } from './parse.ts';
 import { findProject } from './project.ts';
+import { version } from './version.ts';
 
 export interface Surroundings {
   readonly output: Output;
@@ -52,11 +52,6 @@ function findCommand(name: string): Command {
   const names = COMMANDS.map((candidate) => candidate.name);
   const guess = closestName(name, names);
   throw new UsageError(`unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`);
-}
-
-export function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 /** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */

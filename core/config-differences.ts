@@ -11,7 +11,8 @@ export function describeConfigDifferences(recorded: RunConfig, asked: RunConfig)
 }
 
 function flatten(value: unknown, path: string): Map<string, string> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map([[path, JSON.stringify(value)]]);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return new Map([[path, JSON.stringify(value)]]);
   const entries = Object.entries(value).filter(([, member]) => member !== undefined);
   return new Map(entries.flatMap(([key, member]) => [...flatten(member, path === '' ? key : `${path}.${key}`)]));
 }

@@ -30,7 +30,7 @@ export function callSeed({ seed, branch, step, scenario, attempt, key, occurrenc
 export function createRandom(seed: number): () => number {
   let a = 0x9e3779b9;
   let b = Math.floor(seed / 2 ** 32) | 0;
-  let c = seed % 2 ** 32 | 0;
+  let c = (seed % 2 ** 32) | 0;
   let counter = 1;
   const next = (): number => {
     const sum = (((a + b) | 0) + counter) | 0;

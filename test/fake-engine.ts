@@ -2,7 +2,13 @@
  * A fake engine: a real HTTP server that answers as `POST /v1/chat/completions` of the GPU worker does, with text that
  * depends on (policy, request, seed) only, and fails as it is told. It counts what it executed.
  */
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { hashOf, sha256Hex } from '../core/hashes.ts';
@@ -131,7 +137,8 @@ class Fake implements FakeEngine {
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request);
     if (request.url === '/health') return send(response, 200, { status: 'ok', boot: 'fake' });
-    if (request.headers.authorization !== `Bearer ${this.key}`) return send(response, 401, errorBody('wrong key', null));
+    if (request.headers.authorization !== `Bearer ${this.key}`)
+      return send(response, 401, errorBody('wrong key', null));
     if (request.url !== '/v1/chat/completions') return send(response, 404, errorBody(`no ${request.url}`, null));
     this.received += 1;
     const header = request.headers['x-temper-call'];
@@ -173,7 +180,11 @@ class Fake implements FakeEngine {
       finish_reason: finishReason,
       ...(request.return_token_ids === true ? { token_ids: tokenIds } : {}),
       ...(request.logprobs === true
-        ? { logprobs: { content: tokenIds.map((id) => ({ token: String(id), logprob: -id / 100, bytes: null, top_logprobs: [] })) } }
+        ? {
+            logprobs: {
+              content: tokenIds.map((id) => ({ token: String(id), logprob: -id / 100, bytes: null, top_logprobs: [] })),
+            },
+          }
         : {}),
     };
   }
@@ -183,7 +194,7 @@ const END_OF_TURN = 1;
 
 /** One token per character. */
 function encode(text: string): number[] {
-  return [...text].map((character) => character.codePointAt(0) ?? 0);
+  return Array.from(text, (character) => character.codePointAt(0) ?? 0);
 }
 
 function drawDigit({ seed }: FakeRequest): string {

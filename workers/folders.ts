@@ -1,7 +1,7 @@
 /** Where things live: a project's state in its `.temper/`, what can be made anew in the user's cache folder. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { TemperError } from '../core/failures.ts';
 
@@ -53,6 +53,8 @@ export function makeFolder(folder: string): void {
   }
 }
 
+/** As both languages read it; a plain folder is relative to the project. */
 export function storeUri(configured: string | null, folders: ProjectFolders): string {
-  return configured ?? pathToFileURL(folders.store).href;
+  if (configured === null) return pathToFileURL(folders.store).href;
+  return configured.includes('://') ? configured : pathToFileURL(resolve(folders.project, configured)).href;
 }

@@ -94,7 +94,8 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const bound = playTimeoutMs(input.rollout, input.count);
       return agent.evaluate.executeWithOptions(onAgent(bound, summary), [input]);
     },
-    train: (input) => gpu.train.executeWithOptions(onGpu(`step ${input.step} · ${input.groups.length} groups`), [input]),
+    train: (input) =>
+      gpu.train.executeWithOptions(onGpu(`step ${input.step} · ${input.groups.length} groups`), [input]),
     record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), [input]),
     lastRecord: (input) =>
       agent.record.executeWithOptions(

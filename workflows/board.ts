@@ -45,9 +45,8 @@ export class Board {
 
   /** The step that is being done, or the last one where no step is. */
   get stepInHand(): number {
-    const { step, steps, phase } = this.#state;
-    const isInStep = phase === 'rollout' || phase === 'train';
-    return isInStep ? Math.min(step + 1, steps) : step;
+    const { step, phase, waitingFor } = this.#state;
+    return waitingFor !== null && (phase === 'rollout' || phase === 'train') ? step + 1 : step;
   }
 
   carried(): CarriedBoard {
@@ -62,7 +61,9 @@ export class Board {
   /** A stop was asked for; the run ends after the step in hand. */
   stopping(reason: string | null): void {
     this.update({ state: 'stopping' });
-    this.note(`stop asked for during ${this.#state.phase}, ${reason === null ? 'no reason given' : `because: ${reason}`}`);
+    this.note(
+      `stop asked for during ${this.#state.phase}, ${reason === null ? 'no reason given' : `because: ${reason}`}`,
+    );
   }
 
   note(text: string): void {

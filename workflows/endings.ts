@@ -3,7 +3,6 @@ import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio
 
 import { EMPTY_STEPS_LIMIT, type RunPosition } from '../core/plan-step.ts';
 import type { Board } from './board.ts';
-import type { Run } from './train-run.ts';
 
 const MAX_FAILURE_LENGTH = 2000;
 
@@ -11,33 +10,35 @@ const MAX_FAILURE_LENGTH = 2000;
  * A run may not go on for ever with steps that train nothing. One that learned before has nothing left to learn from
  * these scenarios and keeps its result; one that never trained a step is a mistake, and fails with what to change.
  */
-export function isLearningOver({ config, board }: Run, { emptySteps, checkpoint }: RunPosition): boolean {
+export function isLearningOver(board: Board, { emptySteps, checkpoint }: RunPosition): boolean {
   if (emptySteps < EMPTY_STEPS_LIMIT) return false;
   const facts = `${emptySteps} steps in a row had no group to train, every attempt of a group being worth the same`;
   if (checkpoint.step > 0) {
-    board.note(`ended early: ${facts}; nothing is left to learn from these scenarios, checkpoint ${checkpoint.step} stays`);
+    board.note(
+      `ended early: ${facts}; nothing is left to learn from these scenarios, checkpoint ${checkpoint.step} stays`,
+    );
     return true;
   }
   throw ApplicationFailure.nonRetryable(
-    `run ${config.run} learns nothing: ${facts}; ` +
+    `run ${board.state.run} learns nothing: ${facts}; ` +
       'give rewards that differ between attempts, easier scenarios, a larger --group-size or a higher temperature',
     'BadConfig',
   );
 }
 
 /**
- * What the workflow throws after `error`. Only Temporal's failures end a run; continue-as-new goes its way, and a bug in
+ * Writes the run's end and throws it. Only Temporal's failures end a run; continue-as-new goes its way, and a bug in
  * this code fails the workflow's task, which waits for a worker without the bug.
  */
-export async function endBadly(board: Board, error: unknown): Promise<unknown> {
-  if (!(error instanceof TemporalFailure)) return error;
+export async function endBadly(board: Board, error: unknown): Promise<never> {
+  if (!(error instanceof TemporalFailure)) throw error;
   if (isCancellation(error)) {
     await board.closeBadly('cancelled', null);
-    return error;
+    throw error;
   }
   const { type, message } = crossing(error);
   await board.closeBadly('failed', `${type}: ${message}`.slice(0, MAX_FAILURE_LENGTH));
-  return ApplicationFailure.create({ type, message, nonRetryable: true, cause: error });
+  throw ApplicationFailure.create({ type, message, nonRetryable: true, cause: error });
 }
 
 /** The outermost failure that names a boundary: below it are the causes that a worker saw, above it Temporal's wrapping. */

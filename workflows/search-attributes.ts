@@ -1,13 +1,14 @@
-/** What Temporal's UI can filter and sort runs by. The local stack registers these names; `temper doctor` checks them. */
-import { defineSearchAttributeKey } from '@temporalio/workflow';
+/** What Temporal's UI can filter and sort runs by: typed keys, as `upsertSearchAttributes` and clients take them. */
+export const temperRun = { name: 'TemperRun', type: 'KEYWORD' } as const;
+export const temperAgent = { name: 'TemperAgent', type: 'KEYWORD' } as const;
+export const temperStep = { name: 'TemperStep', type: 'INT' } as const;
+export const temperReward = { name: 'TemperReward', type: 'DOUBLE' } as const;
+export const temperPhase = { name: 'TemperPhase', type: 'KEYWORD' } as const;
 
-export const temperRun = defineSearchAttributeKey('TemperRun', 'KEYWORD');
-export const temperAgent = defineSearchAttributeKey('TemperAgent', 'KEYWORD');
-export const temperStep = defineSearchAttributeKey('TemperStep', 'INT');
-export const temperReward = defineSearchAttributeKey('TemperReward', 'DOUBLE');
-export const temperPhase = defineSearchAttributeKey('TemperPhase', 'KEYWORD');
-
-/** Name → type, in the words of `temporal operator search-attribute create` and `start-dev --search-attribute`. */
+/**
+ * Name → type, in the words of `temporal operator search-attribute create` and `start-dev --search-attribute`. A server
+ * must know them before a run starts: an unknown one fails the workflow's task, and the run stands still.
+ */
 export const SEARCH_ATTRIBUTES = {
   TemperRun: 'Keyword',
   TemperAgent: 'Keyword',

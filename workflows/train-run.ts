@@ -8,11 +8,11 @@ import type { GroupResult, RolloutInput, RunConfig, RunState } from '../core/con
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { planGroups, planInitialise, planNext, planReplacements, planTraining } from '../core/plan-step.ts';
 import type { RunPosition } from '../core/plan-step.ts';
-import { createClock } from './clock.ts';
 import { createRunActivities, type RunActivities, type RunQueues } from './activities.ts';
 import { Board, type CarriedBoard } from './board.ts';
+import { createClock } from './clock.ts';
 import { endBadly, isLearningOver } from './endings.ts';
-import { progressQuery, refuseBadStop, stopUpdate } from './messages.ts';
+import { progressQuery, refuseBadStop, stopUpdate, type StopAnswer, type StopRequest } from './messages.ts';
 import { describeUnused, summariseStep } from './run-summary.ts';
 
 /** No secret, no path: what is here stands in the history for everybody to read. */
@@ -30,40 +30,35 @@ export interface CarriedRun {
   stopping: boolean;
 }
 
-export interface Run {
-  config: RunConfig;
-  queues: RunQueues;
+interface Run extends TrainRunInput {
   activities: RunActivities;
   board: Board;
+  /** Handlers write it and the loop only reads it, so nothing that was told is lost between two awaits. */
+  told: { stop: boolean };
 }
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
-  const { config, queues, carried } = input;
-  const activities = createRunActivities(queues);
-  const board = new Board(config, carried?.board ?? null, activities);
-  // Handlers write it and the loop only reads it, so nothing that was told is lost between two awaits.
-  const told = { stop: carried?.stopping ?? false };
+  const run = openRun(input);
+  setHandler(progressQuery, () => run.board.state);
+  setHandler(stopUpdate, (request) => stop(run, request), { validator: refuseBadStop });
 
-  setHandler(progressQuery, () => board.state);
-  setHandler(stopUpdate, ({ reason }) => {
-    const first = !told.stop;
-    told.stop = true;
-    if (first) board.stopping(reason);
-    return { first, afterStep: board.stepInHand };
-  }, { validator: refuseBadStop });
-
-  const run: Run = { config, queues, activities, board };
   try {
-    let position = carried?.position ?? (await startRun(run));
-    while (position.step < config.steps && !told.stop && !isLearningOver(run, position)) {
-      if (isHistoryLong(input, position)) await carryOn(run, position, told);
-      position = await takeStep(run, position);
-      if (isEvaluationDue(config, position.step)) await evaluate(run, position);
-    }
-    return await board.close(position.step < config.steps ? 'stopped' : 'completed');
+    const position = await takeSteps(run, input.carried?.position ?? (await startRun(run)));
+    return await run.board.close(position.step < input.config.steps ? 'stopped' : 'completed');
   } catch (error) {
-    throw await endBadly(board, error);
+    return await endBadly(run.board, error);
   }
+}
+
+async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
+  const { config, board, told } = run;
+  let position = start;
+  while (position.step < config.steps && !told.stop && !isLearningOver(board, position)) {
+    if (isHistoryLong(run, position.step - start.step)) await carryOn(run, position);
+    position = await takeStep(run, position);
+    if (isEvaluationDue(config, position.step)) await evaluate(run, position);
+  }
+  return position;
 }
 
 /** Agent and scenarios read, checkpoint 0 committed, the untrained policy evaluated. */
@@ -118,18 +113,28 @@ async function evaluate({ config, queues, activities, board }: Run, position: Ru
   await board.record();
 }
 
-function isHistoryLong({ config, carried }: TrainRunInput, position: RunPosition): boolean {
-  const steps = position.step - (carried?.position.step ?? 0);
+function openRun(input: TrainRunInput): Run {
+  const { config, queues, carried } = input;
+  const activities = createRunActivities(queues);
+  const board = new Board(config, carried?.board ?? null, activities);
+  return { ...input, activities, board, told: { stop: carried?.stopping ?? false } };
+}
+
+function stop({ board, told }: Run, { reason }: StopRequest): StopAnswer {
+  const first = !told.stop;
+  told.stop = true;
+  if (first) board.stopping(reason);
+  return { first, afterStep: board.stepInHand };
+}
+
+function isHistoryLong({ config }: Run, steps: number): boolean {
   return workflowInfo().continueAsNewSuggested || steps >= (config.continueAsNewEvery ?? Infinity);
 }
 
 /** Continue-as-new: nothing pending is left behind, and what was told until the last moment goes along. */
-async function carryOn({ config, queues, board }: Run, position: RunPosition, told: { stop: boolean }): Promise<void> {
+async function carryOn({ config, queues, board, told }: Run, position: RunPosition): Promise<void> {
   await board.recorded();
   await condition(allHandlersFinished);
-  await continueAsNew<typeof trainRun>({
-    config,
-    queues,
-    carried: { position, board: board.carried(), stopping: told.stop },
-  });
+  const carried = { position, board: board.carried(), stopping: told.stop };
+  await continueAsNew<typeof trainRun>({ config, queues, carried });
 }

@@ -1,36 +1,9 @@
 /** One recorded attempt as the report shows it: the conversation turn by turn, without what earlier turns already showed. */
+import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/trajectories.ts';
 import { BOUNDS, clipText } from './data.ts';
 import type { AttemptView, MessageView, TurnView } from './data.ts';
 
-/** An attempt's line in a rollouts file, as far as a report reads it. */
-export interface RecordedAttempt {
-  readonly attempt: number;
-  readonly scenarioId?: string;
-  readonly scenario?: number;
-  readonly failure: { readonly type: string; readonly message: string } | null;
-  readonly reward: number | null;
-  readonly metrics: Readonly<Record<string, number | boolean>>;
-  readonly logs: readonly string[];
-  readonly truncated: boolean;
-  readonly calls: readonly RecordedCall[];
-}
-
-export interface RecordedCall {
-  readonly request: { readonly messages: readonly RecordedMessage[] };
-  readonly message: RecordedMessage;
-  readonly finishReason: string | null;
-  readonly promptTokenIds: readonly number[];
-  readonly tokenIds: readonly number[];
-  readonly logprobs: readonly number[];
-}
-
-export interface RecordedMessage {
-  readonly role: string;
-  readonly content?: unknown;
-  readonly tool_calls?: unknown;
-}
-
-export function viewAttempt(record: RecordedAttempt, title: string, rewards: Rewards): AttemptView {
+export function viewAttempt(record: AttemptRecord, title: string, rewards: Rewards): AttemptView {
   const shown = record.calls.slice(0, BOUNDS.callsPerAttempt);
   const leftOut = record.calls.length - shown.length;
   return {
@@ -52,7 +25,7 @@ export interface Rewards {
   readonly mean: number | null;
 }
 
-function viewTurn(call: RecordedCall, previous: RecordedCall | null): TurnView {
+function viewTurn(call: CallRecord, previous: CallRecord | null): TurnView {
   const { messages } = call.request;
   const known = previous === null ? 0 : sharedLength(previous, messages);
   return {
@@ -67,7 +40,7 @@ function viewTurn(call: RecordedCall, previous: RecordedCall | null): TurnView {
 }
 
 /** How many messages were shown with the previous call, its answer included; 0 where this call does not extend it. */
-function sharedLength(previous: RecordedCall, messages: readonly RecordedMessage[]): number {
+function sharedLength(previous: CallRecord, messages: readonly ChatMessage[]): number {
   const history = [...previous.request.messages, previous.message].map(viewMessage);
   if (messages.length < history.length) return 0;
   const extendsIt = history.every((message, index) => {
@@ -77,7 +50,7 @@ function sharedLength(previous: RecordedCall, messages: readonly RecordedMessage
   return extendsIt ? history.length : 0;
 }
 
-function viewMessage(message: RecordedMessage): MessageView {
+function viewMessage(message: ChatMessage): MessageView {
   const calls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0 ? JSON.stringify(message.tool_calls, null, 1) : '';
   const text = typeof message.content === 'string' ? message.content : contentText(message.content);
   return { role: String(message.role), text: clipText([text, calls].filter((part) => part !== '').join('\n')) };

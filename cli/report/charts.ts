@@ -16,7 +16,12 @@ export interface Series {
   readonly values: readonly (number | null)[];
   /** `points` are measurements far apart (evaluations), `faint` is the raw line under its mean. */
   readonly style: 'line' | 'faint' | 'points';
+  /** A variable of the style sheet, so that light and dark pages each have their own. */
+  readonly color: string;
 }
+
+const COLORS = 6;
+const color = (index: number): string => `--series-${(index % COLORS) + 1}`;
 
 /** What a trainer's metric means; others are drawn under their own name. */
 const TRAIN_NOTES: Readonly<Record<string, string>> = {
@@ -54,9 +59,9 @@ function rewardChart(steps: readonly StepSummary[], evals: readonly EvalResult[]
     note: 'mean of a step’s attempts, its running mean, and the held-out evaluations',
     x,
     series: [
-      { label: 'step', values: x.map((step) => rewards.get(step) ?? null), style: 'faint' },
-      { label: 'running mean', values: x.map((step) => smoothed.get(step) ?? null), style: 'line' },
-      { label: 'held out', values: x.map((step) => held.get(step) ?? null), style: 'points' },
+      { label: 'step', values: x.map((step) => rewards.get(step) ?? null), style: 'faint', color: '--faint' },
+      { label: 'running mean', values: x.map((step) => smoothed.get(step) ?? null), style: 'line', color: color(0) },
+      { label: 'held out', values: x.map((step) => held.get(step) ?? null), style: 'points', color: color(1) },
     ],
     range: null,
   };
@@ -76,10 +81,11 @@ function ratesChart(rates: readonly string[], steps: readonly StepSummary[]): Ch
     title: 'Outcomes while training',
     note: 'share of a step’s attempts',
     x: steps.map(({ step }) => step),
-    series: rates.map((name) => ({
+    series: rates.map((name, index) => ({
       label: metricLabel(name),
       values: steps.map((step) => step.metrics[name] ?? null),
       style: 'line',
+      color: color(index),
     })),
     range: [0, 1],
   };
@@ -90,10 +96,11 @@ function evalChart(rates: readonly string[], evals: readonly EvalResult[]): Char
     title: 'Outcomes held out',
     note: 'share of the evaluation’s scenarios',
     x: evals.map(({ step }) => step),
-    series: rates.map((name) => ({
+    series: rates.map((name, index) => ({
       label: metricLabel(name),
       values: evals.map((evaluation) => evaluation.metrics[name] ?? null),
       style: 'line',
+      color: color(index),
     })),
     range: [0, 1],
   };
@@ -115,7 +122,12 @@ function secondsChart(steps: readonly StepSummary[]): Chart {
     title: 'Seconds',
     note: 'where a step’s time goes',
     x: steps.map(({ step }) => step),
-    series: names.map((name) => ({ label: name, values: steps.map((step) => step.seconds[name] ?? null), style: 'line' })),
+    series: names.map((name, index) => ({
+      label: name,
+      values: steps.map((step) => step.seconds[name] ?? null),
+      style: 'line',
+      color: color(index),
+    })),
     range: null,
   };
 }
@@ -127,7 +139,7 @@ function lineChart(
   value: (step: StepSummary) => number | null | undefined,
 ): Chart {
   const values = steps.map((step) => value(step) ?? null);
-  return { title, note, x: steps.map(({ step }) => step), series: [{ label: title, values, style: 'line' }], range: null };
+  return { title, note, x: steps.map(({ step }) => step), series: [{ label: title, values, style: 'line', color: color(0) }], range: null };
 }
 
 function mergedSteps(steps: readonly StepSummary[], evals: readonly EvalResult[]): number[] {

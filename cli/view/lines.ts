@@ -1,5 +1,6 @@
 /** Progress as plain lines, for pipes and logs: pure text, one line for each thing that happened. */
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, StepSummary } from '../../core/contract.ts';
+import type { Progress } from '../follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../format.ts';
 
 /** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  0.9 s` */
@@ -35,8 +36,27 @@ export function evalLine(evaluation: EvalResult): string {
   return `eval after step ${evaluation.step}  ${describeMetrics(evaluation.reward, evaluation.metrics)}  ${games}`;
 }
 
-/** The line under which a follower joins a run that is under way, or null for one that has just begun. */
-export function joinLine(state: RunState): string | null {
-  if (state.step === 0) return null;
-  return `${state.run} goes on after step ${state.step}/${state.steps}, reward ${formatNumber(state.reward)}`;
+/** How far a follower has told a run: step n is told at n, the evaluation after it at n + ½. */
+export type Told = number;
+
+/** What has happened since, in order, and never a step twice: a run that is recovered tells its early steps to its store again. */
+export function linesSince(told: Told, { state, steps }: Progress): { lines: string[]; told: Told } {
+  if (state === null) return { lines: [], told };
+  const lastStep = steps.at(-1)?.step ?? 0;
+  const events = [
+    ...steps.map((summary) => ({ at: summary.step, line: stepLine(summary, state.steps) })),
+    // The two files are read one after the other: an evaluation waits for its step.
+    ...state.evals.filter(({ step }) => step <= lastStep).map((each) => ({ at: each.step + 0.5, line: evalLine(each) })),
+  ];
+  const fresh = events.filter(({ at }) => at > told).toSorted((a, b) => a.at - b.at);
+  return { lines: fresh.map(({ line }) => line), told: fresh.at(-1)?.at ?? told };
+}
+
+/** What was told before this follower came, and the line under which it joins; null for a run that has just begun. */
+export function joinRun(progress: Progress): { line: string | null; told: Told } {
+  const { state } = progress;
+  const { told } = linesSince(-1, progress);
+  if (state === null || told < 0) return { line: null, told: -1 };
+  const line = `${state.run}: ${plural(Math.floor(told), 'step')} of ${state.steps} done before, reward ${formatNumber(state.reward)}`;
+  return { line, told };
 }

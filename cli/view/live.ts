@@ -13,8 +13,6 @@ export interface LiveModel {
   readonly waitingFor: string | null;
   /** The newest last. */
   readonly events: readonly string[];
-  /** How long this view has been open. */
-  readonly watchedSeconds: number;
   readonly hint: string;
 }
 

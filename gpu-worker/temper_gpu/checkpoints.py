@@ -42,6 +42,7 @@ class Manifest(_Stored):
     parent: Parent | None
     inputs_sha256: str
     base_model: str
+    base_model_sha256: str
     adapter: BlobRef
     adapter_config: BlobRef
     optimizer: BlobRef

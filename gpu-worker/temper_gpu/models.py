@@ -1,5 +1,6 @@
 """Base models: loaded once, frozen, shared by every engine policy and the trainer."""
 
+import copy
 import hashlib
 import threading
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as transformers_logging
 
 from temper_gpu.failures import TemperError
 
@@ -34,8 +36,10 @@ class BaseModel:
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
         """A module of its own on shared storage: eval mode, nothing requires a gradient; `overrides` replace tensors by name."""
+        # A module keeps its kind of attention in its config: a shared one would be overwritten by the next module.
+        config = copy.deepcopy(self.config)
         with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(self.config, attn_implementation=attention, trust_remote_code=False)
+            model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, trust_remote_code=False)
         unknown = set(overrides or ()) - self.tensors.keys()
         if unknown:
             raise TemperError(
@@ -95,6 +99,9 @@ class ModelLibrary:
 
     def _source(self, name: str) -> str:
         folder = self._folders().get(name) or (str(POCKET_FOLDER) if name == POCKET else None)
+        if folder is None and Path(name).exists():
+            # Names come over the wire; transformers would take this one for a path.
+            raise TemperError("BadConfig", f"model {name} must be a name, got a path; give the folder a name in models.json")
         if folder is not None and not (Path(folder) / "config.json").is_file():
             raise TemperError(
                 "BadConfig",
@@ -105,6 +112,7 @@ class ModelLibrary:
 
 def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) -> BaseModel:
     """Reads config, tokenizer and safetensors from a folder or the hub; never code, never pickle."""
+    transformers_logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(source, trust_remote_code=False, use_safetensors=True, dtype=dtype)
@@ -134,6 +142,12 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
             "BadConfig",
             f"model {name} must work with transformers' attention interface, {type(model).__name__} does not; "
             "take a Qwen, Llama or Mistral model",
+        )
+    if set(getattr(model.config, "layer_types", None) or ["full_attention"]) != {"full_attention"}:
+        raise TemperError(
+            "BadConfig",
+            f"every layer of model {name} must attend to its whole context, got {sorted(set(model.config.layer_types))}; "
+            "take a model without sliding windows or linear attention",
         )
 
 

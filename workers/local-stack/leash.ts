@@ -3,11 +3,8 @@
  * as a command line holds its socket; when the last one is gone, whatever ended it, everything ends. Started with the
  * stack's specification on stdin.
  */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
@@ -15,98 +12,88 @@ import { tryFileLock } from '../file-lock.ts';
 import { projectFolders } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { openChildLog } from './child-log.ts';
+import type { ChildLog } from './child-log.ts';
 import type { StackEvent } from './events.ts';
+import { chooseSocketPath, listenOn, removeSocket } from './leash-socket.ts';
 import { choosePorts } from './ports.ts';
 import { processStartTime, reapLeftovers } from './processes.ts';
-import { readMessages, sendMessage } from './protocol.ts';
+import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';
 import type { ClientMessage, LeashMessage, StackSpec } from './protocol.ts';
 import { createStack } from './stack.ts';
 import type { Stack } from './stack.ts';
 import { readStackFile, writeStackFile } from './stack-file.ts';
-import type { StackFile } from './stack-file.ts';
-
-/** Exit code that says: another leash holds this project. */
-export const EXIT_LOCKED = 3;
+import type { StackPorts } from './stack-file.ts';
 
 const LOCK_WAIT_MS = 1000;
 const FIRST_CLIENT_MS = 15_000;
-/** Longer paths cannot name a socket (104 bytes on macOS, 108 on Linux, with the final zero). */
-const MAX_SOCKET_PATH = 103;
-const TEMPORARY_PREFIX = 'temper-';
+
+/** What one leash holds; `stack` and `ports` are null until they are known. */
+interface Held {
+  readonly folders: ProjectFolders;
+  readonly log: ChildLog;
+  readonly socketPath: string;
+  readonly sockets: Set<Socket>;
+  ports: StackPorts | null;
+  stack: Stack | null;
+  ending: boolean;
+}
 
 async function holdLeash(spec: StackSpec): Promise<void> {
   const folders = projectFolders(spec.project);
   if (!(await takeLock(folders.stackLock))) process.exit(EXIT_LOCKED);
-  const log = openChildLog(folders.logs, 'stack');
   const before = readStackFile(folders.stackFile);
   const reaped = await reapLeftovers(before?.children ?? []);
   if (before) removeSocket(before.socket);
-
-  const sockets = new Set<Socket>();
-  const tell = (message: LeashMessage) => {
-    for (const socket of sockets) sendMessage(socket, message);
+  const held: Held = {
+    folders,
+    log: openChildLog(folders.logs, 'stack'),
+    socketPath: chooseSocketPath(folders),
+    sockets: new Set(),
+    ports: before?.ports ?? null,
+    stack: null,
+    ending: false,
   };
-  const socketPath = chooseSocketPath(folders);
-  const own = { schema: 1, pid: process.pid, startTime: processStartTime(process.pid) ?? '', socket: socketPath } as const;
-  const remember = (rest: Pick<StackFile, 'ports' | 'children'>) => writeStackFile(folders.stackFile, { ...own, ...rest });
-  const onEvent = (event: StackEvent) => {
-    log.write(JSON.stringify({ level: 'info', time: new Date().toISOString(), process: 'stack', msg: event.kind, ...event }));
-    tell({ type: 'event', event });
-    // Ports are known as soon as there is a child to speak of.
-    if (event.kind === 'child' && stack) {
-      remember({ ports: ports, children: stack.marks() });
-      tell({ type: 'status', children: stack.statuses() });
-    }
-  };
-
-  let stack: Stack | null = null;
-  let ports: StackFile['ports'] = before?.ports ?? null;
-  let ending = false;
-  const prepared = (async () => {
-    ports = await choosePorts(spec.project, spec.ports, before?.ports ?? null);
-    stack = createStack(spec, folders, ports, onEvent);
-    remember({ ports, children: [] });
-    if (reaped.length > 0) onEvent({ kind: 'notice', message: `ended what a killed stack had left: ${reaped.join(', ')}` });
-    return stack;
-  })();
+  const prepared = prepare(held, spec);
+  // Told to whoever attaches.
   prepared.catch(() => undefined);
+  await serve(held, prepared);
+  remember(held);
+  if (reaped.length > 0) announce(held, { kind: 'notice', message: `ended what a killed stack had left: ${reaped.join(', ')}` });
+}
 
-  const end = async (server: Server) => {
-    if (ending) return;
-    ending = true;
-    server.close();
-    await stack?.end();
-    remember({ ports, children: [] });
-    tell({ type: 'ended' });
-    for (const socket of sockets) socket.end();
-    removeSocket(socketPath);
-    log.close();
-    // Held to the end: the lock is what says that nothing of this stack runs.
-    setTimeout(() => process.exit(0), 50);
-  };
+async function prepare(held: Held, spec: StackSpec): Promise<Stack> {
+  held.ports = await choosePorts(spec.project, spec.ports, held.ports);
+  held.stack = createStack(spec, held.folders, held.ports, (event) => announce(held, event));
+  return held.stack;
+}
 
+async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
+  const { sockets } = held;
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
     socket.on('close', () => {
       sockets.delete(socket);
-      if (sockets.size === 0) void end(server);
+      if (sockets.size === 0) void end();
     });
     readMessages<ClientMessage>(socket, (message) => {
       if (message.type === 'attach') void attach(socket, message, prepared);
-      else if (sockets.size > 1) {
+      else if (sockets.size === 1) void end();
+      else {
         sendMessage(socket, { type: 'detached', others: sockets.size - 1 });
         socket.end();
-      } else void end(server);
+      }
     });
   });
-  await listen(server, socketPath);
-  remember({ ports, children: [] });
-  process.on('SIGTERM', () => void end(server));
-  process.on('SIGINT', () => undefined);
-  process.on('SIGHUP', () => undefined);
+  const end = async () => {
+    server.close();
+    await endStack(held);
+  };
+  await listenOn(server, held.socketPath);
+  process.on('SIGTERM', () => void end());
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   setTimeout(() => {
-    if (sockets.size === 0) void end(server);
+    if (sockets.size === 0) void end();
   }, FIRST_CLIENT_MS);
 }
 
@@ -117,9 +104,45 @@ async function attach(socket: Socket, message: Extract<ClientMessage, { type: 'a
     sendMessage(socket, { type: 'attached', stack: stack.description });
     sendMessage(socket, { type: 'status', children: stack.statuses() });
   } catch (error) {
-    const failure = error instanceof TemperError ? error.type : 'TrainerFailed';
+    const failure = error instanceof TemperError ? error.type : null;
     sendMessage(socket, { type: 'refused', failure, message: error instanceof Error ? error.message : String(error) });
     socket.end();
+  }
+}
+
+async function endStack(held: Held): Promise<void> {
+  if (held.ending) return;
+  held.ending = true;
+  await held.stack?.end();
+  remember(held);
+  tell(held, { type: 'ended' });
+  for (const socket of held.sockets) socket.end();
+  removeSocket(held.socketPath);
+  held.log.close();
+  // The lock is held to the very end: it says that something of this stack still runs.
+  setTimeout(() => process.exit(0), 50);
+}
+
+function announce(held: Held, event: StackEvent): void {
+  const level = event.kind === 'died' ? 'warn' : 'info';
+  held.log.write(JSON.stringify({ level, time: new Date().toISOString(), process: 'stack', msg: event.kind, ...event }));
+  tell(held, { type: 'event', event });
+  if (event.kind !== 'child' || held.stack === null) return;
+  remember(held);
+  tell(held, { type: 'status', children: held.stack.statuses() });
+}
+
+function tell(held: Held, message: LeashMessage): void {
+  for (const socket of held.sockets) sendMessage(socket, message);
+}
+
+function remember({ folders, socketPath, ports, stack }: Held): void {
+  const startTime = processStartTime(process.pid) ?? '';
+  const children = stack?.marks() ?? [];
+  try {
+    writeStackFile(folders.stackFile, { schema: 1, pid: process.pid, startTime, socket: socketPath, ports, children });
+  } catch {
+    // A full disk must not end what still runs; without the file only cleaning up after a SIGKILL knows less.
   }
 }
 
@@ -129,33 +152,6 @@ async function takeLock(file: string): Promise<boolean> {
     if (tryFileLock(file)) return true;
   }
   return false;
-}
-
-function chooseSocketPath(folders: ProjectFolders): string {
-  if (process.platform === 'win32') return `\\\\.\\pipe\\temper-${process.pid}-${Date.now().toString(36)}`;
-  if (Buffer.byteLength(folders.stackSocket) <= MAX_SOCKET_PATH) return folders.stackSocket;
-  return join(mkdtempSync(join(tmpdir(), TEMPORARY_PREFIX)), 'stack.sock');
-}
-
-function removeSocket(path: string): void {
-  if (process.platform === 'win32') return;
-  rmSync(path, { force: true });
-  const folder = dirname(path);
-  if (dirname(folder) === tmpdir() && basename(folder).startsWith(TEMPORARY_PREFIX)) rmSync(folder, { recursive: true, force: true });
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (process.platform !== 'win32') rmSync(path, { force: true });
-    // The socket must never be open to others, not even between its making and a chmod.
-    const before = process.umask(0o177);
-    server.once('error', reject);
-    server.listen(path, () => {
-      if (process.platform !== 'win32') chmodSync(path, 0o600);
-      resolve();
-    });
-    process.umask(before);
-  });
 }
 
 await holdLeash(JSON.parse(await text(process.stdin)) as StackSpec);

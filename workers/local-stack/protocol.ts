@@ -5,6 +5,9 @@ import type { FailureType } from '../../core/failures.ts';
 import type { ChildStatus, StackEvent } from './events.ts';
 import type { WantedPorts } from './ports.ts';
 
+/** Exit code of a leash that found another one holding the project. */
+export const EXIT_LOCKED = 3;
+
 /** What a stack must be to start it; the first command line says, later ones adopt. */
 export interface StackSpec {
   readonly project: string;
@@ -45,7 +48,7 @@ export type ClientMessage =
 
 export type LeashMessage =
   | { readonly type: 'attached'; readonly stack: StackDescription }
-  | { readonly type: 'refused'; readonly failure: FailureType; readonly message: string }
+  | { readonly type: 'refused'; readonly failure: FailureType | null; readonly message: string }
   | { readonly type: 'status'; readonly children: readonly ChildStatus[] }
   | { readonly type: 'event'; readonly event: StackEvent }
   /** This command line is let go; `others` still hold the stack. */

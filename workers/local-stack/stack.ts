@@ -1,5 +1,4 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
-import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { openChildLog } from './child-log.ts';
@@ -110,5 +109,3 @@ function mergeModels(known: Record<string, string> | null, wanted: Readonly<Reco
   }
   return { ...known, ...wanted };
 }
-
-export const leashLogFile = (folders: ProjectFolders) => join(folders.logs, 'leash.log');

@@ -80,7 +80,7 @@ class TrainablePolicy:
         moments = {f"{moment}/{name}": state[moment].cpu() for name, state in states.items() for moment in MOMENTS}
         return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
 
-    def score(self, batch: MicroBatch) -> TokenScores:
+    def log_probabilities(self, batch: MicroBatch) -> TokenScores:
         """Only the hidden states that predict a sampled token meet the output head; log-softmax in fp32, after temperature."""
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=batch.token_ids_BT, use_cache=False).last_hidden_state
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)

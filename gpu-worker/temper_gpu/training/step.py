@@ -43,7 +43,7 @@ def train_step(
     for batch in pack(rows.rows, rows.num_trained_tokens, config.micro_batch_tokens, policy.device):
         if is_cancelled():
             raise StepCancelled
-        scores = policy.score(batch)
+        scores = policy.log_probabilities(batch)
         losses = token_loss(config.loss, scores.logprobs_N, batch.sampled_logprobs_N, batch.weighted_advantages_N)
         losses.loss_N.sum().backward()
         sums.add(losses.loss_N, losses.clipped_N, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)

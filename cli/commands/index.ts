@@ -1,0 +1,14 @@
+import type { Command } from '../command.ts';
+import { cancel } from './cancel.ts';
+import { dev } from './dev.ts';
+import { doctor } from './doctor.ts';
+import { evaluate } from './eval.ts';
+import { report } from './report.ts';
+import { runs } from './runs.ts';
+import { show } from './show.ts';
+import { stop } from './stop.ts';
+import { train } from './train.ts';
+import { watch } from './watch.ts';
+import { worker } from './worker.ts';
+
+export const COMMANDS: readonly Command[] = [train, runs, show, watch, stop, cancel, report, evaluate, dev, worker, doctor];

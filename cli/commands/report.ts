@@ -1,0 +1,26 @@
+import { relative, resolve } from 'node:path';
+import type { Command } from '../command.ts';
+import { stringFlag } from '../command.ts';
+import { EXIT } from '../errors.ts';
+import { openProjectStore } from '../project-store.ts';
+import { version } from '../version.ts';
+
+export const report: Command = {
+  name: 'report',
+  summary: 'write one self-contained HTML file: curves, groups side by side, episodes',
+  usage: 'report RUN [--out FILE]',
+  details: ['Reads the store; needs no server. The file opens offline and loads nothing.'],
+  positionals: ['RUN'],
+  options: {
+    out: { type: 'string', placeholder: 'FILE', description: 'where to write it; absent: .temper/reports/RUN.html' },
+  },
+  async run({ flags, positionals, project, cwd, output }) {
+    const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
+    const run = positionals[0]!;
+    const out = stringFlag(flags, 'out');
+    const file = out === null ? defaultReportFile(project, run) : resolve(cwd, out);
+    await writeReport(await openProjectStore(project), run, file, version());
+    output.line(`report: ${relative(cwd, file) || file}`);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,65 @@
+import Table from 'cli-table3';
+import type { Command } from '../command.ts';
+import { JSON_OPTION } from '../command.ts';
+import { EXIT } from '../errors.ts';
+import { formatDuration, formatNumber, headline } from '../format.ts';
+import { printJson } from '../output.ts';
+import { openProjectStore } from '../project-store.ts';
+import { summariseRun } from '../run-summary.ts';
+import type { RunSummary } from '../run-summary.ts';
+
+export const runs: Command = {
+  name: 'runs',
+  summary: 'list the runs of this project',
+  usage: 'runs [--json]',
+  positionals: [],
+  options: { json: JSON_OPTION },
+  async run({ flags, project, output }) {
+    const { listRuns, readRun } = await import('../../store/run-reader.ts');
+    const store = await openProjectStore(project);
+    const found = await Promise.all((await listRuns(store)).map((name) => readRun(store, name)));
+    const summaries = found.flatMap((run) => (run === null ? [] : [summariseRun(run, store.uri)]));
+    if (flags['json'] === true) printJson(output, summaries);
+    else if (summaries.length === 0) output.line('no runs yet; start one with temper train AGENT');
+    else output.line(renderTable(summaries));
+    return EXIT.ok;
+  },
+};
+
+const BORDERLESS = Object.fromEntries(
+  ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right', 'left', 'left-mid']
+    .concat(['mid', 'mid-mid', 'right', 'right-mid'])
+    .map((place) => [place, '']),
+);
+
+export function renderTable(summaries: readonly RunSummary[]): string {
+  const table = new Table({
+    head: ['run', 'agent', 'model', 'state', 'step', 'reward', 'before', 'after', 'time'],
+    chars: { ...BORDERLESS, middle: '  ' },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  });
+  for (const summary of summaries) {
+    const { evalBefore, evalAfter } = summary.result;
+    table.push([
+      summary.run,
+      summary.agent,
+      summary.baseModel,
+      summary.state,
+      `${summary.step}/${summary.steps}`,
+      formatNumber(summary.reward),
+      evalBefore === null ? '–' : describeHeadline(evalBefore),
+      evalAfter === null ? '–' : describeHeadline(evalAfter),
+      formatDuration(summary.wallSeconds),
+    ]);
+  }
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+function describeHeadline(evaluation: Parameters<typeof headline>[0]): string {
+  const { label, value } = headline(evaluation);
+  return `${formatNumber(value)} ${label}`;
+}

@@ -1,0 +1,78 @@
+import type { Command } from '../command.ts';
+import { JSON_OPTION } from '../command.ts';
+import { EXIT } from '../errors.ts';
+import { describeMetrics, formatDuration, formatNumber, plural } from '../format.ts';
+import { printJson } from '../output.ts';
+import type { Output } from '../output.ts';
+import type { PendingActivity } from '../pending.ts';
+import { openProjectStore } from '../project-store.ts';
+import { flattenEval, summariseRun } from '../run-summary.ts';
+import type { RunSummary } from '../run-summary.ts';
+
+const SERVER_WITHIN_MS = 2000;
+
+export const show: Command = {
+  name: 'show',
+  summary: "one run's state, its results, and what it waits for",
+  usage: 'show RUN [--json]',
+  details: ['Reads the store; needs no server. Where one answers within two seconds, its pending activities are shown too.'],
+  positionals: ['RUN'],
+  options: { json: JSON_OPTION },
+  async run({ flags, positionals, project, env, output }) {
+    const { requireRun } = await import('../../store/run-reader.ts');
+    const run = positionals[0]!;
+    const store = await openProjectStore(project);
+    const summary = summariseRun(await requireRun(store, run), store.uri);
+    const pending = isOpen(summary) ? await askServer(project, env, run) : null;
+    if (flags['json'] === true) printJson(output, toJson(summary, pending));
+    else print(output, summary, pending);
+    return EXIT.ok;
+  },
+};
+
+function isOpen({ state }: RunSummary): boolean {
+  return state === 'starting' || state === 'running' || state === 'stopping';
+}
+
+/** Null: nobody answered in time. */
+async function askServer(project: string, env: NodeJS.ProcessEnv, run: string): Promise<PendingActivity[] | null> {
+  const { tryServer } = await import('../server.ts');
+  const { readPending } = await import('../pending.ts');
+  const server = await tryServer(project, env, SERVER_WITHIN_MS);
+  if (server === null) return null;
+  try {
+    return await readPending(server, run, SERVER_WITHIN_MS);
+  } finally {
+    await server.close();
+  }
+}
+
+function toJson({ result, ...summary }: RunSummary, pending: PendingActivity[] | null): object {
+  return {
+    ...summary,
+    evalBefore: flattenEval(result.evalBefore),
+    evalAfter: flattenEval(result.evalAfter),
+    pendingActivities: pending,
+  };
+}
+
+function print(output: Output, summary: RunSummary, pending: PendingActivity[] | null): void {
+  const { evalBefore, evalAfter } = summary.result;
+  const rows: [string, string | null][] = [
+    ['run', `${summary.run}: ${summary.agent} on ${summary.baseModel}`],
+    ['state', summary.phase === null ? summary.state : `${summary.state} (${summary.phase})`],
+    ['failure', summary.failure],
+    ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],
+    ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
+    ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
+    ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
+    ['time', formatDuration(summary.wallSeconds)],
+    ['adapter', summary.adapterSha256],
+    ['store', summary.storeUri],
+    ['waits for', summary.waitingFor],
+    ...(pending ?? []).map((each): [string, string] => ['pending', each.text]),
+    ...summary.notes.map((note): [string, string] => ['note', note]),
+  ];
+  for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
+  if (isOpen(summary) && pending === null) output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
+}

@@ -1,0 +1,21 @@
+import type { Command } from '../command.ts';
+import { stringFlag } from '../command.ts';
+import { EXIT } from '../errors.ts';
+
+export const stop: Command = {
+  name: 'stop',
+  summary: 'finish the step in hand, keep the result, end the run',
+  usage: 'stop RUN [--reason TEXT]',
+  positionals: ['RUN'],
+  options: { reason: { type: 'string', placeholder: 'TEXT', description: 'recorded with the run' } },
+  async run({ flags, positionals, project, env, output }) {
+    const { steerRun } = await import('../steer.ts');
+    const { stopUpdate } = await import('../../workflows/messages.ts');
+    const run = positionals[0]!;
+    const answer = await steerRun(project, env, run, (handle) =>
+      handle.executeUpdate(stopUpdate, { args: [{ reason: stringFlag(flags, 'reason') }] }),
+    );
+    output.line(answer.first ? `${run} stops after step ${answer.afterStep}` : `${run} was stopping already, after step ${answer.afterStep}`);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,31 @@
+import { requireRun } from '../../store/run-reader.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../errors.ts';
+import { followRun, isFinal, readProgress } from '../follow-run.ts';
+import { openProjectStore } from '../project-store.ts';
+import { resultLines } from '../result.ts';
+
+export const watch: Command = {
+  name: 'watch',
+  summary: 'live view of a run; needs no server',
+  usage: 'watch RUN',
+  details: ['Follows the run until it ends. Ctrl-C ends the watching, not the run.'],
+  positionals: ['RUN'],
+  options: {},
+  async run({ positionals, project, output, signal }) {
+    const { createViewer } = await import('../view/viewer.ts');
+    const run = positionals[0]!;
+    const store = await openProjectStore(project);
+    await requireRun(store, run);
+    const before = { state: null, steps: [] };
+    const viewer = createViewer(output, { run, before, hint: 'Ctrl-C ends the watching, not the run' });
+    for await (const progress of followRun(store, run, signal)) {
+      viewer.progress(progress);
+      if (isFinal(progress.state)) break;
+    }
+    viewer.close();
+    const { state } = await readProgress(store, run);
+    if (state !== null && isFinal(state)) for (const line of resultLines(state)) output.line(line);
+    return state?.state === 'failed' ? EXIT.failed : EXIT.ok;
+  },
+};

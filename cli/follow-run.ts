@@ -1,0 +1,36 @@
+/** A run as its store shows it, again and again: no server is asked. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunState, StepSummary } from '../core/contract.ts';
+import { readState, readSteps } from '../store/run-reader.ts';
+import type { Store } from '../store/store.ts';
+
+export interface Progress {
+  readonly state: RunState | null;
+  readonly steps: readonly StepSummary[];
+}
+
+const POLL_MS = 250;
+
+/** Yields at each change until the signal; steps are read anew only when there are more of them. */
+export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Progress> {
+  let [seen, progress] = ['', await readProgress(store, run)];
+  for (;;) {
+    const now = JSON.stringify(progress.state);
+    if (now !== seen) yield progress;
+    seen = now;
+    if (signal.aborted) return;
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    const state = await readState(store, run);
+    const steps = state?.step === progress.state?.step ? progress.steps : await readSteps(store, run);
+    progress = { state, steps };
+  }
+}
+
+export async function readProgress(store: Store, run: string): Promise<Progress> {
+  const [state, steps] = await Promise.all([readState(store, run), readSteps(store, run)]);
+  return { state, steps };
+}
+
+export function isFinal(state: RunState | null): boolean {
+  return state !== null && state.state !== 'running' && state.state !== 'stopping';
+}

@@ -1,0 +1,34 @@
+/** The Temporal server of a project, where one is running; commands that only read the store do without. */
+import { TemperError } from '../core/failures.ts';
+import { configuredTarget, connectClient } from '../workers/connection.ts';
+import type { TemporalClient, TemporalTarget } from '../workers/connection.ts';
+import { projectFolders } from '../workers/folders.ts';
+import { readStackFile } from '../workers/local-stack/stack-file.ts';
+import { isAlive } from '../workers/local-stack/processes.ts';
+
+/** The configured server, or that of the project's local stack while it runs; null: neither. */
+export function findServer(project: string, env: NodeJS.ProcessEnv): TemporalTarget | null {
+  const configured = configuredTarget(env);
+  if (configured !== null) return configured;
+  const stack = readStackFile(projectFolders(project).stackFile);
+  if (stack === null || stack.ports === null || !isAlive({ name: 'leash', ...stack })) return null;
+  return { address: `127.0.0.1:${stack.ports.temporal}`, namespace: 'default' };
+}
+
+/** For commands that steer a run. */
+export async function requireServer(project: string, env: NodeJS.ProcessEnv): Promise<TemporalClient> {
+  const target = findServer(project, env);
+  if (target !== null) return connectClient(target, env);
+  throw new TemperError('BadConfig', 'no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train');
+}
+
+/** For commands that can do without: null where nothing answers in time. */
+export async function tryServer(project: string, env: NodeJS.ProcessEnv, withinMs: number): Promise<TemporalClient | null> {
+  const target = findServer(project, env);
+  if (target === null) return null;
+  const connecting = connectClient(target, env).catch(() => null);
+  const late = new Promise<null>((resolve) => setTimeout(resolve, withinMs, null).unref());
+  const client = await Promise.race([connecting, late]);
+  if (client === null) void connecting.then((other) => other?.close());
+  return client;
+}

@@ -1,0 +1,65 @@
+/** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, or a name of the Hugging Face hub. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, isAbsolute, join, resolve } from 'node:path';
+import { UsageError } from '../errors.ts';
+
+export interface BaseModel {
+  /** As the run records it. */
+  readonly name: string;
+  /** Name → folder, for the GPU worker of the local stack; empty for names that it knows by itself. */
+  readonly models: Readonly<Record<string, string>>;
+}
+
+const BUILT_IN = 'pocket';
+const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
+
+export function resolveBaseModel(text: string, cwd: string, project: string, configured: Readonly<Record<string, string>>): BaseModel {
+  const named = Object.hasOwn(configured, text) ? configured[text]! : null;
+  if (named !== null) return { name: text, models: { [text]: checkModelFolder(resolve(project, named)) } };
+  if (text === BUILT_IN) return { name: text, models: {} };
+  const folder = resolve(cwd, text);
+  const looksLikePath = isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
+  if (looksLikePath || isFolder(folder)) {
+    const name = basename(folder);
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
+      throw new UsageError(`the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`);
+    }
+    return { name, models: { [name]: checkModelFolder(folder) } };
+  }
+  if (HUB_NAME.test(text)) return { name: text, models: {} };
+  const names = [BUILT_IN, ...Object.keys(configured)].join(', ');
+  throw new UsageError(
+    `unknown base model ${JSON.stringify(text)}: neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,
+  );
+}
+
+/** Refused here, in a second, rather than by the GPU worker after the installation. */
+function checkModelFolder(folder: string): string {
+  if (!isFolder(folder)) throw new UsageError(`the base model's folder ${folder} does not exist; pass an existing one`);
+  if (!existsSync(join(folder, 'config.json'))) {
+    throw new UsageError(`the base model's folder ${folder} has no config.json; pass a folder as transformers saves it`);
+  }
+  if (!readdirSync(folder).some((file) => file.endsWith('.safetensors'))) {
+    throw new UsageError(`the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`);
+  }
+  if (!hasChatTemplate(folder)) {
+    throw new UsageError(`the base model in ${folder} has no chat template (agents speak in messages); add a chat_template.jinja to it`);
+  }
+  return folder;
+}
+
+function hasChatTemplate(folder: string): boolean {
+  if (existsSync(join(folder, 'chat_template.jinja')) || existsSync(join(folder, 'chat_template.json'))) return true;
+  const file = join(folder, 'tokenizer_config.json');
+  if (!existsSync(file)) return false;
+  try {
+    const { chat_template: template } = JSON.parse(readFileSync(file, 'utf8')) as { chat_template?: unknown };
+    return template !== undefined && template !== null;
+  } catch (cause) {
+    throw new UsageError(`${file} is no JSON; restore it`, { cause });
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

@@ -1,0 +1,37 @@
+/** What the local stack says, as a person reads it. */
+import type { StackEvent } from '../../workers/local-stack/events.ts';
+import { formatDuration } from '../format.ts';
+
+/** Null for what no person needs to know. */
+export function describeStackEvent(event: StackEvent): string | null {
+  switch (event.kind) {
+    case 'progress':
+      return describeProgress(event);
+    case 'waiting':
+      return `waiting for ${event.for} (${formatDuration(event.seconds)} of at most ${formatDuration(event.limitSeconds)})`;
+    case 'child':
+      return event.child.deaths > 0 && event.child.state === 'ready' ? `${event.child.name} is back` : null;
+    case 'died': {
+      const last = event.lastLines.length === 0 ? '' : `; its last words: ${event.lastLines.slice(-3).join(' | ')}`;
+      return `${event.name} died (${event.exit}), starts again in ${formatDuration(event.restartInMs / 1000)}${last}`;
+    }
+    case 'notice':
+      return event.message;
+  }
+}
+
+/** True for what is overwritten by the next event instead of being kept. */
+export function isPassing(event: StackEvent): boolean {
+  return event.kind === 'waiting' || (event.kind === 'progress' && !event.finished);
+}
+
+function describeProgress(event: Extract<StackEvent, { kind: 'progress' }>): string {
+  const { done, total, unit, elapsedSeconds, finished, message } = event;
+  if (finished) return `${message} (${formatDuration(elapsedSeconds)})`;
+  const count = done === null ? '' : ` ${amount(done, unit)}${total === null ? '' : ` of ${amount(total, unit)}`}`;
+  return `${message}${count} … ${formatDuration(elapsedSeconds)}`;
+}
+
+function amount(value: number, unit: 'packages' | 'bytes' | 'modules' | null): string {
+  return unit === 'bytes' ? `${Math.round(value / 1024 ** 2)} MB` : `${value}${unit === null ? '' : ` ${unit}`}`;
+}

@@ -1,0 +1,125 @@
+"""The GPU worker's activities: thin. They check that the attempt is still wanted, run the trainer in its thread with
+heartbeats, publish what it committed, and turn failures into the contract's types."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from temper_gpu.checkpoints import PolicyName, canonical_json, publish_view, step_key
+from temper_gpu.contract import InitialiseInput, StepMetrics, TrainInput, TrainResult
+from temper_gpu.failures import TemperError
+from temper_gpu.heartbeat import run_with_heartbeats
+from temper_gpu.store import FileStore
+from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.trainer import Outcome, Trainer
+
+log = logging.getLogger("temper.gpu")
+
+# Loads a policy into the engine of this process and says which adapter answers to its name there.
+Probe = Callable[[str], str | None]
+
+
+class GpuActivities:
+    def __init__(self, trainer: Trainer, store: FileStore, probe: Probe | None) -> None:
+        self._trainer = trainer
+        self._store = store
+        self._probe = probe
+        # One thread: one step at a time, whatever Temporal hands out.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="trainer")
+
+    @activity.defn(name="initialise")
+    async def initialise(self, work: InitialiseInput) -> TrainResult:
+        """Commits step 0 of a branch: the seeded adapter."""
+        return await self._perform(work.run, 0, lambda _: self._trainer.initialise(work))
+
+    @activity.defn(name="train")
+    async def train(self, work: TrainInput) -> TrainResult:
+        """All groups of a step → one committed optimizer step, published under `run@step`."""
+        return await self._perform(work.run, work.step, lambda is_cancelled: self._trainer.train(work, is_cancelled))
+
+    async def _perform(self, run: str, step: int, make: Callable[[Callable[[], bool]], Outcome]) -> TrainResult:
+        require_fresh(activity.info(), datetime.now(UTC))
+        fields = {"run": run, "step": step, "attempt": activity.info().attempt}
+
+        def work(is_cancelled: Callable[[], bool]) -> Outcome:
+            outcome = make(is_cancelled)
+            started = time.perf_counter()
+            self._publish(run, outcome, fields)
+            outcome.seconds["publish"] = time.perf_counter() - started
+            return outcome
+
+        log.info("step begins", extra=fields)
+        try:
+            outcome = await run_with_heartbeats(self._thread, work, activity.heartbeat)
+        except TemperError as error:
+            log.warning("step failed: %s", error, extra=fields | {"type": error.type})
+            raise application_error(error) from error
+        except (StepCancelled, asyncio.CancelledError):
+            log.info("step cancelled", extra=fields)
+            raise
+        except Exception as error:
+            log.exception("step failed", extra=fields | {"type": "TrainerFailed"})
+            raise application_error(_unexpected(error)) from error
+        log.info("step committed", extra=fields | {"found": outcome.found, "seconds": outcome.seconds})
+        return TrainResult(
+            checkpoint=outcome.commit.checkpoint(run),
+            metrics=StepMetrics(outcome.commit.manifest.metrics),
+            seconds=outcome.seconds,
+            found=outcome.found,
+        )
+
+    def _publish(self, run: str, outcome: Outcome, fields: dict[str, Any]) -> None:
+        """The view for people and other engines, the sidecar of times, and the engine of this process asked for its hash."""
+        manifest = outcome.commit.manifest
+        publish_view(self._store, run, outcome.commit)
+        if not outcome.found:
+            self._store.replace(f"{step_key(run, manifest.branch, manifest.step)}/manifest.times.json", _times(outcome, fields))
+        if self._probe is not None:
+            require_probed(self._probe, str(PolicyName(run, manifest.branch, manifest.step)), manifest.adapter.sha256)
+
+
+def require_probed(probe: Probe, policy: str, adapter_sha256: str) -> None:
+    found = probe(policy)
+    if found != adapter_sha256:
+        raise TemperError(
+            "PolicyMismatch",
+            f"the engine must answer as {policy} with adapter {adapter_sha256}, it has {found}; restart the GPU worker",
+        )
+
+
+def require_fresh(info: activity.Info, now: datetime) -> None:
+    """A frozen worker starts, when thawed, what it was handed long ago; by then somebody else has it."""
+    if info.heartbeat_timeout is None or now - info.started_time <= info.heartbeat_timeout:
+        return
+    age_s = (now - info.started_time).total_seconds()
+    raise application_error(
+        TemperError(
+            "StaleAttempt",
+            f"{info.activity_type} must begin within its heartbeat timeout of {info.heartbeat_timeout.total_seconds():g} s, this "
+            f"attempt was handed out {age_s:.1f} s ago; it is tried again (where it never ends: set this host's clock)",
+        )
+    )
+
+
+def application_error(error: TemperError) -> ApplicationError:
+    return ApplicationError(error.message, type=error.type, non_retryable=not error.retryable)
+
+
+def _unexpected(error: Exception) -> TemperError:
+    if type(error).__name__ == "OutOfMemoryError":
+        return TemperError("TrainerFailed", f"a micro-batch must fit into memory: {error}; lower microBatchTokens")
+    return TemperError("TrainerFailed", f"{type(error).__name__}: {error}")
+
+
+def _times(outcome: Outcome, fields: dict[str, Any]) -> bytes:
+    clock = {"committedAt": datetime.now(UTC).isoformat(), "seconds": outcome.seconds}
+    return canonical_json({**clock, "host": socket.gethostname(), "pid": os.getpid(), "attempt": fields["attempt"]})

@@ -1,0 +1,70 @@
+"""Attention over the slot table, with one fixed reduction: what a token gets depends on its own slot's keys alone.
+
+Keys are read in blocks of KEY_BLOCK, and blocks are added one after another in order of position. A block that is wholly
+masked contributes exact zeros, so a long neighbour, who makes everybody read more blocks, changes no bit.
+
+Shapes: R rows of a tile (one slot each), C queries of a row, N keys of a row, H query heads, K key heads, D head size,
+M tokens of a forward pass.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface
+
+from temper_gpu.failures import TemperError
+
+ATTENTION = "temper_slots"
+KEY_BLOCK = 32
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Queries that are attended together. `slots` selects the rows' keys: a slice (no copy) or an index."""
+
+    slots: slice | Tensor
+    num_keys: int
+    # Where each query stands in the pass; None where the tile is the pass, one query a row.
+    queries_RC: Tensor | None
+    # 0 where a query sees a key, -inf where not; [R, 1, 1, C, N].
+    mask: Tensor
+
+
+def causal_mask(positions_RC: Tensor, num_keys: int, dtype: torch.dtype) -> Tensor:
+    hidden = torch.arange(num_keys, device=positions_RC.device) > positions_RC[..., None]
+    return torch.zeros(hidden.shape, dtype=dtype, device=hidden.device).masked_fill_(hidden, -torch.inf)[:, None, None]
+
+
+def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tensor, scaling: float) -> Tensor:
+    """Softmax attention of each row over its own keys; returns [R, H, C, D]."""
+    rows, heads, queries, head_size = query_RHCD.shape
+    key_heads, num_keys = key_RKND.shape[1:3]
+    # Heads that share keys become more queries of one matrix.
+    q = (query_RHCD * scaling).reshape(rows * key_heads, -1, head_size)
+    k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
+    starts = range(0, num_keys, KEY_BLOCK)
+    blocks = [torch.bmm(q, k[:, start : start + KEY_BLOCK].transpose(1, 2)) for start in starts]
+    scores = blocks[0] if len(blocks) == 1 else torch.cat(blocks, -1)
+    scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
+    # The first key is never masked, so the maximum is finite; a maximum is exact in any order.
+    weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_()
+    totals = weights.view(*weights.shape[:-1], len(starts), KEY_BLOCK).sum(-1)
+    output, total = torch.bmm(weights[..., :KEY_BLOCK], v[:, :KEY_BLOCK]), totals[..., :1]
+    for block, start in enumerate(starts[1:], 1):
+        output = torch.baddbmm(output, weights[..., start : start + KEY_BLOCK], v[:, start : start + KEY_BLOCK])
+        total = total + totals[..., block : block + 1]
+    return (output / total).view(rows, heads, queries, head_size)
+
+
+def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):  # noqa: ANN001, ANN201
+    """The function that transformers calls in every layer; the cache has stored key and value already."""
+    for option in ("sliding_window", "softcap", "s_aux"):
+        if options.get(option) is not None:
+            raise TemperError("BadConfig", f"the engine's attention must be plain, the model asks for {option}; take another model")
+    if forward_pass is None:
+        raise TypeError("temper_slots attention is called by the engine's forward pass only")
+    return forward_pass.attend(module.layer_idx, query, scaling), None
+
+
+AttentionInterface.register(ATTENTION, slot_attention)

@@ -1,0 +1,167 @@
+"""Forward passes of fixed sizes over a stock transformers model: prefill of prompt pieces, decode of slots.
+
+A pass is M tokens in one row, whoever they belong to: linear layers and norms work token by token, and attention reads
+each token's own slot. M is one of the sizes that were proven equal (engine/sizes.py), so no token feels who else is there.
+
+Shapes: M tokens of a pass, P pieces, R rows of a tile, C queries of a row, S sampled rows, V vocabulary, H heads, D head size.
+"""
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from temper_gpu.engine.attention import KEY_BLOCK, Tile, attend, causal_mask
+from temper_gpu.engine.kv_cache import SlotCache
+from temper_gpu.engine.sizes import Sizes
+
+# Queries of a tile's row, by length of the prompt: part of what a prompt's bits depend on, so never chosen by load.
+SHORT_PIECE, LONG_PIECE, LONG_PROMPT = 16, 64, 64
+# Bounds the scores of one tile: rows x queries x keys.
+MAX_TILE_SCORES = 1 << 19
+MIN_TILE_ROWS = 4
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Prompt tokens of one slot that are prefilled together; every prompt is cut at multiples of its piece size."""
+
+    slot: int
+    start: int
+    tokens: np.ndarray
+    size: int
+    is_last: bool
+
+    @property
+    def num_keys(self) -> int:
+        return -(-(self.start + len(self.tokens)) // KEY_BLOCK) * KEY_BLOCK
+
+
+def piece_size(prompt_length: int) -> int:
+    return SHORT_PIECE if prompt_length <= LONG_PROMPT else LONG_PIECE
+
+
+@dataclass(frozen=True)
+class ForwardPass:
+    """Passed through the model to its attention (engine/attention.py)."""
+
+    cache: SlotCache
+    tiles: list[Tile]
+    # Where each token of the pass stands among the tiles' outputs; None where they are in order.
+    restore_M: Tensor | None = field(default=None)
+
+    def attend(self, layer: int, query_1HMD: Tensor, scaling: float) -> Tensor:
+        query_MHD = query_1HMD[0].transpose(0, 1)
+        outputs = [self._attend_tile(tile, layer, query_MHD, scaling) for tile in self.tiles]
+        if self.restore_M is None:
+            return outputs[0][None]
+        return torch.cat(outputs).index_select(0, self.restore_M)[None]
+
+    def _attend_tile(self, tile: Tile, layer: int, query_MHD: Tensor, scaling: float) -> Tensor:
+        keys, values = (cached[layer][tile.slots, :, : tile.num_keys] for cached in (self.cache.keys, self.cache.values))
+        query_RCHD = query_MHD[:, None] if tile.queries_RC is None else query_MHD[tile.queries_RC]
+        output_RHCD = attend(query_RCHD.transpose(1, 2), keys, values, tile.mask, scaling)
+        return output_RHCD.transpose(1, 2).flatten(0, 1)
+
+
+class Forward:
+    """Runs passes of any policy of one base model over one slot table."""
+
+    def __init__(self, cache: SlotCache, sizes: Sizes, device: torch.device, dtype: torch.dtype) -> None:
+        self.cache = cache
+        self.sizes = sizes
+        self._device = device
+        self._dtype = dtype
+
+    def prefill(self, model: PreTrainedModel, pieces: list[Piece]) -> Tensor:
+        """Logits after the last token of each last piece, in the order of `pieces`; further rows are padding."""
+        lengths_P = np.array([len(piece.tokens) for piece in pieces])
+        first_P = np.cumsum(lengths_P) - lengths_P
+        num_tokens = int(lengths_P.sum())
+        size = self.sizes.at_least(num_tokens)
+        starts_P = np.array([piece.start for piece in pieces])
+        tokens_M = self._padded(np.concatenate([piece.tokens for piece in pieces]), size, 0)
+        positions_M = self._padded(np.repeat(starts_P - first_P, lengths_P) + np.arange(num_tokens), size, 0)
+        slots_P = np.array([piece.slot for piece in pieces])
+        slots_M = self._padded(np.repeat(slots_P, lengths_P), size, self.cache.scratch)
+        tiles, restore_M = self._tiles(pieces, first_P, positions_M, size)
+        ends = [int(first_P[i] + lengths_P[i] - 1) for i, piece in enumerate(pieces) if piece.is_last]
+        sampled_S = self._padded(np.array(ends, dtype=np.int64), self.sizes.at_least(len(ends)), 0) if ends else None
+        return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, tiles, restore_M), sampled_S)
+
+    def decode(self, model: PreTrainedModel, tokens: np.ndarray, positions: np.ndarray) -> Tensor:
+        """Logits of slots 0 … n - 1, one token each. A slot that is not decoded writes where its next token will overwrite."""
+        tokens_M, positions_M = torch.from_numpy(tokens).to(self._device), torch.from_numpy(positions).to(self._device)
+        num_keys = -(-(int(positions.max()) + 1) // KEY_BLOCK) * KEY_BLOCK
+        mask = causal_mask(positions_M[:, None], num_keys, self._dtype)
+        tile = Tile(slice(0, len(tokens)), num_keys, None, mask)
+        slots_M = torch.arange(len(tokens), device=self._device)
+        return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, [tile]), None, is_sampled=True)
+
+    def _run(  # noqa: PLR0913
+        self,
+        model: PreTrainedModel,
+        tokens_M: Tensor,
+        positions_M: Tensor,
+        slots_M: Tensor,
+        forward_pass: ForwardPass,
+        sampled_S: Tensor | None,
+        is_sampled: bool = False,
+    ) -> Tensor:
+        self.cache.slots_M, self.cache.positions_M = slots_M, positions_M
+        keep: Any = 0 if is_sampled else 1 if sampled_S is None else sampled_S
+        output = model(
+            input_ids=tokens_M[None],
+            position_ids=positions_M[None],
+            past_key_values=self.cache,
+            use_cache=True,
+            logits_to_keep=keep,
+            forward_pass=forward_pass,
+        )
+        return output.logits[0]
+
+    def _padded(self, values: np.ndarray, size: int, padding: int) -> Tensor:
+        padded = np.full(size, padding, dtype=np.int64)
+        padded[: len(values)] = values
+        return torch.from_numpy(padded).to(self._device)
+
+    def _tiles(
+        self, pieces: list[Piece], first_P: np.ndarray, positions_M: Tensor, size: int
+    ) -> tuple[list[Tile], Tensor]:
+        tiles: list[Tile] = []
+        restore_M = np.zeros(size, dtype=np.int64)
+        num_outputs = 0
+        for members, queries, num_keys in tile_members(pieces):
+            rows = -(-len(members) // MIN_TILE_ROWS) * MIN_TILE_ROWS
+            queries_RC = np.zeros((rows, queries), dtype=np.int64)
+            slots_R = np.full(rows, self.cache.scratch, dtype=np.int64)
+            for row, index in enumerate(members):
+                length, first = len(pieces[index].tokens), int(first_P[index])
+                slots_R[row] = pieces[index].slot
+                queries_RC[row, :length] = np.arange(first, first + length)
+                restore_M[first : first + length] = np.arange(num_outputs, num_outputs + length) + row * queries
+            num_outputs += rows * queries
+            index_RC = torch.from_numpy(queries_RC).to(self._device)
+            mask = causal_mask(positions_M[index_RC], num_keys, self._dtype)
+            tiles.append(Tile(torch.from_numpy(slots_R).to(self._device), num_keys, index_RC, mask))
+        return tiles, torch.from_numpy(restore_M).to(self._device)
+
+
+def tile_members(pieces: list[Piece]) -> list[tuple[list[int], int, int]]:
+    """Pieces of one size, of nearly the same number of keys, no more than a tile may hold: (indices, queries, keys)."""
+    order = sorted(range(len(pieces)), key=lambda index: (pieces[index].size, pieces[index].num_keys))
+    tiles: list[tuple[list[int], int, int]] = []
+    for queries, group in groupby(order, key=lambda index: pieces[index].size):
+        members: list[int] = []
+        for index in group:
+            num_keys = pieces[index].num_keys
+            if members and (len(members) + 1) * queries * num_keys > max(MAX_TILE_SCORES, MIN_TILE_ROWS * queries * num_keys):
+                tiles.append((members, queries, pieces[members[-1]].num_keys))
+                members = []
+            members.append(index)
+        tiles.append((members, queries, pieces[members[-1]].num_keys))
+    return tiles

@@ -1,0 +1,66 @@
+"""The slot table: keys and values of every request in flight, one row per slot, behind transformers' Cache interface.
+
+Shapes: R slots, K key heads, T token capacity, D head size, M tokens of a forward pass.
+"""
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedConfig
+from transformers.cache_utils import Cache
+
+from temper_gpu.engine.attention import KEY_BLOCK
+
+
+class SlotCache(Cache):
+    """Grows by key blocks. One more row than slots exists: padding writes there."""
+
+    def __init__(self, config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> None:
+        super().__init__(layers=[])
+        self._num_layers: int = config.num_hidden_layers
+        self._num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        self._head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        self._dtype = dtype
+        self._device = device
+        self.keys: list[Tensor] = []
+        self.values: list[Tensor] = []
+        self.num_slots = 0
+        self.capacity = 0
+        # Where the tokens of the running forward pass are stored.
+        self.slots_M = self.positions_M = torch.zeros(0, dtype=torch.long, device=device)
+
+    @property
+    def bytes_per_token(self) -> int:
+        return 2 * self._num_layers * self._num_heads * self._head_size * self._dtype.itemsize
+
+    @property
+    def scratch(self) -> int:
+        return self.num_slots
+
+    def resize(self, num_slots: int, capacity: int) -> None:
+        """Keeps what stands in the slots that remain. Memory is taken as it is first written (the allocator zeroes lazily)."""
+        capacity = -(-capacity // KEY_BLOCK) * KEY_BLOCK
+        if (num_slots, capacity) != (self.num_slots, self.capacity):
+            rows, tokens = min(num_slots, self.num_slots), min(capacity, self.capacity)
+            self.keys = self._resized(self.keys, num_slots, capacity, rows, tokens)
+            self.values = self._resized(self.values, num_slots, capacity, rows, tokens)
+            self.num_slots, self.capacity = num_slots, capacity
+
+    def _resized(self, old: list[Tensor], num_slots: int, capacity: int, rows: int, tokens: int) -> list[Tensor]:
+        shape = (num_slots + 1, self._num_heads, capacity, self._head_size)
+        new = [torch.zeros(shape, dtype=self._dtype, device=self._device) for _ in range(self._num_layers)]
+        for new_RKTD, old_RKTD in zip(new, old, strict=False):
+            new_RKTD[:rows, :, :tokens] = old_RKTD[:rows, :, :tokens]
+        return new
+
+    def clear(self, slot: int) -> None:
+        """For rows that may hold NaN: a masked key counts zero times its value, and zero times NaN is NaN."""
+        for tensor_RKTD in (*self.keys, *self.values):
+            tensor_RKTD[slot].zero_()
+
+    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs) -> tuple[Tensor, Tensor]:
+        self.keys[layer_idx][self.slots_M, :, self.positions_M] = key_states[0].transpose(0, 1)
+        self.values[layer_idx][self.slots_M, :, self.positions_M] = value_states[0].transpose(0, 1)
+        return key_states, value_states
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return 0

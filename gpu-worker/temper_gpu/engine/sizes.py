@@ -1,0 +1,42 @@
+"""The sizes (numbers of tokens) of forward passes, and the proof that they give the same bits."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+# Every size is a multiple of 16, so that vectorised loops have no remainder in which another code path computes.
+CANDIDATES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+SMALLEST_LARGEST, LARGEST = 128, CANDIDATES[-1]
+# Keeps a pass of a large model under about half a second on two cores.
+PASS_PARAMETER_TOKENS = 26e9
+# What calling a model of hardly any weights costs, in parameters times tokens.
+OVERHEAD_PARAMETER_TOKENS = 35e6
+
+
+@dataclass(frozen=True)
+class Sizes:
+    allowed: tuple[int, ...]
+    # A pass's fixed cost, in tokens: up to so many tokens of padding are cheaper than a second pass.
+    overhead_tokens: float
+
+    @property
+    def largest(self) -> int:
+        return self.allowed[-1]
+
+    def at_least(self, num_tokens: int) -> int:
+        return self.allowed[min(bisect_left(self.allowed, num_tokens), len(self.allowed) - 1)]
+
+    def worthwhile(self, num_tokens: int) -> int:
+        """How many of these waiting tokens the next pass should take: all, or what fills a smaller size."""
+        if num_tokens >= self.largest:
+            return self.largest
+        size = self.at_least(num_tokens)
+        below = bisect_left(self.allowed, num_tokens) - 1
+        if size - num_tokens <= max(self.overhead_tokens, size / 8) or below < 0:
+            return num_tokens
+        return self.allowed[below]
+
+
+def sizes_for(num_parameters: int, max_pass_tokens: int | None) -> Sizes:
+    largest = max_pass_tokens or min(LARGEST, max(SMALLEST_LARGEST, PASS_PARAMETER_TOKENS / num_parameters))
+    allowed = tuple(size for size in CANDIDATES if size <= largest) or CANDIDATES[:1]
+    return Sizes(allowed, OVERHEAD_PARAMETER_TOKENS / num_parameters)

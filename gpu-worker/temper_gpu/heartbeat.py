@@ -1,0 +1,38 @@
+"""Heartbeats for work in a thread: beaten by the event loop, which never touches torch, so that a busy step still lives."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import TypeVar
+
+BEAT_EVERY_S = 1.0
+
+T = TypeVar("T")
+
+
+async def run_with_heartbeats(executor: Executor, work: Callable[[Callable[[], bool]], T], beat: Callable[[], None]) -> T:
+    """Runs `work(is_cancelled)` in a thread and beats every second until it is done.
+
+    Nothing interrupts the thread: a cancellation is shown to it, and awaited until it has given up or finished, so a
+    commit is never torn and no second step starts beside the first.
+    """
+    cancelled = threading.Event()
+    result = asyncio.get_running_loop().run_in_executor(executor, work, cancelled.is_set)
+    beats = asyncio.create_task(_beat_forever(beat))
+    try:
+        return await asyncio.shield(result)
+    except asyncio.CancelledError:
+        cancelled.set()
+        with suppress(Exception):
+            await result
+        raise
+    finally:
+        beats.cancel()
+
+
+async def _beat_forever(beat: Callable[[], None]) -> None:
+    while True:
+        beat()
+        await asyncio.sleep(BEAT_EVERY_S)

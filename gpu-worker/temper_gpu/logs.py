@@ -1,0 +1,60 @@
+"""Logs: one JSON line each on stdout, with the fields that a record carries (run, step, attempt …)."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# Temporal's messages differ in what follows the first words (addresses, counts, tokens).
+_SAME_CHARACTERS, _MAX_MESSAGES = 40, 256
+_LEVELS = {"WARNING": "warn", "CRITICAL": "fatal"}
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "level": _LEVELS.get(record.levelname, record.levelname.lower()),
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "name": record.name,
+            "msg": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        if record.exc_info:
+            line["stack"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+class Occasionally(logging.Filter):
+    """Passes the same message of Temporal's client once in `every_s`: a server that is away is one fact, not thousands."""
+
+    def __init__(self, every_s: float) -> None:
+        super().__init__()
+        self._every_s = every_s
+        self._last: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.name.startswith("temporalio"):
+            return True
+        key = record.getMessage()[:_SAME_CHARACTERS]
+        if record.created - self._last.get(key, float("-inf")) < self._every_s:
+            return False
+        if len(self._last) > _MAX_MESSAGES:
+            self._last.clear()
+        self._last[key] = record.created
+        return True
+
+
+def configure_logs(stream: TextIO | None = None) -> None:
+    handler = logging.StreamHandler(stream or sys.stdout)
+    handler.setFormatter(JsonLines())
+    handler.addFilter(Occasionally(30))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    for noisy in ("httpx", "filelock", "urllib3"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    # The activities log their failures themselves, with run and step.
+    logging.getLogger("temporalio.activity").setLevel(logging.ERROR)

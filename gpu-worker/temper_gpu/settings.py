@@ -1,0 +1,50 @@
+"""Validated settings. The environment is read in `__main__` alone."""
+
+from dataclasses import dataclass
+
+from temper_gpu.failures import TemperError
+
+
+def require_at_least(subject: str, value: float, least: float, remedy: str) -> None:
+    if value < least:
+        raise TemperError("BadConfig", f"{subject} must be at least {least}, got {value}; {remedy}")
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """What one embedded engine may use."""
+
+    # Sums of another number of threads may differ in their last bits: fixed for the life of a run, and recorded.
+    num_threads: int = 2
+    # Requests decoded at once.
+    max_slots: int = 128
+    # Requests waiting for a slot; one more is refused.
+    max_waiting: int = 2048
+    # Trained policies kept loaded; the base model costs nothing and is always there.
+    max_policies: int = 2
+    kv_cache_bytes: int = 4 << 30
+    # Longest wait for a fuller prefill while requests are still arriving, and the pause in arrivals that ends it sooner.
+    gather_s: float = 0.002
+    gather_pause_s: float = 0.0004
+    # Largest number of tokens in a forward pass; None: by the size of the model.
+    max_pass_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        require_at_least("num_threads", self.num_threads, 1, "pass --threads 2")
+        require_at_least("max_slots", self.max_slots, 16, "fewer would waste most of every forward pass")
+        require_at_least("max_waiting", self.max_waiting, 1, "leave it at its default")
+        require_at_least("max_policies", self.max_policies, 1, "one policy has to fit")
+        require_at_least("kv_cache_bytes", self.kv_cache_bytes, 1 << 20, "leave it at its default")
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """What the HTTP server accepts."""
+
+    max_body_bytes: int = 16 << 20
+    # Names under which clients may address this server, besides loopback (protection from DNS rebinding).
+    hosts: frozenset[str] = frozenset()
+    # `max_tokens` of a request that names none.
+    default_max_tokens: int = 1024
+    default_deadline_s: float = 300.0
+    max_choices: int = 64

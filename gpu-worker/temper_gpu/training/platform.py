@@ -1,0 +1,40 @@
+"""What the bytes of a step depend on beside its inputs, and the settings that make them repeatable."""
+
+import os
+import platform
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+# cuBLAS is deterministic only with a workspace of fixed size; read when CUDA starts.
+_CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def make_deterministic(threads: int) -> None:
+    """Once per process, before any tensor work: the order of additions depends on the number of threads."""
+    os.environ.setdefault(*_CUBLAS_WORKSPACE)
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+    # Filling fresh memory finds reads of it, which we have none of, and costs a pass over every new tensor.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]  (made by a metaclass)
+
+
+def platform_fingerprint(device: torch.device) -> dict[str, str | int]:
+    """On another platform the same inputs give the same numbers up to rounding only."""
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    return {**_libraries(), **gpu, "cpu": _cpu(), "python": platform.python_version(), "threads": torch.get_num_threads()}
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    return {name: version(name) for name in ("torch", "transformers", "peft")}
+
+
+@cache
+def _cpu() -> str:
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(iter(names), "") or platform.processor() or platform.machine()

@@ -1,0 +1,181 @@
+"""Steps as commits: found or made, from parent and groups in the store to a manifest in it.
+
+Memory is a cache of the store. The policy in memory is known by the manifest that it stands for; that key is dropped
+before the first in-place change and set again after the commit, so whatever ends a step early costs only a reload.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from safetensors import SafetensorError
+from safetensors.torch import load
+from torch import Tensor
+
+from temper_gpu.checkpoints import (
+    Commit,
+    Manifest,
+    Parent,
+    load_adapter,
+    manifest_key,
+    publish_commit,
+    read_commit,
+    read_parent,
+    require_same_inputs,
+)
+from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.lora import adapter_bytes, config_bytes, initial_tensors, target_modules
+from temper_gpu.models import BaseModel, ModelLibrary
+from temper_gpu.store import FileStore
+from temper_gpu.training.groups import load_groups
+from temper_gpu.training.metrics import on_the_wire
+from temper_gpu.training.platform import platform_fingerprint
+from temper_gpu.training.policy import ATTENTION, TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.step import train_step
+
+
+@dataclass
+class Outcome:
+    """`found`: the step had been committed before. Seconds by phase are for display."""
+
+    commit: Commit
+    found: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class _Held:
+    """The one policy in memory, and the manifest it stands for (None: dirty)."""
+
+    shape: tuple[str, str]
+    policy: TrainablePolicy
+    manifest_sha256: str | None = None
+
+
+class Trainer:
+    """One step at a time. `device_lock` orders training and the engine's forward passes on one device."""
+
+    def __init__(self, library: ModelLibrary, store: FileStore, device_lock: threading.Lock) -> None:
+        self._library = library
+        self._store = store
+        self._device_lock = device_lock
+        self._held: _Held | None = None
+
+    def initialise(self, work: InitialiseInput) -> Outcome:
+        """Commits step 0: the seeded adapter, which changes nothing yet (B is zero), and AdamW's zero state."""
+        found = self._find(work.run, work.branch, 0, work.inputs_sha256)
+        if found is not None:
+            return Outcome(found, True)
+        base = self._library.get(work.base_model)
+        model = base.instantiate(ATTENTION)
+        targets = target_modules(model, work.lora.target_modules)
+        adapter = initial_tensors(model, targets, work.lora.rank, work.seed)
+        manifest = Manifest(
+            branch=work.branch,
+            step=0,
+            parent=None,
+            inputs_sha256=work.inputs_sha256,
+            base_model=work.base_model,
+            base_model_sha256=base.sha256,
+            adapter=self._store.put_blob(adapter_bytes(adapter)),
+            adapter_config=self._store.put_blob(config_bytes(work.base_model, work.lora.rank, work.lora.alpha, targets)),
+            optimizer=self._store.put_blob(adapter_bytes(initial_optimizer_tensors(adapter))),
+            groups=[],
+            learning_rate=0.0,
+            metrics={},
+            platform=platform_fingerprint(base.device),
+        )
+        commit, created = publish_commit(self._store, work.run, manifest)
+        return Outcome(commit, not created)
+
+    def train(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> Outcome:
+        """load → step → commit. Same inputs: the recorded step; other inputs under its name: StepConflict."""
+        found = self._find(work.run, work.branch, work.step, work.inputs_sha256)
+        if found is not None:
+            return Outcome(found, True)
+        clock = Stopwatch()
+        parent = read_parent(self._store, work.parent)
+        groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
+        clock.lap("load")
+        with self._device_lock:
+            clock.lap("wait")
+            held = self._load_policy(parent, work.train.lora)
+            clock.lap("load")
+            held.manifest_sha256 = None
+            metrics = train_step(
+                held.policy, parent.manifest.adapter.sha256, groups, work.train, work.learning_rate, is_cancelled
+            )
+            adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
+        clock.lap("train")
+        manifest = Manifest(
+            branch=work.branch,
+            step=work.step,
+            parent=Parent(step=work.parent.step, manifest_sha256=work.parent.manifest_sha256),
+            inputs_sha256=work.inputs_sha256,
+            base_model=work.base_model,
+            base_model_sha256=held.policy.base.sha256,
+            adapter=self._store.put_blob(adapter_bytes(adapter)),
+            adapter_config=parent.manifest.adapter_config,
+            optimizer=self._store.put_blob(adapter_bytes(optimizer)),
+            groups=work.groups,
+            learning_rate=work.learning_rate,
+            metrics=on_the_wire(metrics),
+            platform=platform_fingerprint(held.policy.device),
+        )
+        commit, created = publish_commit(self._store, work.run, manifest)
+        if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:
+            held.manifest_sha256 = commit.sha256
+        clock.lap("commit")
+        return Outcome(commit, not created, clock.seconds)
+
+    def _find(self, run: str, branch: int, step: int, inputs_sha256: str) -> Commit | None:
+        commit = read_commit(self._store, run, branch, step)
+        if commit is not None:
+            require_same_inputs(commit, inputs_sha256, manifest_key(run, branch, step))
+        return commit
+
+    def _load_policy(self, parent: Commit, lora: LoraConfig) -> _Held:
+        base = self._library.get(parent.manifest.base_model)
+        require_same_base(parent.manifest, base)
+        shape = (base.name, lora.model_dump_json())
+        if self._held is None or self._held.shape != shape:
+            self._held = None  # frees the old one before the new one is made
+            self._held = _Held(shape, TrainablePolicy(base, lora))
+        held = self._held
+        if held.manifest_sha256 != parent.sha256:
+            held.manifest_sha256 = None
+            held.policy.load(load_adapter(self._store, parent.manifest).tensors, self._optimizer(parent.manifest))
+            held.manifest_sha256 = parent.sha256
+        return held
+
+    def _optimizer(self, manifest: Manifest) -> dict[str, Tensor]:
+        try:
+            return load(self._store.get_blob(manifest.optimizer))
+        except SafetensorError as error:
+            raise TemperError(
+                "StoreCorrupt", f"{manifest.optimizer.key} must be a safetensors file, got {error}; restore it from a copy of the store"
+            ) from error
+
+
+def require_same_base(manifest: Manifest, base: BaseModel) -> None:
+    if manifest.base_model_sha256 != base.sha256:
+        raise TemperError(
+            "PolicyMismatch",
+            f"a run must keep its base model: step {manifest.step} stands on {manifest.base_model} with weights "
+            f"{manifest.base_model_sha256}, this host has {base.sha256} under that name; put the old weights back",
+        )
+
+
+class Stopwatch:
+    """Seconds by phase, for people."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        now = time.perf_counter()
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + now - self._last
+        self._last = now

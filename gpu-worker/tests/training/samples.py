@@ -1,0 +1,158 @@
+"""Samples for the trainer's tests: a random tiny base model, attempts sampled from it, and their files in a store."""
+
+import gzip
+import hashlib
+import json
+import random
+from functools import cache
+from pathlib import Path
+
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from temper_gpu.checkpoints import step_key
+from temper_gpu.contract import (
+    Checkpoint,
+    GroupRef,
+    InitialiseInput,
+    LoraConfig,
+    LossConfig,
+    OptimizerConfig,
+    TrainConfig,
+    TrainInput,
+)
+from temper_gpu.models import BaseModel
+from temper_gpu.store import FileStore
+from temper_gpu.training.groups import Attempt, Call, Group
+
+VOCABULARY = 37
+INPUTS = "1" * 64
+
+
+@cache
+def tiny_base() -> BaseModel:
+    torch.manual_seed(7)
+    config = Qwen2Config(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=128,
+        tie_word_embeddings=False,
+        initializer_range=0.2,
+    )
+    model = Qwen2ForCausalLM(config).eval().requires_grad_(False)
+    tensors = {name: tensor.detach() for name, tensor in model.state_dict().items()}
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
+    return BaseModel("tiny", config, tensors, None, buffers)
+
+
+class TinyLibrary:
+    """Stands for ModelLibrary: one model, whatever the name."""
+
+    def get(self, name: str) -> BaseModel:
+        if name != "tiny":
+            raise AssertionError(name)
+        return tiny_base()
+
+
+def lora(rank: int = 4) -> LoraConfig:
+    return LoraConfig(rank=rank, alpha=8, target_modules=None)
+
+
+def train_config(**changes: object) -> TrainConfig:
+    loss = LossConfig(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
+    optimizer = OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0, max_grad_norm=1)
+    config = TrainConfig(
+        lora=lora(),
+        loss=loss,
+        optimizer=optimizer,
+        advantage_scale="none",
+        leave_one_out=False,
+        truncated="mask",
+        max_logprob_mismatch=1e-4,
+        micro_batch_tokens=64,
+    )
+    return config.model_copy(update=changes)
+
+
+def sampled_groups(adapter_sha256: str, seed: int = 0, num_groups: int = 2, num_attempts: int = 4) -> list[Group]:
+    """Attempts of one to three turns of one conversation, sampled from the base model (what a fresh adapter is)."""
+    rng = random.Random(seed)
+    return [Group(g, [sampled_attempt(rng, adapter_sha256) for _ in range(num_attempts)]) for g in range(num_groups)]
+
+
+def sampled_attempt(rng: random.Random, adapter_sha256: str) -> Attempt:
+    conversation: list[int] = []
+    calls: list[Call] = []
+    for _ in range(rng.randint(1, 3)):
+        conversation = conversation + rng.choices(range(VOCABULARY), k=rng.randint(1, 6))
+        sampled = rng.choices(range(VOCABULARY), k=rng.randint(1, 4))
+        temperature = 1.25
+        logprobs = naive_logprobs(conversation, sampled, temperature)
+        calls.append(Call(conversation, sampled, logprobs, temperature, adapter_sha256))
+        conversation = conversation + sampled
+    return Attempt(rng.choice([-1.0, 0.0, 0.5, 1.0]), False, calls)
+
+
+@torch.no_grad()
+def naive_logprobs(prompt: list[int], sampled: list[int], temperature: float) -> list[float]:
+    logits = tiny_base().instantiate("eager")(torch.tensor([prompt + sampled])).logits[0].double() / temperature
+    logprobs = torch.log_softmax(logits, -1)
+    return [logprobs[len(prompt) + i - 1, token].item() for i, token in enumerate(sampled)]
+
+
+def initialise_input(run: str = "demo", inputs: str = INPUTS) -> InitialiseInput:
+    return InitialiseInput(run=run, branch=0, base_model="tiny", seed=3, lora=lora(), inputs_sha256=inputs)
+
+
+def train_input(store: FileStore, parent: Checkpoint, groups: list[Group], **changes: object) -> TrainInput:
+    """Writes the groups' files of the next step and names them."""
+    step = parent.step + 1
+    refs = [write_group(store, parent.run, step, group) for group in groups]
+    work = TrainInput(
+        run=parent.run,
+        branch=0,
+        step=step,
+        base_model="tiny",
+        parent=parent,
+        groups=refs,
+        learning_rate=1e-2,
+        seed=3,
+        train=train_config(),
+        inputs_sha256=hashlib.sha256(str(refs).encode()).hexdigest(),
+    )
+    return work.model_copy(update=changes)
+
+
+def write_group(store: FileStore, run: str, step: int, group: Group) -> GroupRef:
+    rollouts = gzip.compress("\n".join(map(json.dumps, [{"schema": 1}, *map(attempt_line, group.attempts)])).encode(), mtime=0)
+    rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
+    verdict = {"rolloutsSha256": rollouts_sha256, "rewards": [attempt.reward for attempt in group.attempts]}
+    judged = json.dumps(verdict).encode()
+    stem = f"{step_key(run, 0, step)}/groups/{group.index}"
+    store.publish(f"{stem}.rollouts.jsonl.gz", rollouts)
+    store.publish(f"{stem}.judged.json", judged)
+    judged_sha256 = hashlib.sha256(judged).hexdigest()
+    return GroupRef(group=group.index, rollouts_sha256=rollouts_sha256, judged_sha256=judged_sha256)
+
+
+def attempt_line(attempt: Attempt) -> dict[str, object]:
+    status = "failed" if attempt.reward is None else "ok"
+    return {"status": status, "truncated": attempt.truncated, "calls": [call_line(call) for call in attempt.calls]}
+
+
+def call_line(call: Call) -> dict[str, object]:
+    return {
+        "request": {"temperature": call.temperature},
+        "promptTokenIds": call.prompt_token_ids,
+        "tokenIds": call.token_ids,
+        "logprobs": call.logprobs,
+        "adapterSha256": call.adapter_sha256,
+    }
+
+
+def open_folder(folder: Path) -> FileStore:
+    return FileStore(folder / "store")

@@ -1,0 +1,243 @@
+import hashlib
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load
+
+from temper_gpu.checkpoints import manifest_key, publish_view, read_parent
+from temper_gpu.contract import Checkpoint
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.trainer import Trainer
+from tests.training.samples import (
+    TinyLibrary,
+    initialise_input,
+    open_folder,
+    sampled_groups,
+    tiny_base,
+    train_config,
+    train_input,
+)
+
+make_deterministic(1)
+NEVER = lambda: False  # noqa: E731
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return open_folder(tmp_path)
+
+
+@pytest.fixture
+def trainer(store: FileStore) -> Trainer:
+    return new_trainer(store)
+
+
+def new_trainer(store: FileStore) -> Trainer:
+    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+
+
+def begin(trainer: Trainer, run: str = "demo") -> Checkpoint:
+    return trainer.initialise(initialise_input(run)).commit.checkpoint(run)
+
+
+def fresh(parent: Checkpoint, seed: int = 0) -> list[Group]:
+    return sampled_groups(parent.adapter_sha256, seed)
+
+
+def run_steps(store: FileStore, trainers: list[Trainer], run: str = "demo") -> list[Checkpoint]:
+    """One step per trainer. Later steps loosen the mismatch: the samples come from the base model."""
+    checkpoints = [begin(trainers[0], run)]
+    for trainer in trainers:
+        parent = checkpoints[-1]
+        work = train_input(store, parent, fresh(parent, parent.step), train=train_config(max_logprob_mismatch=10.0))
+        checkpoints.append(trainer.train(work, NEVER).commit.checkpoint(run))
+    return checkpoints
+
+
+def test_each_step_changes_the_adapter_and_names_its_parent(store: FileStore, trainer: Trainer):
+    checkpoints = run_steps(store, [trainer, trainer, trainer])
+    assert len({checkpoint.adapter_sha256 for checkpoint in checkpoints}) == 4
+    for parent, checkpoint in zip(checkpoints, checkpoints[1:], strict=False):
+        manifest = read_parent(store, checkpoint).manifest
+        assert manifest.parent is not None
+        assert manifest.parent.manifest_sha256 == parent.manifest_sha256
+
+
+def test_a_trainer_that_lost_its_memory_makes_the_same_bytes(tmp_path: Path):
+    kept, lost = open_folder(tmp_path / "kept"), open_folder(tmp_path / "lost")
+    same = new_trainer(kept)
+    assert run_steps(kept, [same, same, same]) == run_steps(lost, [new_trainer(lost) for _ in range(3)])
+
+
+def test_a_copy_under_another_name_has_the_same_bytes(store: FileStore):
+    one, other = (run_steps(store, [new_trainer(store)], run) for run in ("one", "other"))
+    assert [c.manifest_sha256 for c in one] == [c.manifest_sha256 for c in other]
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.training.test_trainer import new_trainer, open_folder, run_steps
+store = open_folder(Path(sys.argv[1]))
+print(run_steps(store, [new_trainer(store)])[-1].manifest_sha256)
+"""
+
+
+def test_the_same_step_in_two_processes_has_the_same_bytes(tmp_path: Path):
+    hashes = [
+        subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path / name)], capture_output=True, text=True, check=True).stdout
+        for name in "ab"
+    ]
+    assert hashes[0] == hashes[1] != ""
+
+
+def test_a_step_asked_for_twice_is_found_not_made(store: FileStore, trainer: Trainer):
+    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+    made, found = trainer.train(work, NEVER), new_trainer(store).train(work, NEVER)
+    assert (made.found, found.found) == (False, True)
+    assert made.commit == found.commit
+    assert trainer.initialise(initialise_input()).found
+
+
+def test_other_inputs_under_a_committed_step_are_a_conflict_that_names_both(store: FileStore, trainer: Trainer):
+    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+    trainer.train(work, NEVER)
+    other = work.model_copy(update={"inputs_sha256": "f" * 64})
+    with pytest.raises(TemperError, match=f"{work.inputs_sha256}.*{'f' * 64}") as caught:
+        trainer.train(other, NEVER)
+    assert caught.value.type == "StepConflict"
+
+
+def test_a_cancelled_step_commits_nothing_and_leaves_no_trace_in_the_next(store: FileStore, trainer: Trainer):
+    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+    answers = iter([False, True])
+    with pytest.raises(StepCancelled):
+        trainer.train(work, lambda: next(answers))
+    assert store.read(manifest_key("demo", 0, 1)) is None
+    retried = trainer.train(work, NEVER).commit
+    undisturbed = open_folder(store.root / "undisturbed")
+    other = new_trainer(undisturbed)
+    assert other.train(train_input(undisturbed, begin(other), fresh(begin(other))), NEVER).commit == retried
+
+
+def test_a_store_that_fails_at_the_commit_costs_only_a_reload(store: FileStore, trainer: Trainer, monkeypatch: pytest.MonkeyPatch):
+    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+
+    def full(_: bytes) -> None:
+        raise TemperError("StoreUnavailable", "full")
+
+    with monkeypatch.context() as patch, pytest.raises(TemperError, match="full"):
+        patch.setattr(store, "put_blob", full)
+        trainer.train(work, NEVER)
+    assert trainer.train(work, NEVER).commit == new_trainer(store).train(work, NEVER).commit
+    adapter = load(store.get_blob(read_parent(store, work.parent).manifest.adapter))
+    assert {name for name, tensor in adapter.items() if tensor.any()} == {name for name in adapter if ".lora_A." in name}
+
+
+def test_learning_rate_zero_moves_nothing_but_the_moments(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    work = train_input(store, parent, fresh(parent), learning_rate=0.0)
+    commit = trainer.train(work, NEVER).commit
+    assert commit.manifest.adapter.sha256 == parent.adapter_sha256
+    assert commit.manifest.optimizer != read_parent(store, parent).manifest.optimizer
+
+
+def test_a_step_without_trainable_tokens_is_an_unchanged_copy_that_says_so(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    groups = [Group(g.index, [Attempt(a.reward, True, a.calls) for a in g.attempts]) for g in fresh(parent)]
+    manifest = trainer.train(train_input(store, parent, groups), NEVER).commit.manifest
+    assert (manifest.metrics["trainedTokens"], manifest.metrics["truncated"]) == (0, 8)
+    assert manifest.optimizer == read_parent(store, parent).manifest.optimizer
+
+
+def test_answers_of_another_adapter_are_a_policy_mismatch_that_names_both(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    with pytest.raises(TemperError, match=f"{parent.adapter_sha256}.*{'e' * 64}") as caught:
+        trainer.train(train_input(store, parent, sampled_groups("e" * 64)), NEVER)
+    assert caught.value.type == "PolicyMismatch"
+
+
+def test_log_probabilities_that_differ_are_a_policy_mismatch_before_the_update(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in fresh(parent)]
+    with pytest.raises(TemperError, match=rf"k3 .*{parent.adapter_sha256}") as caught:
+        trainer.train(train_input(store, parent, groups), NEVER)
+    assert caught.value.type == "PolicyMismatch"
+    assert store.read(manifest_key("demo", 0, 1)) is None
+
+
+def shifted(attempt: Attempt) -> Attempt:
+    calls = [
+        Call(c.prompt_token_ids, c.token_ids, [p - 0.1 for p in c.logprobs], c.temperature, c.adapter_sha256) for c in attempt.calls
+    ]
+    return Attempt(attempt.reward, attempt.truncated, calls)
+
+
+def test_a_flipped_bit_in_a_group_file_is_found(store: FileStore, trainer: Trainer):
+    work = train_input(store, begin(trainer), fresh(begin(trainer)))
+    path = store.root / "runs/demo/branches/0/steps/1/groups/1.judged.json"
+    data = bytearray(path.read_bytes())
+    data[3] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(TemperError, match="1.judged.json") as caught:
+        trainer.train(work, NEVER)
+    assert caught.value.type == "StoreCorrupt"
+
+
+def test_metrics_tell_the_step(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    groups = fresh(parent)
+    metrics = trainer.train(train_input(store, parent, groups), NEVER).commit.manifest.metrics
+    calls = [call for group in groups for attempt in group.attempts for call in attempt.calls]
+    assert metrics["sampledTokens"] == metrics["trainedTokens"] == sum(len(call.token_ids) for call in calls)
+    assert (metrics["rows"], metrics["forks"], metrics["clippedShare"]) == (8, 0, 0)
+    mismatch, distance, norm = metrics["logprobK3"], metrics["maxAbsLogRatio"], metrics["gradNorm"]
+    assert mismatch is not None and distance is not None and norm is not None
+    assert 0 <= mismatch < 1e-8
+    assert 0 < distance < 1e-4
+    assert norm > 0
+
+
+def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileStore, trainer: Trainer):
+    from peft import PeftModel
+
+    from temper_gpu.checkpoints import load_adapter
+    from temper_gpu.lora import merged_weights
+
+    checkpoint = run_steps(store, [trainer])[-1]
+    commit = read_parent(store, checkpoint)
+    publish_view(store, "demo", commit)
+    folder = store.root / "runs/demo/branches/0/checkpoints/1/adapter"
+    assert hashlib.sha256((folder / "adapter_model.safetensors").read_bytes()).hexdigest() == checkpoint.adapter_sha256
+    ids = torch.arange(9)[None]
+    with torch.no_grad():
+        by_peft = PeftModel.from_pretrained(tiny_base().instantiate("eager"), str(folder))(ids).logits
+        merged = tiny_base().instantiate("eager", merged_weights(tiny_base(), load_adapter(store, commit.manifest)))(ids).logits
+        plain = tiny_base().instantiate("eager")(ids).logits
+    torch.testing.assert_close(by_peft, merged, atol=1e-5, rtol=1e-5)
+    assert (by_peft - plain).abs().max() > 1e-4
+    assert json.loads((folder / "adapter_config.json").read_bytes())["target_modules"][0] == "down_proj"
+
+
+def test_the_trainer_shares_the_frozen_weights():
+    policy = TrainablePolicy(tiny_base(), train_config().lora)
+    storages = {parameter.data_ptr() for parameter in policy._model.parameters()}
+    assert {tensor.data_ptr() for tensor in tiny_base().tensors.values()} <= storages
+
+
+def test_an_adapter_of_another_shape_is_refused(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    lora = train_config().lora.model_copy(update={"rank": 8})
+    with pytest.raises(TemperError, match="rank 8") as caught:
+        trainer.train(train_input(store, parent, fresh(parent), train=train_config(lora=lora)), NEVER)
+    assert caught.value.type == "BadConfig"

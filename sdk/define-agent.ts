@@ -1,0 +1,104 @@
+/** What a user writes: `export default defineAgent({ name, scenarios, rollout })`. */
+import type OpenAI from 'openai';
+
+import { TemperError } from '../core/failures.ts';
+import type { Metrics } from '../core/statistics.ts';
+
+/** One thing to play, as JSON; `id` names it in results and must be its own. */
+export interface Scenario {
+  readonly id: string;
+}
+
+/**
+ * A list, a generator (async or not), a function that returns one, or a dataset file of JSON lines: a URL such as
+ * `new URL('./data.jsonl', import.meta.url)`, or a path from where the worker runs.
+ */
+export type ScenarioSource<S extends Scenario> =
+  | Iterable<S>
+  | AsyncIterable<S>
+  | (() => Iterable<S> | AsyncIterable<S> | Promise<Iterable<S> | AsyncIterable<S>>)
+  | URL
+  | string;
+
+/** A reward alone, or with numbers and yes-or-nos to be averaged (`win: true` becomes `winRate`). */
+export type RolloutResult = number | { reward: number; metrics?: Readonly<Metrics> };
+
+export interface RolloutContext<S extends Scenario = Scenario> {
+  scenario: S;
+  /** The official client, pointed at the run's policy. */
+  openai: OpenAI;
+  /** To be passed as `model`. */
+  model: string;
+  /** The run's sampling temperature: what a call gets that names none. */
+  temperature: number;
+  /** In [0, 1), seeded: the same in every repetition of this attempt. */
+  random(): number;
+  /** Aborted when the attempt ends: pass it to what else the rollout waits for. */
+  signal: AbortSignal;
+  /** Runs a side effect once, however often the attempt is repeated; its value must be JSON. */
+  once<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
+  /** Adds a metric, as `metrics` of the result does. */
+  metric(name: string, value: number | boolean): void;
+  /** Adds a line to the trajectory. */
+  log(...values: unknown[]): void;
+}
+
+export interface AgentDefinition<S extends Scenario> {
+  /** Lower case letters, digits and ._- */
+  name: string;
+  scenarios: ScenarioSource<S>;
+  /** Played before and after training, never trained; without them a tenth of `scenarios` is held out. */
+  evalScenarios?: ScenarioSource<S>;
+  rollout(context: RolloutContext<S>): RolloutResult | Promise<RolloutResult>;
+}
+
+export interface Agent<S extends Scenario = Scenario> extends AgentDefinition<S> {
+  readonly [AGENT]: true;
+}
+
+/** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
+const AGENT = Symbol.for('temper.agent');
+const MEMBERS = new Set(['name', 'scenarios', 'evalScenarios', 'rollout']);
+const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+
+export function defineAgent<S extends Scenario>(definition: AgentDefinition<S>): Agent<S> {
+  const complaint = complaintAbout(definition);
+  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  return Object.freeze({ ...definition, [AGENT]: true as const });
+}
+
+/** Whether a module's default export came from `defineAgent`. */
+export function isAgent(value: unknown): value is Agent {
+  return typeof value === 'object' && value !== null && (value as Partial<Agent>)[AGENT] === true;
+}
+
+function complaintAbout(definition: unknown): string | null {
+  if (typeof definition !== 'object' || definition === null) {
+    return `defineAgent must be given an object, got ${shown(definition)}; pass { name, scenarios, rollout }`;
+  }
+  const { name, scenarios, evalScenarios, rollout, ...rest } = definition as Record<string, unknown>;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) return `defineAgent knows ${[...MEMBERS].join(', ')}, got ${unknown}; take it out`;
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    return `the agent's name must be lower case letters, digits and ._- (${NAME.source}), got ${shown(name)}; rename it`;
+  }
+  if (typeof rollout !== 'function')
+    return `the agent ${name} must have a function rollout, got ${shown(rollout)}; add one`;
+  const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
+  const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
+  if (wrong === undefined) return null;
+  const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
+  return `${wrong[0]} of the agent ${name} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
+}
+
+function isSource(source: unknown): boolean {
+  if (typeof source === 'string') return source !== '';
+  if (typeof source === 'function') return true;
+  if (typeof source !== 'object' || source === null) return false;
+  return source instanceof URL || Symbol.iterator in source || Symbol.asyncIterator in source;
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'function') return 'a function';
+  return (JSON.stringify(value) ?? String(value)).slice(0, 80);
+}

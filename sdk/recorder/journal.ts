@@ -1,0 +1,116 @@
+/**
+ * What an activity's attempts were answered, so that a repetition pays for nothing twice. Records are
+ * `[u32le length][u32le crc32][JSON]`; the first record for a key wins (lowest segment first); what follows a torn
+ * record in its segment is not read.
+ */
+import { crc32 } from 'node:zlib';
+
+import type { JournalSegments } from '../../store/store.ts';
+
+const HEADER_BYTES = 8;
+
+interface CallEntry {
+  a: number;
+  k: string;
+  o: number;
+  r: unknown;
+}
+
+interface OnceEntry {
+  a: number;
+  n: string;
+  v: unknown;
+}
+
+interface Answer {
+  attempt: number;
+  body: unknown;
+  claimed: boolean;
+}
+
+export class Journal {
+  private readonly segments: JournalSegments;
+  private readonly answers = new Map<string, Answer>();
+  private readonly values = new Map<string, unknown>();
+
+  constructor(segments: JournalSegments) {
+    this.segments = segments;
+    for (const segment of segments.existing) for (const payload of decodeSegment(segment)) this.load(payload);
+  }
+
+  /** The recorded answer of a call, once; null where it was never answered. */
+  claim(attempt: number, key: string, occurrence: number): unknown {
+    const answer = this.answers.get(callName(attempt, key, occurrence));
+    if (answer === undefined) return null;
+    answer.claimed = true;
+    return answer.body;
+  }
+
+  /** `body` is JSON already: it goes to disk as it came. */
+  recordCall(attempt: number, key: string, occurrence: number, body: string): void {
+    this.append(`{"a":${attempt},"k":"${key}","o":${occurrence},"r":${body}}`);
+  }
+
+  hasValue(attempt: number, name: string): boolean {
+    return this.values.has(valueName(attempt, name));
+  }
+
+  value(attempt: number, name: string): unknown {
+    return this.values.get(valueName(attempt, name));
+  }
+
+  recordValue(attempt: number, name: string, json: string): void {
+    this.append(`{"a":${attempt},"n":${JSON.stringify(name)},"v":${json}}`);
+  }
+
+  /** How many recorded answers an attempt has not asked for. */
+  unclaimed(attempt: number): number {
+    return [...this.answers.values()].filter((answer) => answer.attempt === attempt && !answer.claimed).length;
+  }
+
+  close(): void {
+    this.segments.close();
+  }
+
+  private append(payload: string): void {
+    this.segments.append(encodeRecord(payload));
+  }
+
+  private load(payload: CallEntry | OnceEntry): void {
+    if ('k' in payload) {
+      const name = callName(payload.a, payload.k, payload.o);
+      if (!this.answers.has(name)) this.answers.set(name, { attempt: payload.a, body: payload.r, claimed: false });
+    } else {
+      const name = valueName(payload.a, payload.n);
+      if (!this.values.has(name)) this.values.set(name, payload.v);
+    }
+  }
+}
+
+export function encodeRecord(payload: string): Uint8Array {
+  const length = Buffer.byteLength(payload);
+  const record = Buffer.allocUnsafe(HEADER_BYTES + length);
+  record.write(payload, HEADER_BYTES);
+  record.writeUInt32LE(length, 0);
+  record.writeUInt32LE(crc32(record.subarray(HEADER_BYTES)), 4);
+  return record;
+}
+
+function* decodeSegment(segment: Uint8Array): Generator<CallEntry | OnceEntry> {
+  const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
+  for (let start = 0; start + HEADER_BYTES <= bytes.length;) {
+    const end = start + HEADER_BYTES + bytes.readUInt32LE(start);
+    const payload = bytes.subarray(start + HEADER_BYTES, end);
+    if (end > bytes.length || crc32(payload) !== bytes.readUInt32LE(start + 4)) return;
+    yield JSON.parse(payload.toString('utf8')) as CallEntry | OnceEntry;
+    start = end;
+  }
+}
+
+function callName(attempt: number, key: string, occurrence: number): string {
+  return `${attempt} ${key} ${occurrence}`;
+}
+
+function valueName(attempt: number, name: string): string {
+  return `${attempt} ${name}`;
+}

@@ -1,0 +1,43 @@
+/** Side effects that must not happen twice: run once per attempt and name, whatever is repeated. */
+import { TemperError } from '../../core/failures.ts';
+import type { Ending } from './ending.ts';
+import type { Journal } from './journal.ts';
+
+export class OnceValues {
+  private readonly running = new Map<string, Promise<unknown>>();
+  private readonly journal: Journal;
+  private readonly attempt: number;
+  private readonly ending: Ending;
+
+  constructor(journal: Journal, attempt: number, ending: Ending) {
+    this.journal = journal;
+    this.attempt = attempt;
+    this.ending = ending;
+  }
+
+  /** The value goes through JSON, so that the first time is like every other. One that failed may be tried again. */
+  once<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
+    const running = this.running.get(name) ?? this.run(name, fn);
+    this.running.set(name, running);
+    running.catch(() => this.running.delete(name));
+    return running as Promise<T>;
+  }
+
+  private async run(name: string, fn: () => unknown): Promise<unknown> {
+    this.ending.check();
+    if (this.journal.hasValue(this.attempt, name)) return this.journal.value(this.attempt, name);
+    const json = JSON.stringify(await fn()) ?? 'null';
+    this.record(name, json);
+    return JSON.parse(json) as unknown;
+  }
+
+  /** Even where the attempt has ended meanwhile: it happened. */
+  private record(name: string, json: string): void {
+    try {
+      this.journal.recordValue(this.attempt, name, json);
+    } catch (error) {
+      if (error instanceof TemperError) this.ending.markAs(error);
+      throw error;
+    }
+  }
+}

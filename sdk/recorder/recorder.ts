@@ -1,0 +1,208 @@
+/**
+ * The recorder stands between one attempt and the engine. Each call: parse → refuse what breaks training → key and
+ * occurrence → journal, or else the engine → check the policy → journal → trajectory → agent.
+ */
+import OpenAI from 'openai';
+
+import type { RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { CallRecord } from '../../store/trajectories.ts';
+import {
+  checkPolicy,
+  checkTokens,
+  forAgent,
+  takeRecords,
+  type CallFrame,
+  type Completion,
+  type ExpectedPolicy,
+} from './answer.ts';
+import { Ending } from './ending.ts';
+import type { EngineConnection } from './engine-connection.ts';
+import type { Journal } from './journal.ts';
+import { OnceValues } from './once.ts';
+import { OutageClock } from './outage-clock.ts';
+import { errorReply, jsonReply } from './reply.ts';
+import { callKey, parseRequest, type RequestMode } from './request.ts';
+import { send, type Sent } from './send.ts';
+
+export interface RecorderOptions {
+  engine: EngineConnection;
+  journal: Journal;
+  attempt: number;
+  /** Names the attempt in the engine's log. */
+  attemptKey: string;
+  policy: ExpectedPolicy;
+  mode: RequestMode;
+  rollout: RolloutConfig;
+  seedOf(key: string, occurrence: number): number;
+  /** False where this process may have lost the attempt to another one. */
+  isFresh(): boolean;
+}
+
+/** Tells identical calls made in parallel apart; see `label` in the SDK. */
+export const LABEL_HEADER = 'x-temper-label';
+
+/** The openai client has a timer of its own; the recorder's deadlines are the ones that count. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+export class Recorder {
+  readonly openai: OpenAI;
+  readonly ending = new Ending();
+  readonly outage = new OutageClock();
+  callCount = 0;
+  private readonly options: RecorderOptions;
+  private readonly values: OnceValues;
+  private readonly occurrences = new Map<string, number>();
+  private readonly records: CallRecord[] = [];
+
+  constructor(options: RecorderOptions) {
+    this.options = options;
+    this.values = new OnceValues(options.journal, options.attempt, this.ending);
+    this.openai = new OpenAI({
+      apiKey: 'temper',
+      baseURL: `${options.engine.url}/v1`,
+      maxRetries: 0,
+      timeout: NO_TIMEOUT_MS,
+      fetch: (url, init) => this.fetch(url instanceof Request ? url.url : url.toString(), init ?? {}),
+    });
+  }
+
+  async once<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
+    this.checkFresh();
+    return this.values.once(name, fn);
+  }
+
+  /** The agent is done. What it did while a call of it waited for an engine that does not answer is no data. */
+  close(): void {
+    const { reason } = this.outage;
+    if (reason !== null) this.ending.markAs(abandoned(reason));
+    this.ending.close();
+  }
+
+  /** What was played, in an order that does not depend on timing. */
+  takeCalls(): CallRecord[] {
+    return this.records.toSorted(compareCalls);
+  }
+
+  private async fetch(url: string, init: RequestInit): Promise<Response> {
+    try {
+      this.ending.check();
+      return await this.answer(url, init);
+    } catch (error) {
+      // The agent itself gave the call up: its own affair, and the client tells it so.
+      if (!(error instanceof TemperError) && init.signal?.aborted === true) throw error;
+      return this.refuse(error);
+    }
+  }
+
+  private async answer(url: string, init: RequestInit): Promise<Response> {
+    if (!url.endsWith('/chat/completions') || typeof init.body !== 'string') throw unsupported(url);
+    const { rollout, policy, mode, journal, attempt } = this.options;
+    const { request, wantsLogprobs } = parseRequest(init.body, { model: policy.model, mode, rollout });
+    const frame = this.frame(request, labelOf(init.headers));
+    const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
+    if (recorded !== null) return jsonReply(200, forAgent(this.keep(recorded, frame, null), wantsLogprobs));
+    const sent = await this.send(frame, init.signal ?? null);
+    // An answer that comes after the end is nobody's: it stands in no trajectory.
+    this.ending.check();
+    if ('refusal' in sent) return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
+    return jsonReply(200, forAgent(this.keep(sent.completion, frame, sent.text), wantsLogprobs));
+  }
+
+  /** Numbers the call, synchronously: the occurrence is decided by the order in which the agent asks. */
+  private frame(request: CallFrame['request'], label: string | null): CallFrame {
+    this.callCount += 1;
+    const { maxCallsPerAttempt } = this.options.rollout;
+    if (this.callCount > maxCallsPerAttempt) {
+      this.ending.failAs(`an attempt may make maxCallsPerAttempt ${maxCallsPerAttempt} calls, it asked for one more`);
+    }
+    this.ending.check();
+    const key = callKey(request, label);
+    const occurrence = this.occurrences.get(key) ?? 0;
+    this.occurrences.set(key, occurrence + 1);
+    return { key, occurrence, label, request };
+  }
+
+  private send(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
+    const { engine, rollout } = this.options;
+    const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
+    const checkFresh = (): void => this.checkFresh();
+    const options = { engine, rollout, headers: this.headers(frame), signals, checkFresh, outage: this.outage };
+    return send(this.body(frame), options);
+  }
+
+  private body({ request, key, occurrence }: CallFrame): string {
+    const { policy, mode } = this.options;
+    const asked = { ...request, model: policy.model };
+    if (mode === 'text') return JSON.stringify(asked);
+    // A seed that stands in the request is the agent's own: evaluations honour it, training refused it.
+    return JSON.stringify({
+      seed: this.options.seedOf(key, occurrence),
+      ...asked,
+      logprobs: true,
+      return_token_ids: true,
+    });
+  }
+
+  private headers({ key, occurrence }: CallFrame): Record<string, string> {
+    const { mode, attemptKey, rollout } = this.options;
+    if (mode === 'text') return {};
+    return {
+      'x-temper-call': `${attemptKey}/${key}/${occurrence}`,
+      'x-temper-deadline-ms': String(rollout.callTimeoutMs),
+    };
+  }
+
+  /** Checked, journaled (`text`, where it is new), and only then part of the trajectory. */
+  private keep(completion: Completion, frame: CallFrame, text: string | null): Completion {
+    const { mode, policy, engine, journal, attempt } = this.options;
+    const records = takeRecords(completion, frame);
+    if (mode !== 'text') {
+      checkPolicy(completion, policy);
+      checkTokens(records, engine.url);
+    }
+    if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
+    this.records.push(...records);
+    return completion;
+  }
+
+  private checkFresh(): void {
+    if (this.options.isFresh()) return;
+    const message = 'this process stood still for longer than its heartbeat timeout; the attempt is played again';
+    const stale = new TemperError('StaleAttempt', message);
+    this.ending.markAs(stale);
+    throw stale;
+  }
+
+  private refuse(error: unknown): Response {
+    const typed = asTemperError(error);
+    if (typed.type !== 'AgentFailed') this.ending.markAs(typed);
+    return errorReply(typed.retryable ? 503 : 400, typed.type, typed.message);
+  }
+}
+
+function labelOf(headers: RequestInit['headers']): string | null {
+  return (headers instanceof Headers ? headers : new Headers(headers)).get(LABEL_HEADER);
+}
+
+function compareCalls(left: CallRecord, right: CallRecord): number {
+  const byLength = left.promptTokenIds.length - right.promptTokenIds.length;
+  if (byLength !== 0) return byLength;
+  if (left.key !== right.key) return left.key < right.key ? -1 : 1;
+  return left.occurrence - right.occurrence;
+}
+
+function unsupported(url: string): TemperError {
+  const { pathname } = new URL(url);
+  const rule = 'the recorder answers openai.chat.completions.create alone in this version';
+  return new TemperError('BadConfig', `${rule}, got a request to ${pathname}; use chat completions`);
+}
+
+function abandoned(reason: string): TemperError {
+  return new TemperError('EngineFailed', `the agent went on while a call waited for the engine (${reason})`);
+}
+
+function asTemperError(error: unknown): TemperError {
+  if (error instanceof TemperError) return error;
+  return new TemperError('EngineFailed', `a call failed unexpectedly: ${String(error)}`, { cause: error });
+}

@@ -1,0 +1,141 @@
+/**
+ * One call, until it is answered: an outage is waited for within the call's budget, never handed to the agent.
+ * Refused connections, 408, 425, 429, 5xx, deadlines and garbage are outages; other refusals are the caller's fault.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { parseCompletion, type Completion } from './answer.ts';
+import type { EngineConnection, HttpAnswer } from './engine-connection.ts';
+
+export interface SendOptions {
+  engine: EngineConnection;
+  headers: Record<string, string>;
+  rollout: Pick<RolloutConfig, 'callTimeoutMs' | 'callRetryBudgetMs'>;
+  /** Ends the call, its waits included. */
+  signals: readonly AbortSignal[];
+  /** Throws where this process may not act any more. */
+  checkFresh(): void;
+  /** Told when the call begins to wait for the engine, and when it is answered or given up. */
+  outage: { began(reason: string): void; ended(): void };
+}
+
+/** An answer that the agent should see as it is: a bad request of its own making that is part of the game. */
+export interface Refusal {
+  status: number;
+  text: string;
+}
+
+export type Sent = { completion: Completion; text: string } | { refusal: Refusal };
+
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 5000;
+const OUTAGE_STATUSES = new Set([408, 425, 429]);
+/** A conversation that outgrew the model is the agent's affair: data, like any other lost game. */
+const CONTEXT_EXCEEDED = 'context_length_exceeded';
+
+type Trial = { sent: Sent } | { outage: string; retryAfterMs: number };
+
+export async function send(body: string, options: SendOptions): Promise<Sent> {
+  const first = await tryOnce(body, options);
+  return 'sent' in first ? first.sent : outlast(body, options, first);
+}
+
+async function outlast(body: string, options: SendOptions, first: Trial & { outage: string }): Promise<Sent> {
+  const { callRetryBudgetMs } = options.rollout;
+  const end = Date.now() + callRetryBudgetMs;
+  options.outage.began(first.outage);
+  try {
+    let trial: Trial = first;
+    for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      const waitMs = Math.max(wait, trial.retryAfterMs);
+      if (Date.now() + waitMs > end) throw exhausted(options.engine, callRetryBudgetMs, trial.outage);
+      await sleep(waitMs, undefined, { signal: AbortSignal.any([...options.signals]) });
+      trial = await tryOnce(body, options);
+    }
+    return trial.sent;
+  } catch (error) {
+    if (error instanceof TemperError) throw error;
+    // Aborted in the middle of an outage: an agent with a timeout of its own must not turn the outage into data.
+    throw new TemperError('EngineFailed', `a call was given up while the engine did not answer (${first.outage})`);
+  } finally {
+    options.outage.ended();
+  }
+}
+
+async function tryOnce(body: string, options: SendOptions): Promise<Trial> {
+  options.checkFresh();
+  const { engine, headers, signals, rollout } = options;
+  try {
+    const answer = await engine.post(body, { headers, signals, deadlineMs: rollout.callTimeoutMs });
+    return judgeAnswer(answer, engine.url);
+  } catch (error) {
+    if (error instanceof TemperError || signals.some((signal) => signal.aborted)) throw error;
+    return { outage: describeFailure(error), retryAfterMs: 0 };
+  }
+}
+
+function judgeAnswer(answer: HttpAnswer, engineUrl: string): Trial {
+  const { status, text } = answer;
+  if (status === 200) {
+    const completion = parseCompletion(text);
+    return completion === null
+      ? { outage: `an answer that is no chat completion: ${excerpt(text)}`, retryAfterMs: 0 }
+      : { sent: { completion, text } };
+  }
+  if (status >= 500 || OUTAGE_STATUSES.has(status)) {
+    return { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
+  }
+  if (status === 400 && errorCode(text) === CONTEXT_EXCEEDED) return { sent: { refusal: { status, text } } };
+  throw refused(status, text, engineUrl);
+}
+
+function refused(status: number, text: string, engineUrl: string): TemperError {
+  const remedies: Record<number, string> = {
+    400: 'change the request',
+    401: 'set the key that the engine was started with (TEMPER_ENGINE_KEY)',
+    403: 'set the key that the engine was started with (TEMPER_ENGINE_KEY)',
+    404: 'check that the engine serves this model and reads the store of this run',
+  };
+  const remedy = remedies[status] ?? 'check the address of the engine';
+  return new TemperError('BadConfig', `the engine at ${engineUrl} refused with ${status}: ${excerpt(text)}; ${remedy}`);
+}
+
+function exhausted(engine: EngineConnection, budgetMs: number, outage: string): TemperError {
+  const message = `the engine at ${engine.url} did not answer a call within its retry budget of ${budgetMs} ms (last: ${outage})`;
+  return new TemperError('EngineFailed', `${message}; the attempt resumes from its journal once the engine is back`);
+}
+
+/** Seconds or a date, as HTTP has it. */
+function parseRetryAfter(value: string | null): number {
+  if (value === null) return 0;
+  const seconds = Number(value);
+  const waitMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(waitMs) ? Math.max(0, waitMs) : 0;
+}
+
+function errorCode(text: string): unknown {
+  return parseError(text)?.code;
+}
+
+/** What the engine says for itself, or the beginning of what it sent. */
+function excerpt(text: string): string {
+  const message = parseError(text)?.message;
+  return (typeof message === 'string' ? message : text).slice(0, 300);
+}
+
+function parseError(text: string): { code?: unknown; message?: unknown } | null {
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } | null };
+    return error ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
+  return `${code}${error.message || 'connection refused'}`;
+}

@@ -1,0 +1,112 @@
+/** The few operations the file store needs of a disk: a seam, so that tests can let each of them fail in turn. */
+import { closeSync, constants, mkdirSync, openSync, writeSync } from 'node:fs';
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+export interface FileSystem {
+  /** With its parents; those it made are on disk when it returns. */
+  makeFolder(folder: string): Promise<void>;
+  /** A new file, on disk when it returns where `durable`. Fails where the name is taken. */
+  createFile(file: string, bytes: Uint8Array, durable: boolean): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** Fails with EEXIST where the name is taken: that is what makes a write-once object. */
+  link(from: string, to: string): Promise<void>;
+  unlink(file: string): Promise<void>;
+  removeFolder(folder: string): Promise<void>;
+  /** Puts the names of a folder on disk. */
+  syncFolder(folder: string): Promise<void>;
+  /** Null where there is no such file. */
+  fileBytes(file: string): Promise<number | null>;
+  readFile(file: string): Promise<Uint8Array | null>;
+  /** Null where there is no such folder. */
+  readFolder(folder: string): Promise<FolderEntry[] | null>;
+  /** A new file for appending, synchronously: a record is written before its answer is handed on. */
+  openAppend(file: string): AppendFile;
+}
+
+export interface FolderEntry {
+  name: string;
+  isFolder: boolean;
+}
+
+export interface AppendFile {
+  append(bytes: Uint8Array): void;
+  close(): void;
+}
+
+export const nodeFileSystem: FileSystem = {
+  async makeFolder(folder) {
+    const first = await mkdir(folder, { recursive: true });
+    if (first !== undefined) await syncMade(dirname(first), folder);
+  },
+  async createFile(file, bytes, durable) {
+    const handle = await open(file, 'wx');
+    try {
+      await handle.writeFile(bytes);
+      if (durable) await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  },
+  rename,
+  link,
+  unlink,
+  removeFolder: (folder) => rm(folder, { recursive: true, force: true }),
+  syncFolder,
+  async fileBytes(file) {
+    const found = await orNull(stat(file));
+    return found === null ? null : found.size;
+  },
+  readFile: (file) => orNull(readFile(file)),
+  async readFolder(folder) {
+    const entries = await orNull(readdir(folder, { withFileTypes: true }));
+    return entries?.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() })) ?? null;
+  },
+  openAppend(file) {
+    mkdirSync(dirname(file), { recursive: true });
+    const descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND);
+    return {
+      append: (bytes) => writeAll(descriptor, bytes),
+      close: () => closeSync(descriptor),
+    };
+  },
+};
+
+/** One write for one record; a disk that takes a part of it is asked for the rest. */
+function writeAll(descriptor: number, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length;) {
+    written += writeSync(descriptor, bytes, written, bytes.length - written);
+  }
+}
+
+/** A folder's name is on disk once the folder above it was synchronised. */
+async function syncMade(above: string, folder: string): Promise<void> {
+  for (let current = dirname(folder); current.length > above.length; current = dirname(current)) {
+    await syncFolder(current);
+  }
+  await syncFolder(above);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows opens no folders; its file system keeps names by itself.
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function orNull<T>(reading: Promise<T>): Promise<T | null> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,147 @@
+/** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
+import type { BlobRef, EvalResult, GroupRef, Prepared, RunConfig, RunState, StepSummary } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { decodeJson, decodeJsonLines } from './json.ts';
+import * as layout from './layout.ts';
+import type { GroupPlace, StepPlace } from './layout.ts';
+import type { Store } from './store.ts';
+import { decodeRollouts, type Judged, type Rollouts } from './trajectories.ts';
+
+/** `run.json`: the run as it was started. */
+export interface RunFile {
+  schema: 1;
+  config: RunConfig;
+  agentCodeSha256: string;
+  versions: Record<string, string>;
+  parent: null;
+}
+
+/** `manifest.json`: the commit of a step. */
+export interface Manifest {
+  schema: 1;
+  branch: number;
+  step: number;
+  parent: { step: number; manifestSha256: string } | null;
+  inputsSha256: string;
+  baseModel: string;
+  adapter: BlobRef;
+  adapterConfig: BlobRef;
+  optimizer: BlobRef;
+  groups: GroupRef[];
+  learningRate: number;
+  metrics: Record<string, number | null>;
+  platform: Record<string, string | number>;
+}
+
+export interface Run {
+  file: RunFile;
+  /** Null before the first record of the run's workflow. */
+  state: RunState | null;
+  steps: StepSummary[];
+}
+
+export interface PlayedGroup {
+  group: number;
+  rollouts: Rollouts;
+  /** Null where the group was played and is not judged yet. */
+  judged: Judged | null;
+}
+
+/** One line of the scenarios' file. */
+export interface ScenarioLine {
+  id: string;
+  scenario: unknown;
+}
+
+/** Null for a name that no run of this store has. */
+export async function readRun(store: Store, run: string): Promise<Run | null> {
+  const file = await readJson<RunFile>(store, layout.runKey(run));
+  if (file === null) return null;
+  const [state, steps] = await Promise.all([readState(store, run), readSteps(store, run)]);
+  return { file, state, steps };
+}
+
+/** Names of all runs, sorted; folders without a `run.json` are none. */
+export async function listRuns(store: Store): Promise<string[]> {
+  const names = await childNames(store, layout.RUNS_PREFIX);
+  const files = await Promise.all(names.map((name) => store.read(layout.runKey(name))));
+  return names.filter((_, index) => files[index] !== null);
+}
+
+export function readState(store: Store, run: string): Promise<RunState | null> {
+  return readJson(store, layout.stateKey(run));
+}
+
+export async function readSteps(store: Store, run: string): Promise<StepSummary[]> {
+  const bytes = await store.read(layout.stepsKey(run));
+  return bytes === null ? [] : (decodeJsonLines(bytes, layout.stepsKey(run)) as StepSummary[]);
+}
+
+export function readPrepared(store: Store, run: string): Promise<Prepared | null> {
+  return readJson(store, layout.preparedKey(run));
+}
+
+export async function readScenarios(store: Store, prepared: Prepared): Promise<ScenarioLine[]> {
+  return decodeJsonLines(await store.getBlob(prepared.scenarios), prepared.scenarios.key) as ScenarioLine[];
+}
+
+export function readManifest(store: Store, place: StepPlace): Promise<Manifest | null> {
+  return readJson(store, layout.manifestKey(place));
+}
+
+/** Committed steps of a branch, ascending, 0 included. */
+export async function readManifests(store: Store, run: string, branch: number): Promise<Manifest[]> {
+  const steps = (await childNames(store, layout.stepsPrefix(run, branch))).map(Number).filter(Number.isInteger);
+  const ordered = steps.toSorted((a, b) => a - b);
+  const manifests = await Promise.all(ordered.map((step) => readManifest(store, { run, branch, step })));
+  return manifests.filter((manifest) => manifest !== null);
+}
+
+/** Groups of a step in plan order, those that are not trained included. */
+export async function readGroups(store: Store, place: StepPlace): Promise<PlayedGroup[]> {
+  const names = await childNames(store, layout.groupsPrefix(place));
+  const groups = names.filter((name) => name.endsWith('.rollouts.jsonl.gz')).map((name) => Number.parseInt(name, 10));
+  const ordered = groups.toSorted((a, b) => a - b);
+  const played = await Promise.all(ordered.map((group) => readGroup(store, { ...place, group })));
+  return played.filter((group) => group !== null);
+}
+
+export async function readGroup(store: Store, place: GroupPlace): Promise<PlayedGroup | null> {
+  const rollouts = await readRollouts(store, layout.rolloutsKey(place));
+  if (rollouts === null) return null;
+  return { group: place.group, rollouts, judged: await readJson<Judged>(store, layout.judgedKey(place)) };
+}
+
+export function readEval(store: Store, place: StepPlace): Promise<EvalResult | null> {
+  return readJson(store, layout.evalKey(place));
+}
+
+export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollouts | null> {
+  return readRollouts(store, layout.evalRolloutsKey(place));
+}
+
+async function readRollouts(store: Store, key: string): Promise<Rollouts | null> {
+  const bytes = await store.read(key);
+  return bytes === null ? null : decodeRollouts(bytes, key);
+}
+
+async function readJson<T>(store: Store, key: string): Promise<T | null> {
+  const bytes = await store.read(key);
+  if (bytes === null) return null;
+  return decodeJson(bytes, key) as T;
+}
+
+async function childNames(store: Store, prefix: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const key of store.list(prefix)) names.push(key.slice(prefix.length + 1).replace(/\/$/, ''));
+  return names;
+}
+
+/** The run, or a BadConfig that names those there are. */
+export async function requireRun(store: Store, run: string): Promise<Run> {
+  const found = await readRun(store, run);
+  if (found !== null) return found;
+  const others = await listRuns(store);
+  const known = others.length === 0 ? 'it has none yet' : `it has ${others.join(', ')}`;
+  throw new TemperError('BadConfig', `no run ${run} in the store ${store.uri} (${known}); start it with temper train`);
+}

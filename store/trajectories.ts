@@ -1,0 +1,118 @@
+/**
+ * What was played, lossless: gzipped JSON lines, a header and then one line per attempt. The bytes are under a hash, so
+ * nothing here depends on time, process or host.
+ */
+import { gunzip, gzip } from 'node:zlib';
+import { promisify } from 'node:util';
+
+import { TemperError, type FailureType } from '../core/failures.ts';
+import type { Metrics } from '../core/statistics.ts';
+
+/** A message as it went over the wire; kept as it came. */
+export interface ChatMessage {
+  role: string;
+  content?: unknown;
+  tool_calls?: unknown;
+  [member: string]: unknown;
+}
+
+/** What was asked, with the run's defaults filled in; `model` and `seed` follow from the place. */
+export interface CallRequest {
+  messages: ChatMessage[];
+  temperature?: number;
+  max_tokens?: number;
+  tools?: unknown[];
+  stop?: string | string[];
+  n?: number;
+  [parameter: string]: unknown;
+}
+
+/** One choice of one answered call. */
+export interface CallRecord {
+  key: string;
+  occurrence: number;
+  label: string | null;
+  request: CallRequest;
+  message: ChatMessage;
+  finishReason: string;
+  promptTokenIds: number[];
+  tokenIds: number[];
+  logprobs: number[];
+  adapterSha256: string | null;
+}
+
+export interface AttemptFailure {
+  type: FailureType;
+  message: string;
+}
+
+export interface AttemptRecord {
+  attempt: number;
+  /** In an evaluation alone. */
+  scenario?: number;
+  scenarioId?: string;
+  status: 'ok' | 'failed';
+  failure: AttemptFailure | null;
+  reward: number | null;
+  metrics: Metrics;
+  logs: string[];
+  /** A call was cut at `max_tokens`. */
+  truncated: boolean;
+  /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
+  unclaimedAnswers: number;
+  calls: CallRecord[];
+}
+
+export interface RolloutHeader {
+  schema: 1;
+  inputsSha256: string;
+  branch: number;
+  step: number;
+  /** Group, scenario and its id stand here for a group, and with each attempt in an evaluation. */
+  group?: number;
+  scenarioId?: string;
+  scenario?: number;
+  adapterSha256: string | null;
+  attempts: number;
+}
+
+export interface Rollouts {
+  header: RolloutHeader;
+  attempts: AttemptRecord[];
+}
+
+export interface Judged {
+  schema: 1;
+  inputsSha256: string;
+  rolloutsSha256: string;
+  judge: string;
+  /** By attempt; null for one that is no data. */
+  rewards: (number | null)[];
+  explanations: (string | null)[];
+  metrics: Record<string, number>;
+}
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+/** Where gzip names the operating system; it must not depend on it. */
+const GZIP_SYSTEM_BYTE = 9;
+const UNKNOWN_SYSTEM = 255;
+
+export async function encodeRollouts({ header, attempts }: Rollouts): Promise<Uint8Array> {
+  const lines = [header, ...attempts].map((line) => `${JSON.stringify(line)}\n`).join('');
+  // Level 1: a step waits for these bytes, and token ids compress well enough. Node's gzip leaves the time at zero.
+  const bytes = await compress(lines, { level: 1 });
+  bytes[GZIP_SYSTEM_BYTE] = UNKNOWN_SYSTEM;
+  return bytes;
+}
+
+export async function decodeRollouts(bytes: Uint8Array, name: string): Promise<Rollouts> {
+  try {
+    const lines = (await decompress(bytes)).toString('utf8').trimEnd().split('\n');
+    const [header, ...attempts] = lines.map((line) => JSON.parse(line) as unknown);
+    return { header: header as RolloutHeader, attempts: attempts as AttemptRecord[] };
+  } catch (cause) {
+    throw new TemperError('StoreCorrupt', `${name} is no gzipped JSON lines; restore it from a copy`, { cause });
+  }
+}

@@ -1,0 +1,151 @@
+/** A store with one finished run in it, as a real one leaves it behind; the games are made up, but follow the rules. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { EMPTY_BOARD, hasWon, freeCells, place, randomOpponent, renderBoard } from '../../examples/tic-tac-toe/game.ts';
+import { encodeJson, encodeJsonLines } from '../../store/json.ts';
+import * as layout from '../../store/layout.ts';
+import { openStore } from '../../store/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import { encodeRollouts } from '../../store/trajectories.ts';
+import type { AttemptRecord, CallRecord } from '../../store/trajectories.ts';
+
+const SHA = (digit: string) => digit.repeat(64);
+
+/** A folder that is removed with its test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'temper-cli-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface FixtureOptions {
+  readonly run?: string;
+  readonly steps?: number;
+  readonly state?: Partial<RunState>;
+  /** What every model answer of the first group says, besides its move. */
+  readonly answer?: string;
+}
+
+export async function writeFixtureRun(project: string, options: FixtureOptions = {}): Promise<Store> {
+  const { run = 'demo', steps = 24 } = options;
+  const store = await openStore(join(project, '.temper', 'store'));
+  const summaries = Array.from({ length: steps }, (_, index) => summary(index + 1, steps));
+  const config = defaultRunConfig({ run, agent: 'tic-tac-toe', baseModel: 'pocket', steps });
+  await store.publish(
+    layout.runKey(run),
+    encodeJson({ schema: 1, config, agentCodeSha256: SHA('e'), versions: { temper: '0.1.0' }, parent: null }),
+  );
+  await store.replace(layout.stateKey(run), encodeJson({ ...fixtureState(run, steps), ...options.state }));
+  await store.replace(layout.stepsKey(run), encodeJsonLines(summaries));
+  for (const { step } of summaries) await writeStep(store, { run, branch: 0, step }, options.answer);
+  for (const step of [0, steps]) await writeEval(store, { run, branch: 0, step });
+  return store;
+}
+
+export function fixtureState(run: string, steps: number): RunState {
+  const [evalBefore, evalAfter] = [evaluation(0, 0.51, 0.09), evaluation(steps, 0.925, 0.01)];
+  return {
+    run,
+    agent: 'tic-tac-toe',
+    baseModel: 'pocket',
+    branch: 0,
+    state: 'completed',
+    step: steps,
+    steps,
+    phase: 'done',
+    waitingFor: null,
+    reward: 0.88,
+    evalBefore,
+    evalAfter,
+    evals: [evalBefore, evalAfter],
+    wallSeconds: 151.5,
+    adapterSha256: SHA('a'),
+    failure: null,
+    notes: [],
+  };
+}
+
+export function evaluation(step: number, winRate: number, illegalRate: number): EvalResult {
+  const metrics = { drawRate: 0.1, illegalRate, moves: 3.6, winRate };
+  return { step, attempts: 200, failed: 0, reward: winRate - 0.5 + illegalRate, metrics, rolloutsSha256: SHA('b') };
+}
+
+export function summary(step: number, steps: number): StepSummary {
+  const winRate = 0.5 + (0.42 * step) / steps + 0.05 * Math.sin(step * 7);
+  return {
+    step,
+    reward: winRate - 0.2,
+    metrics: { drawRate: 0.1, illegalRate: 0.1 * (1 - step / steps), moves: 3.6 - step / steps, winRate },
+    train: { entropy: 1.6 - step / steps, gradNorm: 0.2 + 0.1 * Math.cos(step), loss: 0.01 * Math.sin(step), logprobMismatch: 0 },
+    learningRate: 0.005 * (1 - (0.9 * step) / steps),
+    groups: 8,
+    replacedGroups: step % 9 === 0 ? 1 : 0,
+    failedAttempts: 0,
+    attempts: 128,
+    sampledTokens: 920,
+    seconds: { rollout: 0.5, train: 0.25 },
+    adapterSha256: SHA('c'),
+  };
+}
+
+async function writeStep(store: Store, position: layout.StepPlace, answer?: string): Promise<void> {
+  for (let group = 0; group < 8; group++) {
+    const attempts = Array.from({ length: 8 }, (_, attempt) => game(group, attempt, position.step, group === 0 ? answer : undefined));
+    const header = { schema: 1, inputsSha256: SHA('d'), branch: 0, step: position.step, group, scenarioId: `game-${group}`, scenario: group, adapterSha256: SHA('a'), attempts: 8 } as const;
+    await store.publish(layout.rolloutsKey({ ...position, group }), await encodeRollouts({ header, attempts }));
+    const judged = { schema: 1, inputsSha256: SHA('d'), rolloutsSha256: SHA('b'), judge: 'agent', rewards: attempts.map(({ reward }) => reward), explanations: attempts.map(() => null), metrics: {} };
+    await store.publish(layout.judgedKey({ ...position, group }), encodeJson(judged));
+  }
+}
+
+async function writeEval(store: Store, position: layout.StepPlace): Promise<void> {
+  const attempts = Array.from({ length: 40 }, (_, index) => ({
+    ...game(1000 + index, index, position.step),
+    scenario: 4000 + index,
+    scenarioId: `game-${1_000_000 + index}`,
+  }));
+  const header = { schema: 1, inputsSha256: SHA('d'), branch: 0, step: position.step, adapterSha256: SHA('a'), attempts: 40 } as const;
+  await store.publish(layout.evalRolloutsKey(position), await encodeRollouts({ header, attempts }));
+}
+
+/** x plays at random too, and names a cell that is taken one time in twelve. */
+function game(scenario: number, attempt: number, step: number, answer?: string): AttemptRecord {
+  const [x, o] = [randomOpponent(scenario * 1000 + attempt * 7 + step * 13), randomOpponent(scenario)];
+  const calls: CallRecord[] = [];
+  let board = EMPTY_BOARD;
+  for (;;) {
+    const isIllegal = calls.length > 0 && (attempt + calls.length + step) % 12 === 0;
+    const move = isIllegal ? [...board].findIndex((cell) => cell !== '.') : x(board);
+    calls.push(call(renderBoard(board), answer ?? String(move + 1), calls.length));
+    if (isIllegal) return attemptRecord(attempt, -1, calls, { illegal: true });
+    board = place(board, move, 'x');
+    if (hasWon(board, 'x')) return attemptRecord(attempt, 1, calls, { win: true });
+    if (freeCells(board).length === 0) return attemptRecord(attempt, 0, calls, { draw: true });
+    board = place(board, o(board), 'o');
+    if (hasWon(board, 'o')) return attemptRecord(attempt, -1, calls, {});
+  }
+}
+
+function call(board: string, answer: string, index: number): CallRecord {
+  return {
+    key: SHA('f'),
+    occurrence: 0,
+    label: null,
+    request: { messages: [{ role: 'user', content: board }], temperature: 1, max_tokens: 2 },
+    message: { role: 'assistant', content: answer },
+    finishReason: 'stop',
+    promptTokenIds: [...board].map((character) => character.codePointAt(0)!),
+    tokenIds: [answer.codePointAt(0)!, 261],
+    logprobs: [-0.3 - index * 0.4, -0.01],
+    adapterSha256: SHA('a'),
+  };
+}
+
+function attemptRecord(attempt: number, reward: number, calls: CallRecord[], outcome: Record<string, true>): AttemptRecord {
+  const metrics = { win: false, draw: false, illegal: false, ...outcome, moves: calls.length };
+  return { attempt, status: 'ok', failure: null, reward, metrics, logs: [], truncated: false, unclaimedAnswers: 0, calls };
+}

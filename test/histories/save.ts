@@ -1,0 +1,106 @@
+/**
+ * Makes the histories that `test/workflows/replay.test.ts` replays: `npx tsx test/histories/save.ts`. Do so only when the
+ * order of commands was changed on purpose and no run of an older version can be in flight.
+ */
+import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { ApplicationFailure } from '@temporalio/activity';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+
+import type { RolloutInput } from '../../core/contract.ts';
+import { stopUpdate } from '../../workflows/messages.ts';
+import { startTestServer } from '../temporal-server.ts';
+import { bundleWorkflows } from '../workflows/bundle.ts';
+import type { ActivityName } from '../workflows/fake-activities.ts';
+import { createGate, openTestBed, type RunHandle, type RunSetup, type TestBed } from '../workflows/harness.ts';
+
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+
+const folder = await mkdtemp(join(tmpdir(), 'temper-histories-'));
+const codePath = join(folder, 'workflows.js');
+await writeFile(codePath, await bundleWorkflows());
+const server = await startTestServer();
+const bed = await openTestBed(server.address, codePath);
+try {
+  await savePlain(bed);
+  await saveContinuedAndStopped(bed);
+  await saveFailed(bed);
+  await saveCancelled(bed);
+} finally {
+  await bed.close();
+  await server.stop();
+  await rm(folder, { recursive: true });
+}
+
+/** All that a good run does: a replaced group, an empty step, a retry, an evaluation on the way. */
+async function savePlain(bed: TestBed): Promise<void> {
+  const use = ({ step, group }: RolloutInput) =>
+    step === 2 || (step === 1 && group === 0) ? ('no-variance' as const) : ('trained' as const);
+  const config = { run: 'plain', steps: 3, evalEvery: 2 };
+  await bed.play({ config, fake: { use, before: failFirst('train') } }, async ({ handle }) => {
+    await handle.result();
+    await save('plain', handle);
+  });
+}
+
+async function saveContinuedAndStopped(bed: TestBed): Promise<void> {
+  const [reached, released] = [createGate(), createGate()];
+  const before = async (name: ActivityName, input: unknown) => {
+    if (name !== 'rollout' || (input as RolloutInput).step !== 2) return;
+    reached.open();
+    await released.opened;
+  };
+  const setup: RunSetup = { config: { run: 'continued', steps: 3, continueAsNewEvery: 1 }, fake: { before } };
+  await bed.play(setup, async ({ handle, client }) => {
+    await reached.opened;
+    await handle.executeUpdate(stopUpdate, { args: [{ reason: 'saved' }], updateId: 'stop' });
+    released.open();
+    await handle.result();
+    await save('stopped', handle);
+    await save('continued', client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId));
+  });
+}
+
+async function saveFailed(bed: TestBed): Promise<void> {
+  const before = (name: ActivityName) => {
+    if (name === 'train') throw ApplicationFailure.create({ type: 'PolicyMismatch', message: 'sampled by a, trained b' });
+  };
+  await bed.play({ config: { run: 'failed' }, fake: { before } }, async ({ handle }) => {
+    await handle.result().catch(() => undefined);
+    await save('failed', handle);
+  });
+}
+
+async function saveCancelled(bed: TestBed): Promise<void> {
+  const [reached, released] = [createGate(), createGate()];
+  const before = async (name: ActivityName) => {
+    if (name !== 'train') return;
+    reached.open();
+    await released.opened;
+  };
+  await bed.play({ config: { run: 'cancelled' }, fake: { before } }, async ({ handle }) => {
+    await reached.opened;
+    await handle.cancel();
+    await handle.result().catch(() => undefined);
+    await save('cancelled', handle);
+    released.open();
+  });
+}
+
+function failFirst(failing: ActivityName): (name: ActivityName) => void {
+  let failed = false;
+  return (name) => {
+    if (failed || name !== failing) return;
+    failed = true;
+    throw ApplicationFailure.retryable('fails once', 'TrainerFailed');
+  };
+}
+
+async function save(name: string, handle: Pick<RunHandle, 'fetchHistory'>): Promise<void> {
+  const history: unknown = JSON.parse(historyToJSON(await handle.fetchHistory()));
+  await writeFile(`${FOLDER}${name}.json`, `${JSON.stringify(history)}\n`);
+}

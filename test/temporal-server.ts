@@ -1,0 +1,79 @@
+/** A Temporal dev server for tests: in memory, on a free port, with the search attributes of runs; ended by its pid. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { Connection } from '@temporalio/client';
+
+import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
+
+export interface TestServer {
+  address: string;
+  namespace: string;
+  stop(): Promise<void>;
+}
+
+const START_TIMEOUT_MS = 60_000;
+
+export async function startTestServer(): Promise<TestServer> {
+  const port = await freePort();
+  const attributes = Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => [
+    '--search-attribute',
+    `${name}=${type}`,
+  ]);
+  const quiet = ['--headless', '--log-level', 'never'];
+  const server = spawn(
+    await findTemporalCli(),
+    ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...quiet, ...attributes],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  const address = `127.0.0.1:${port}`;
+  await untilServing(address, server);
+  return { address, namespace: 'default', stop: () => stop(server) };
+}
+
+async function findTemporalCli(): Promise<string> {
+  return process.env['TEMPER_TEMPORAL_CLI'] ?? 'temporal';
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+async function untilServing(address: string, server: ChildProcess): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  let spawnFailure: Error | null = null;
+  server.on('error', (error) => (spawnFailure = error));
+  while (Date.now() < deadline && server.exitCode === null && spawnFailure === null) {
+    if (await canDescribe(address)) return;
+    await delay(200);
+  }
+  server.kill('SIGKILL');
+  throw new Error(`Temporal's dev server did not come up at ${address}`, { cause: spawnFailure });
+}
+
+async function canDescribe(address: string): Promise<boolean> {
+  try {
+    const connection = await Connection.connect({ address, connectTimeout: 1000 });
+    await connection.workflowService.describeNamespace({ namespace: 'default' });
+    await connection.close();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function stop(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, 'exit');
+  server.kill('SIGTERM');
+  const forced = setTimeout(() => server.kill('SIGKILL'), 5000);
+  await ended;
+  clearTimeout(forced);
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+
+import type { RolloutInput } from '../../core/contract.ts';
+import type { FakeRun } from './fake-activities.ts';
+import { CACHES, openTestBed, type RunSetup, type TestBed } from './harness.ts';
+
+let bed: TestBed;
+beforeAll(async () => {
+  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
+});
+afterAll(() => bed.close());
+
+/** Replacements, an empty step and evaluations on the way, so that all that is carried matters. */
+function use({ step, group }: RolloutInput): 'trained' | 'no-variance' {
+  return step === 3 || (step === 2 && group === 0) ? 'no-variance' : 'trained';
+}
+
+describe.each(CACHES)('continue-as-new, %s', (_, maxCachedWorkflows) => {
+  test('every two steps gives the same plan, results and state', async () => {
+    const setup: RunSetup = { maxCachedWorkflows, fake: { use }, config: { steps: 5, evalEvery: 2 } };
+    const whole = await bed.play(setup, async ({ handle, fake }) => ({ state: await handle.result(), fake }));
+    const config = { ...setup.config, continueAsNewEvery: 2 };
+    await bed.play({ ...setup, config }, async ({ handle, fake }) => {
+      const state = await handle.result();
+      const timeless = { run: '', wallSeconds: 0 };
+      expect({ ...state, ...timeless }).toEqual({ ...whole.state, ...timeless });
+      expect(plans(fake)).toEqual(plans(whole.fake));
+      expect(fake.summaries.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
+    });
+  });
+
+  test('keeps each history short and counts time from the first', async () => {
+    const config = { steps: 4, continueAsNewEvery: 1 };
+    await bed.play({ maxCachedWorkflows, config }, async ({ handle, client, input }) => {
+      const { wallSeconds } = await handle.result();
+      const chain = [];
+      const query = `WorkflowId = 'run/${input.config.run}'`;
+      for await (const execution of client.workflow.list({ query })) chain.push(execution);
+      const startedAtMs = Math.min(...chain.map(({ startTime }) => startTime.getTime()));
+      const endedAtMs = Math.max(...chain.map(({ closeTime }) => closeTime?.getTime() ?? 0));
+      expect(chain.length).toBe(4);
+      expect(Math.abs(wallSeconds - (endedAtMs - startedAtMs) / 1000)).toBeLessThan(1);
+    });
+  });
+});
+
+function plans(fake: FakeRun): unknown {
+  return {
+    rollouts: fake.rollouts.map(({ step, group, inputsSha256 }) => `${step}/${group}/${inputsSha256}`).toSorted(),
+    trainings: fake.trainings.map(({ step, inputsSha256 }) => [step, inputsSha256]),
+    evaluations: fake.evaluations.map(({ step, inputsSha256 }) => [step, inputsSha256]),
+    adapters: fake.summaries.map(({ adapterSha256 }) => adapterSha256),
+  };
+}

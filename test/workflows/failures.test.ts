@@ -1,0 +1,87 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+
+import type { ActivityName } from './fake-activities.ts';
+import { CACHES, openTestBed, type TestBed } from './harness.ts';
+
+let bed: TestBed;
+beforeAll(async () => {
+  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
+});
+afterAll(() => bed.close());
+
+/** Throws at the first execution of each piece of work. */
+function failOnce(type: string) {
+  const seen = new Set<string>();
+  return (name: ActivityName, input: unknown) => {
+    const { step, group, state } = input as { step?: number; group?: number; state?: { step: number } };
+    const work = `${name} ${step ?? state?.step} ${group}`;
+    if (seen.has(work)) return;
+    seen.add(work);
+    throw ApplicationFailure.retryable(`${work} failed once`, type);
+  };
+}
+
+test.each(['before', 'after'] as const)(
+  'an activity that dies %s its work is retried and changes nothing',
+  async (at) => {
+    const config = { steps: 1 };
+    const undisturbed = await bed.play({ config }, async ({ handle, fake }) => (await handle.result(), fake));
+    const fake = { [at]: failOnce('EngineFailed') };
+    await bed.play({ config, fake }, async ({ handle, fake: disturbed }) => {
+      expect((await handle.result()).state).toBe('completed');
+      expect(disturbed.done.length).toBe(undisturbed.done.length);
+      const adapters = disturbed.summaries.map(({ adapterSha256 }) => adapterSha256);
+      expect(adapters).toEqual(undisturbed.summaries.map(({ adapterSha256 }) => adapterSha256));
+    });
+  },
+);
+
+describe.each(CACHES)('a failure that no retry mends, %s', (_, maxCachedWorkflows) => {
+  test('ends the run, with its type, and is written', async () => {
+    const before = (name: ActivityName, input: unknown) => {
+      if (name !== 'train' || (input as { step: number }).step !== 2) return;
+      throw ApplicationFailure.create({ type: 'PolicyMismatch', message: 'sampled by a, trained b' });
+    };
+    await bed.play({ maxCachedWorkflows, fake: { before } }, async ({ handle, fake }) => {
+      await expect(handle.result()).rejects.toMatchObject({
+        cause: { type: 'PolicyMismatch', message: 'sampled by a, trained b', nonRetryable: true },
+      });
+      expect(fake.states.at(-1)).toMatchObject({
+        state: 'failed',
+        step: 1,
+        phase: 'train',
+        failure: 'PolicyMismatch: sampled by a, trained b',
+      });
+    });
+  });
+});
+
+test('a failed group ends the run while the others of its step still play', async () => {
+  const before = async (name: ActivityName, input: unknown) => {
+    if (name !== 'rollout') return;
+    if ((input as { group: number }).group === 1) throw ApplicationFailure.create({ type: 'BadConfig', message: 'no' });
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  };
+  await bed.play({ fake: { before } }, async ({ handle, fake }) => {
+    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'BadConfig' } });
+    expect(fake.states.at(-1)).toMatchObject({ state: 'failed', failure: 'BadConfig: no' });
+  });
+});
+
+test('an activity that no worker knows ends the run instead of being retried for ever', async () => {
+  await bed.play({ unknown: ['train'] }, async ({ handle, fake }) => {
+    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'NotFoundError' } });
+    expect(fake.states.at(-1)?.failure).toContain('NotFoundError');
+  });
+});
+
+test('a store that refuses the record ends the run all the same', async () => {
+  const before = (name: ActivityName, input: unknown) => {
+    if (name !== 'record' || (input as { state: { step: number } }).state.step === 0) return;
+    throw ApplicationFailure.create({ type: 'StoreCorrupt', message: 'no such folder' });
+  };
+  await bed.play({ fake: { before } }, async ({ handle }) => {
+    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'StoreCorrupt' } });
+  });
+});

@@ -1,0 +1,165 @@
+/**
+ * The six activities of a run, in memory: write-once under their input's hash as the real ones are, and with numbers
+ * that depend on inputs only, so that two runs of one plan can be compared. Inputs are parsed by the contract's schemas.
+ */
+import { ApplicationFailure } from '@temporalio/activity';
+
+import {
+  EvaluateInput,
+  InitialiseInput,
+  PrepareInput,
+  RecordInput,
+  RolloutInput,
+  TrainInput,
+  type Checkpoint,
+  type EvalResult,
+  type GroupResult,
+  type Prepared,
+  type RunState,
+  type StepSummary,
+  type TrainResult,
+} from '../../core/contract.ts';
+import { hashOf } from '../../core/hashes.ts';
+import { createRandom } from '../../core/seeds.ts';
+import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
+
+export interface FakeOptions {
+  trainScenarios?: number;
+  /** What a group is good for; by default all groups are trained. */
+  use?: (input: RolloutInput) => GroupResult['use'];
+  /** Called at the beginning of each execution, retries included: to wait, to throw. */
+  before?: (name: ActivityName, input: unknown) => Promise<void> | void;
+  /** Called when the work is done and its result is published: to die between commit and answer. */
+  after?: (name: ActivityName, input: unknown) => Promise<void> | void;
+}
+
+export type ActivityName = keyof (AgentActivities & GpuActivities);
+
+export interface FakeRun {
+  agent: AgentActivities;
+  gpu: GpuActivities;
+  /** Inputs whose work was done, in order of their end; a retry that found its result adds none. */
+  done: { name: ActivityName; input: unknown }[];
+  states: RunState[];
+  summaries: StepSummary[];
+  rollouts: RolloutInput[];
+  trainings: TrainInput[];
+  evaluations: EvaluateInput[];
+}
+
+export function createFakeRun(options: FakeOptions = {}): FakeRun {
+  const published = new Map<string, { inputs: unknown; result: unknown }>();
+  const run: Omit<FakeRun, 'agent' | 'gpu'> = {
+    done: [],
+    states: [],
+    summaries: [],
+    rollouts: [],
+    trainings: [],
+    evaluations: [],
+  };
+
+  /** As the store does: the first result under a key stays, and other inputs under the same key are a conflict. */
+  async function once<T>(name: ActivityName, key: string, input: { inputsSha256: string }, make: () => T): Promise<T> {
+    await options.before?.(name, input);
+    const found = published.get(key);
+    if (found !== undefined && found.inputs !== input.inputsSha256) {
+      throw ApplicationFailure.nonRetryable(`${key} was made from ${String(found.inputs)}`, 'StepConflict');
+    }
+    const result = found === undefined ? make() : (found.result as T);
+    if (found === undefined) {
+      published.set(key, { inputs: input.inputsSha256, result });
+      run.done.push({ name, input });
+    }
+    await options.after?.(name, input);
+    return result;
+  }
+
+  const agent: AgentActivities = {
+    async prepare(input) {
+      PrepareInput.parse(input);
+      await options.before?.('prepare', input);
+      run.done.push({ name: 'prepare', input });
+      return fakePrepared(options.trainScenarios ?? 6);
+    },
+    rollout: (input) =>
+      once('rollout', `${input.step}/${input.group}`, RolloutInput.parse(input), () => {
+        run.rollouts.push(input);
+        return playGroup(input, options.use?.(input) ?? 'trained');
+      }),
+    evaluate: (input) =>
+      once('evaluate', `eval/${input.step}`, EvaluateInput.parse(input), () => {
+        run.evaluations.push(input);
+        return evaluatePolicy(input);
+      }),
+    async record(input) {
+      RecordInput.parse(input);
+      await options.before?.('record', input);
+      run.states.push(input.state);
+      run.summaries.push(...input.summaries);
+    },
+  };
+  const gpu: GpuActivities = {
+    initialise: (input) =>
+      once('initialise', 'step/0', InitialiseInput.parse(input), () => commit(input, 0, input.inputsSha256, 0)),
+    train: (input) =>
+      once('train', `step/${input.step}`, TrainInput.parse(input), () => {
+        run.trainings.push(input);
+        return commit(input, input.step, input.inputsSha256, input.learningRate);
+      }),
+  };
+  return { ...run, agent, gpu };
+}
+
+function fakePrepared(trainScenarios: number): Prepared {
+  const sha256 = hashOf(['scenarios', trainScenarios]);
+  return {
+    scenarios: { key: `blobs/${sha256}`, sha256, bytes: 100 },
+    trainScenarios,
+    evalScenarios: 3,
+    heldOut: false,
+    agentCodeSha256: hashOf('agent'),
+  };
+}
+
+function playGroup(input: RolloutInput, use: GroupResult['use']): GroupResult {
+  const random = createRandom(Number.parseInt(input.inputsSha256.slice(0, 12), 16));
+  const rewards = Array.from({ length: input.attempts }, () => (use === 'no-variance' ? 1 : Math.round(random())));
+  return {
+    step: input.step,
+    group: input.group,
+    scenario: input.scenario,
+    rolloutsSha256: hashOf([input.inputsSha256, 'rollouts']),
+    judgedSha256: hashOf([input.inputsSha256, 'judged']),
+    attempts: input.attempts,
+    failed: 0,
+    truncated: 0,
+    calls: input.attempts,
+    sampledTokens: 10 * input.attempts,
+    rewards,
+    metrics: { winRate: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length },
+    use,
+  };
+}
+
+function evaluatePolicy(input: EvaluateInput): EvalResult {
+  const { count, step } = input;
+  const rolloutsSha256 = hashOf([input.inputsSha256, 'eval']);
+  return { step, attempts: count, failed: 0, reward: step / 10, metrics: { winRate: step / 10 }, rolloutsSha256 };
+}
+
+function commit(
+  { run, branch }: { run: string; branch: number },
+  step: number,
+  inputsSha256: string,
+  learningRate: number,
+): TrainResult {
+  const manifestSha256 = hashOf([inputsSha256, 'manifest']);
+  const checkpoint: Checkpoint = {
+    run,
+    branch,
+    step,
+    manifestSha256,
+    adapterSha256: hashOf([inputsSha256, 'adapter']),
+  };
+  return { checkpoint, metrics: { loss: learningRate / 2, gradNorm: null }, seconds: { train: 0.01 }, found: false };
+}

@@ -1,0 +1,149 @@
+/** Runs of the workflow on the project's Temporal server, with the fake activities: unique names, own queues. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+
+import { runWorkflowId } from '../../core/queues.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import type { trainRun, TrainRunInput } from '../../workflows/train-run.ts';
+import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
+
+export type RunHandle = WorkflowHandleWithFirstExecutionRunId<typeof trainRun>;
+
+export interface StartedRun {
+  handle: RunHandle;
+  client: Client;
+  fake: FakeRun;
+  input: TrainRunInput;
+}
+
+export interface RunSetup {
+  config?: Partial<RunOptions>;
+  fake?: FakeOptions;
+  /** 0: every workflow task replays from the start. */
+  maxCachedWorkflows?: number;
+  /** False: nobody polls the GPU's queue. */
+  gpuWorker?: boolean;
+  /** Activities that the GPU worker lacks. */
+  unknown?: 'train'[];
+}
+
+export interface TestBed {
+  play<T>(setup: RunSetup, scene: (started: StartedRun) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** In saved histories too, which shall name no process and no machine. */
+const IDENTITY = 'temper-test';
+
+/** With no cache every workflow task replays its history, as after each restart of a worker: suites run both ways. */
+export const CACHES: [string, number][] = [
+  ['cached', 100],
+  ['replayed at every task', 0],
+];
+
+/** Small and short; every test says what it changes. */
+const SMALL: Omit<RunOptions, 'run'> = {
+  agent: 'fake',
+  baseModel: 'pocket',
+  steps: 3,
+  groupsPerStep: 2,
+  groupSize: 4,
+  learningRate: 0.01,
+  learningRateSchedule: 'linear',
+};
+
+export async function openTestBed(address: string, codePath: string): Promise<TestBed> {
+  Runtime.install({
+    logger: new DefaultLogger('ERROR', ({ message }) => console.error(message)),
+    telemetryOptions: { logging: { filter: 'OFF' } },
+  });
+  const [connection, native] = await Promise.all([
+    Connection.connect({ address }),
+    NativeConnection.connect({ address }),
+  ]);
+  const client = new Client({ connection, identity: IDENTITY });
+  return {
+    play: (setup, scene) => play({ client, native, codePath }, setup, scene),
+    async close() {
+      await connection.close();
+      await native.close();
+    },
+  };
+}
+
+interface Bed {
+  client: Client;
+  native: NativeConnection;
+  codePath: string;
+}
+
+async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) => Promise<T>): Promise<T> {
+  const run = `test-${randomUUID()}`;
+  const queues = { rollout: `rollout/${run}`, gpu: `gpu/${run}` };
+  const config = defaultRunConfig({ ...SMALL, run, ...setup.config });
+  const fake = createFakeRun(setup.fake);
+  const workers = await createWorkers(bed, setup, queues, fake);
+  const input = { config, queues, carried: null };
+  const running = workers.map((worker) => worker.run());
+  try {
+    const handle: RunHandle = await bed.client.workflow.start<typeof trainRun>('trainRun', {
+      workflowId: runWorkflowId(config.run),
+      taskQueue: queues.rollout,
+      args: [input],
+    });
+    return await scene({ handle, client: bed.client, fake, input }).finally(() => endIfOpen(handle));
+  } finally {
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
+  }
+}
+
+async function createWorkers(
+  { native, codePath }: Bed,
+  { maxCachedWorkflows, gpuWorker, unknown }: RunSetup,
+  queues: TrainRunInput['queues'],
+  fake: FakeRun,
+): Promise<Worker[]> {
+  const agent = Worker.create({
+    connection: native,
+    identity: IDENTITY,
+    taskQueue: queues.rollout,
+    workflowBundle: { codePath },
+    activities: fake.agent,
+    // A plain error is retried for ever in production, for a fixed worker to come; a test would hang.
+    workflowFailureErrorTypes: { '*': ['Error'] },
+    ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
+  });
+  if (gpuWorker === false) return [await agent];
+  const known = Object.entries(fake.gpu).filter(([name]) => !unknown?.some((missing) => missing === name));
+  const gpu = Worker.create({
+    connection: native,
+    identity: IDENTITY,
+    taskQueue: queues.gpu,
+    activities: Object.fromEntries(known),
+  });
+  return Promise.all([agent, gpu]);
+}
+
+async function endIfOpen(handle: RunHandle): Promise<void> {
+  await handle.terminate('the test is over').catch(() => undefined);
+}
+
+/** A door that activities wait at. */
+export function createGate(): { opened: Promise<void>; open(): void } {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open: () => open() };
+}
+
+/** Asks until the answer is right; the test's own timeout bounds it. */
+export async function eventually<T>(ask: () => Promise<T>, isRight: (answer: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (isRight(answer)) return answer;
+    await delay(50);
+  }
+}

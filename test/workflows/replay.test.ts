@@ -1,0 +1,19 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+import { Worker } from '@temporalio/worker';
+import { expect, inject, test } from 'vitest';
+
+const HISTORIES = fileURLToPath(new URL('../histories/', import.meta.url));
+const names = (await readdir(HISTORIES)).filter((name) => name.endsWith('.json'));
+
+test('histories are there to be replayed', () => {
+  expect(names).toEqual(expect.arrayContaining(['plain.json', 'continued.json', 'stopped.json', 'failed.json']));
+});
+
+/** Fails where today's code would not have done what a run in flight has done: use `patched()`, or keep the order. */
+test.each(names)("today's code replays %s", async (name) => {
+  const history: unknown = JSON.parse(await readFile(HISTORIES + name, 'utf8'));
+  const replayed = Worker.runReplayHistory({ workflowBundle: { codePath: inject('workflowBundle') } }, history);
+  await expect(replayed).resolves.toBeUndefined();
+});

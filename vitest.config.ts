@@ -1,0 +1,52 @@
+import { defineConfig } from 'vitest/config';
+
+/** Projects by what they need: nothing · a Temporal server · a whole local stack that is killed · README's commands. */
+const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
+
+export default defineConfig({
+  test: {
+    pool: 'forks',
+    maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: slow,
+          testTimeout: 30_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'workflows',
+          include: ['test/workflows/**/*.test.ts'],
+          globalSetup: ['test/workflows/global-setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'crash',
+          include: ['test/crash/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
+        },
+      },
+    ],
+  },
+});

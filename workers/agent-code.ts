@@ -1,0 +1,63 @@
+/** The agent as code: loaded, and hashed with everything of its own that it imports. */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { tsImport } from 'tsx/esm/api';
+import { TemperError } from '../core/failures.ts';
+
+/** Relative specifiers of `import … from`, `export … from`, `import '…'`, `import('…')` and `require('…')`. */
+const RELATIVE_IMPORT = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])(\.{1,2}\/[^"'\n]+)\1/g;
+const ENDINGS = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json', '/index.ts', '/index.js'];
+
+/** sha256 over the agent's file and its relative imports, however deep, by their paths relative to the agent. */
+export async function agentCodeSha256(file: string): Promise<string> {
+  const entry = agentPath(file);
+  const root = dirname(entry);
+  const hash = createHash('sha256');
+  for (const path of [...reachableFiles(entry)].toSorted()) {
+    const name = relative(root, path).split(sep).join('/');
+    const content = createHash('sha256').update(readFileSync(path)).digest('hex');
+    hash.update(`${name}\0${content}\n`);
+  }
+  return hash.digest('hex');
+}
+
+function reachableFiles(entry: string): Set<string> {
+  const found = new Set([entry]);
+  for (const file of found) {
+    if (file.endsWith('.json')) continue;
+    for (const [, , specifier = ''] of readFileSync(file, 'utf8').matchAll(RELATIVE_IMPORT)) {
+      const target = resolveImport(dirname(file), specifier);
+      if (target !== null) found.add(target);
+    }
+  }
+  return found;
+}
+
+/** TypeScript's `./a.js` may mean `./a.ts`. Null for what is not there: loading the agent will say so. */
+function resolveImport(folder: string, specifier: string): string | null {
+  const path = resolve(folder, specifier);
+  const asSource = path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2');
+  return [...ENDINGS.map((ending) => path + ending), asSource].find(isFile) ?? null;
+}
+
+function isFile(path: string): boolean {
+  return existsSync(path) && statSync(path).isFile();
+}
+
+function agentPath(file: string): string {
+  const path = resolve(file);
+  if (isFile(path)) return path;
+  throw new TemperError('BadConfig', `the agent file ${path} does not exist; name the file that exports defineAgent({ … }) by default`);
+}
+
+/** The default export of an agent's file, whatever it is. */
+export async function importAgentFile(file: string): Promise<unknown> {
+  const path = agentPath(file);
+  // Imported apart from this package's own modules: a changed file is read anew, and its errors name its lines.
+  const module = (await tsImport(pathToFileURL(path).href, import.meta.url)) as { default?: unknown };
+  const exported = module.default;
+  // tsx hands a CommonJS-shaped module over with its exports one deeper.
+  return typeof exported === 'object' && exported !== null && 'default' in exported ? exported.default : exported;
+}

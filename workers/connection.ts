@@ -1,0 +1,92 @@
+/** Reaching a Temporal server: found as its own tools find it, with waits that end and say what they waited for. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import { loadClientConfigProfile, loadClientConnectConfig } from '@temporalio/envconfig';
+import { TemperError } from '../core/failures.ts';
+
+export interface TemporalTarget {
+  readonly address: string;
+  readonly namespace: string;
+}
+
+export interface TemporalClient extends TemporalTarget {
+  readonly client: Client;
+  readonly connection: Connection;
+  close(): Promise<void>;
+}
+
+const ANSWER_WITHIN_MS = 10_000;
+const PAUSE_MS = 500;
+/** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
+const PASSING_CODES: readonly number[] = [4, 8, 14];
+
+/** The server that TEMPORAL_ADDRESS or a profile of `temporal.toml` names; null where neither does. */
+export function configuredTarget(env: NodeJS.ProcessEnv = process.env): TemporalTarget | null {
+  const variables = definedVariables(env);
+  try {
+    const { address, namespace } = loadClientConfigProfile({ overrideEnvVars: variables });
+    return address ? { address, namespace: namespace ?? 'default' } : null;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TemperError('BadConfig', `the Temporal profile could not be read (${reason}); mend temporal.toml or the TEMPORAL_* variables`, { cause });
+  }
+}
+
+/** A client of `target`, with TLS and keys from profile and environment. Fails within fifteen seconds, saying what to do. */
+export async function connectClient(target: TemporalTarget, env: NodeJS.ProcessEnv = process.env): Promise<TemporalClient> {
+  const { connectionOptions } = loadClientConnectConfig({ overrideEnvVars: definedVariables(env) });
+  const { apiKey, tls, metadata } = connectionOptions;
+  const options = { address: target.address, connectTimeout: ANSWER_WITHIN_MS, ...(tls === undefined ? {} : { tls }), ...(apiKey === undefined ? {} : { apiKey }) };
+  try {
+    const connection = await Connection.connect({ ...options, ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }) });
+    return { ...target, connection, client: new Client({ connection, namespace: target.namespace }), close: () => connection.close() };
+  } catch (cause) {
+    throw unreachable(target.address, cause);
+  }
+}
+
+function unreachable(address: string, cause: unknown): TemperError {
+  const port = /:(\d+)$/.exec(address)?.[1] ?? '7233';
+  return new TemperError(
+    'BadConfig',
+    `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or unset it and Temper starts its own`,
+    { cause },
+  );
+}
+
+function definedVariables(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+export interface Patience {
+  /** How long a silent server is borne in all; null: until `signal`. */
+  readonly limitMs: number | null;
+  readonly signal?: AbortSignal;
+  /** Told at each failed try. */
+  onSilence?(sinceMs: number): void;
+}
+
+/** Asks again while the server is silent: a client's `result()` otherwise throws where workers simply go on. */
+export async function patiently<T>(ask: () => Promise<T>, patience: Patience): Promise<T> {
+  let silentSince: number | null = null;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isPassing(error) || patience.signal?.aborted) throw error;
+      silentSince ??= Date.now();
+      const sinceMs = Date.now() - silentSince;
+      if (patience.limitMs !== null && sinceMs > patience.limitMs) throw error;
+      patience.onSilence?.(sinceMs);
+    }
+    await sleep(PAUSE_MS, undefined, patience.signal ? { signal: patience.signal } : {});
+  }
+}
+
+/** Whether an error says only that the server did not answer; client classes hide the call's error in `cause`. */
+export function isPassing(error: unknown): boolean {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (isGrpcServiceError(current)) return PASSING_CODES.includes(current.code);
+  }
+  return false;
+}

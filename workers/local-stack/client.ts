@@ -1,0 +1,173 @@
+/** The local stack as a command line sees it: opened or adopted, waited for, held, let go. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { agentCodeSha256 } from '../agent-code.ts';
+import { loadConfig } from '../config.ts';
+import type { TemperConfig } from '../config.ts';
+import { configuredTarget, connectClient } from '../connection.ts';
+import { cacheFolder, makeProjectFolders } from '../folders.ts';
+import type { ProjectFolders } from '../folders.ts';
+import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
+import { engineKeyOf } from './engine-key.ts';
+import type { StackEvent } from './events.ts';
+import { holdLeash, LeashGone } from './leash-connection.ts';
+import type { HoldOptions, LeashConnection } from './leash-connection.ts';
+import { absoluteModels, specifyStack } from './specify.ts';
+import { waitForStack } from './wait.ts';
+
+export interface LocalStackOptions {
+  readonly project: string;
+  readonly agentFile: string | null;
+  /** What base model names mean: name → folder. */
+  readonly models: Readonly<Record<string, string>>;
+  onEvent(event: StackEvent): void;
+  /** Ports the user asked for by name; taken ones are refused. */
+  readonly uiPort?: number | null;
+  readonly enginePort?: number | null;
+  readonly signal?: AbortSignal;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Stand-ins for tests; else `temporal.config.ts` and what the machine has. */
+  readonly config?: TemperConfig;
+  readonly commands?: StackCommands;
+}
+
+/** Command lines of the children, where they are not the usual ones. */
+export interface StackCommands {
+  readonly temporal?: readonly string[];
+  readonly gpuWorker?: readonly string[];
+  readonly worker?: readonly string[];
+}
+
+export interface LocalStack {
+  readonly temporalAddress: string;
+  readonly namespace: string;
+  /** Temporal's own pages; null where the server is not the stack's. */
+  readonly uiUrl: string | null;
+  readonly engineUrl: string;
+  readonly engineKey: string;
+  readonly storeUri: string;
+  /** True where a live stack was found and joined. */
+  readonly adopted: boolean;
+  /** Lets go. What this command started ends, unless another command holds the stack too. */
+  close(): Promise<void>;
+}
+
+const RETRIES = 3;
+const REOPEN_PAUSE_MS = 1000;
+
+export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
+  const folders = makeProjectFolders(options.project);
+  const config = options.config ?? (await loadConfig(options.project));
+  const hold = await holdOptions(options, folders, config);
+  const external = configuredTarget(options.env);
+  if (external !== null) await checkReachable(external, options.env);
+  const first = await open(hold, options, config);
+  const held = keepHeld(first, () => open(hold, options, config), options);
+  const { stack } = first;
+  return {
+    temporalAddress: stack.temporalAddress,
+    namespace: stack.namespace,
+    uiUrl: stack.uiUrl,
+    engineUrl: stack.engineUrl,
+    storeUri: stack.storeUri,
+    engineKey: engineKeyOf({ engineUrl: config.engine.url, engineKeyVariable: config.engine.keyVariable }, folders),
+    adopted: first.adopted,
+    close: () => held.close(),
+  };
+}
+
+async function holdOptions(options: LocalStackOptions, folders: ProjectFolders, config: TemperConfig): Promise<HoldOptions> {
+  const { agentFile, onEvent, signal } = options;
+  const env = options.env ?? process.env;
+  const install = { env, cache: cacheFolder(env), onEvent, ...(signal ? { signal } : {}) };
+  return {
+    folders,
+    agents: agentFile === null ? [] : [{ file: agentFile, codeSha256: await agentCodeSha256(agentFile) }],
+    models: absoluteModels(options.project, { ...config.models, ...options.models }),
+    makeSpec: () => specifyStack({ folders, config, install, options }),
+    onEvent,
+    signal,
+  };
+}
+
+async function checkReachable(target: { address: string; namespace: string }, env?: NodeJS.ProcessEnv): Promise<void> {
+  const client = await connectClient(target, env);
+  await client.close();
+}
+
+/** A leash that ends just now, or is killed while it starts, is replaced. */
+async function open(hold: HoldOptions, options: LocalStackOptions, config: TemperConfig): Promise<LeashConnection> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await openOnce(hold, options, config);
+    } catch (error) {
+      if (!(error instanceof LeashGone) || tries >= RETRIES) throw error;
+    }
+  }
+}
+
+async function openOnce(hold: HoldOptions, options: LocalStackOptions, config: TemperConfig): Promise<LeashConnection> {
+  const { agentFile, onEvent, signal } = options;
+  const connection = await holdLeash(hold);
+  const waits = { agentFile, hasGpuWorker: config.engine.url === null, onEvent, ...(signal ? { signal } : {}) };
+  try {
+    await waitForStack(connection, waits, () => prepareNamespace(connection, options));
+    return connection;
+  } catch (error) {
+    await connection.release();
+    throw error;
+  }
+}
+
+async function prepareNamespace({ stack }: LeashConnection, options: LocalStackOptions): Promise<void> {
+  const { temporalAddress: address, namespace } = stack;
+  const env = stack.ownsServer ? withoutTemporal(options.env ?? process.env) : options.env;
+  const client = await connectClient({ address, namespace }, env);
+  try {
+    if (stack.ownsServer) await keepHistoryForAYear(client);
+    await registerSearchAttributes(client);
+  } catch (error) {
+    if (stack.ownsServer) throw error;
+    // Not everybody may change a shared namespace; `temper doctor` says what is missing.
+    const reason = error instanceof Error ? error.message : String(error);
+    options.onEvent({ kind: 'notice', message: `search attributes could not be registered in ${namespace} (${reason}); ask its administrator, see temper doctor` });
+  } finally {
+    await client.close();
+  }
+}
+
+function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'))), TEMPORAL_TLS: 'false' };
+}
+
+/** The leash itself may be killed: its children end with it, and a new one takes up where it was, on the same ports. */
+function keepHeld(first: LeashConnection, reopen: () => Promise<LeashConnection>, options: LocalStackOptions) {
+  let current = first;
+  let closed = false;
+  let reopening = Promise.resolve();
+  const watch = () => current.onLost(() => {
+    reopening = again();
+  });
+  const again = async () => {
+    while (!closed) {
+      options.onEvent({ kind: 'notice', message: 'the local stack was ended from outside; starting it again' });
+      try {
+        current = await reopen();
+        if (closed) await current.release();
+        else watch();
+        return;
+      } catch (error) {
+        options.onEvent({ kind: 'notice', message: `the local stack does not start: ${error instanceof Error ? error.message : String(error)}` });
+        await sleep(REOPEN_PAUSE_MS);
+      }
+    }
+  };
+  watch();
+  return {
+    async close() {
+      if (closed) return;
+      closed = true;
+      await current.release();
+      await reopening;
+    },
+  };
+}

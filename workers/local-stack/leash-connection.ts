@@ -1,0 +1,178 @@
+/** One command line's hold on the leash: found alive and adopted, or started. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TemperError } from '../../core/failures.ts';
+import { tryFileLock } from '../file-lock.ts';
+import type { ProjectFolders } from '../folders.ts';
+import { modulePath, nodeFlags } from '../module-path.ts';
+import type { ChildStatus, StackEvent } from './events.ts';
+import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';
+import type { AgentRequest, LeashMessage, StackDescription, StackSpec } from './protocol.ts';
+import { readStackFile } from './stack-file.ts';
+
+export interface LeashConnection {
+  readonly stack: StackDescription;
+  readonly adopted: boolean;
+  statuses(): readonly ChildStatus[];
+  isLost(): boolean;
+  /** Told once when the leash is gone without having been asked. */
+  onLost(listener: () => void): void;
+  /** Lets go; where nobody else holds on, resolves when everything has ended. */
+  release(): Promise<void>;
+}
+
+export interface HoldOptions {
+  readonly folders: ProjectFolders;
+  readonly agents: readonly AgentRequest[];
+  readonly models: Readonly<Record<string, string>>;
+  /** Made only where no live stack is found. */
+  makeSpec(): Promise<StackSpec>;
+  onEvent(event: StackEvent): void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const OPEN_WITHIN_MS = 30_000;
+const ANSWER_WITHIN_MS = 20_000;
+const RELEASE_WITHIN_MS = 25_000;
+const POLL_MS = 50;
+
+export async function holdLeash(options: HoldOptions): Promise<LeashConnection> {
+  const { socket, adopted } = await openSocket(options);
+  return attach(socket, adopted, options);
+}
+
+/** Two starts at once both come here: one leash gets the lock, both get its socket. */
+async function openSocket(options: HoldOptions): Promise<{ socket: Socket; adopted: boolean }> {
+  const { folders, signal } = options;
+  const live = await connectTo(folders);
+  if (live) return { socket: live, adopted: true };
+  let spec: StackSpec | null = null;
+  let started: StartedLeash | null = null;
+  let until = Date.now() + OPEN_WITHIN_MS;
+  while (Date.now() < until) {
+    signal?.throwIfAborted();
+    const socket = await connectTo(folders);
+    if (socket) return { socket, adopted: started === null || started.exitCode() !== null };
+    if (started?.exitCode() === EXIT_LOCKED) started = null;
+    else if (started !== null && started.exitCode() !== null) throw new Error(`the local stack could not start (see ${started.logFile}): ${started.lastWords()}`);
+    if (started === null && isLockFree(folders)) {
+      if (spec === null) {
+        spec = await options.makeSpec();
+        until = Date.now() + OPEN_WITHIN_MS;
+      }
+      started = startLeash(folders, spec);
+    }
+    await sleep(POLL_MS);
+  }
+  throw heldBySilence(folders);
+}
+
+function connectTo(folders: ProjectFolders): Promise<Socket | null> {
+  const path = readStackFile(folders.stackFile)?.socket;
+  if (path === undefined) return Promise.resolve(null);
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', () => resolve(null));
+  });
+}
+
+/** A held lock without a socket that answers is a stack that starts, ends, or is frozen. */
+function isLockFree(folders: ProjectFolders): boolean {
+  const release = tryFileLock(folders.stackLock);
+  release?.();
+  return release !== null;
+}
+
+interface StartedLeash {
+  readonly logFile: string;
+  exitCode(): number | null;
+  lastWords(): string;
+}
+
+function startLeash(folders: ProjectFolders, spec: StackSpec): StartedLeash {
+  const logFile = join(folders.logs, 'leash.log');
+  const log = openSync(logFile, 'w', 0o600);
+  const child: ChildProcess = spawn(process.execPath, [...nodeFlags(), modulePath('./local-stack/leash')], {
+    cwd: folders.project,
+    // In a session of its own: Ctrl-C is for the command line, which then decides.
+    detached: true,
+    stdio: ['pipe', log, log],
+    windowsHide: true,
+  });
+  closeSync(log);
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(JSON.stringify(spec));
+  child.on('error', () => undefined);
+  child.unref();
+  return {
+    logFile,
+    exitCode: () => child.exitCode ?? (child.signalCode === null && child.pid !== undefined ? null : -1),
+    lastWords: () => readFileSync(logFile, 'utf8').trim().split('\n').slice(-8).join('\n'),
+  };
+}
+
+async function attach(socket: Socket, adopted: boolean, options: HoldOptions): Promise<LeashConnection> {
+  let statuses: readonly ChildStatus[] = [];
+  let lost: (() => void) | null = null;
+  let released = false;
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  void closed.then(() => {
+    if (!released) lost?.();
+  });
+  socket.on('error', () => undefined);
+
+  const stack = await new Promise<StackDescription>((resolve, reject) => {
+    const silence = setTimeout(() => {
+      socket.destroy();
+      reject(heldBySilence(options.folders));
+    }, ANSWER_WITHIN_MS);
+    socket.once('close', () => {
+      clearTimeout(silence);
+      reject(new LeashGone('the local stack ended while it was asked'));
+    });
+    readMessages<LeashMessage>(socket, (message) => {
+      if (message.type === 'event') options.onEvent(message.event);
+      else if (message.type === 'status') statuses = message.children;
+      else if (message.type === 'refused') reject(message.failure === null ? new Error(message.message) : new TemperError(message.failure, message.message));
+      else if (message.type === 'attached') {
+        clearTimeout(silence);
+        resolve(message.stack);
+      } else released = true;
+    });
+    sendMessage(socket, { type: 'attach', agents: options.agents, models: options.models });
+  });
+
+  return {
+    stack,
+    adopted,
+    statuses: () => statuses,
+    isLost: () => socket.destroyed,
+    onLost(listener) {
+      lost = listener;
+      if (socket.closed && !released) listener();
+    },
+    async release() {
+      released = true;
+      sendMessage(socket, { type: 'detach' });
+      await Promise.race([closed, sleep(RELEASE_WITHIN_MS, undefined, { ref: false })]);
+      socket.destroy();
+    },
+  };
+}
+
+/** The leash went between being found and answering: ask again. */
+export class LeashGone extends Error {
+  override readonly name = 'LeashGone';
+}
+
+function heldBySilence(folders: ProjectFolders): TemperError {
+  const pid = readStackFile(folders.stackFile)?.pid ?? null;
+  const remedy = pid === null ? 'end the other command' : `wake it with kill -CONT ${pid}, or end it with kill -9 ${pid}`;
+  return new TemperError('BadConfig', `the local stack of ${folders.project} must answer, but process ${pid ?? '(unknown)'}, which holds ${folders.stackLock}, does not; ${remedy}`);
+}

@@ -1,0 +1,43 @@
+/** The leash's socket: open to this user alone, at a path short enough to be one. */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import type { Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import type { ProjectFolders } from '../folders.ts';
+
+/** Longer paths cannot name a socket (104 bytes on macOS, 108 on Linux, with the final zero). */
+const MAX_SOCKET_PATH = 103;
+const TEMPORARY_PREFIX = 'temper-';
+const HAS_SOCKET_FILES = process.platform !== 'win32';
+
+export function chooseSocketPath(folders: ProjectFolders): string {
+  if (!HAS_SOCKET_FILES) return `\\\\.\\pipe\\temper-${process.pid}-${Date.now().toString(36)}`;
+  if (Buffer.byteLength(folders.stackSocket) <= MAX_SOCKET_PATH) return folders.stackSocket;
+  return join(mkdtempSync(join(tmpdir(), TEMPORARY_PREFIX)), 'stack.sock');
+}
+
+export function removeSocket(path: string): void {
+  if (!HAS_SOCKET_FILES) return;
+  rmSync(path, { force: true });
+  const folder = dirname(path);
+  const isTemporary = dirname(folder) === tmpdir() && basename(folder).startsWith(TEMPORARY_PREFIX);
+  if (isTemporary) rmSync(folder, { recursive: true, force: true });
+}
+
+export function listenOn(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    if (!HAS_SOCKET_FILES) {
+      server.listen(path, () => resolve());
+      return;
+    }
+    rmSync(path, { force: true });
+    // Never open to others, not even between its making and a chmod.
+    const before = process.umask(0o177);
+    server.listen(path, () => {
+      chmodSync(path, 0o600);
+      resolve();
+    });
+    process.umask(before);
+  });
+}

@@ -1,0 +1,79 @@
+/** From configuration and machine to the stack's specification; installs what is missing. */
+import { resolve } from 'node:path';
+import { TemperError } from '../../core/failures.ts';
+import type { TemperConfig } from '../config.ts';
+import { configuredTarget } from '../connection.ts';
+import { storeUri } from '../folders.ts';
+import type { ProjectFolders } from '../folders.ts';
+import type { InstallOptions } from '../install.ts';
+import { modulePath, nodeFlags } from '../module-path.ts';
+import { openPythonEnvironment } from '../python-environment.ts';
+import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../temporal-cli.ts';
+import type { LocalStackOptions } from './client.ts';
+import type { StackSpec } from './protocol.ts';
+
+interface Needs {
+  readonly folders: ProjectFolders;
+  readonly config: TemperConfig;
+  readonly install: InstallOptions;
+  readonly options: LocalStackOptions;
+}
+
+export async function specifyStack(needs: Needs): Promise<StackSpec> {
+  const { folders, config, install, options } = needs;
+  const temporal = configuredTarget(install.env);
+  // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
+  const failed = new AbortController();
+  const signal = install.signal ? AbortSignal.any([install.signal, failed.signal]) : failed.signal;
+  const both = [temporal ? null : temporalCommand(needs, signal), config.engine.url === null ? gpuWorkerCommand(needs, signal) : null] as const;
+  try {
+    const [temporalLine, gpuWorkerLine] = await Promise.all(both);
+    return {
+      project: folders.project,
+      temporalCommand: temporalLine,
+      temporal,
+      gpuWorkerCommand: gpuWorkerLine,
+      workerCommand: options.commands?.worker ?? [process.execPath, ...nodeFlags(), modulePath('./worker-main')],
+      engineUrl: config.engine.url,
+      engineKeyVariable: config.engine.keyVariable,
+      storeUri: storeUri(config.store, folders),
+      queues: config.queues,
+      threads: config.engine.threads,
+      ports: {
+        temporal: config.localStack.temporalPort,
+        ui: options.uiPort ?? config.localStack.uiPort,
+        engine: options.enginePort ?? config.localStack.enginePort,
+      },
+    };
+  } catch (error) {
+    failed.abort(error);
+    await Promise.allSettled(both);
+    throw error;
+  }
+}
+
+async function temporalCommand({ folders, install, options }: Needs, signal: AbortSignal): Promise<readonly string[]> {
+  if (options.commands?.temporal) return options.commands.temporal;
+  const databaseServer = readDatabaseServer(folders.temporalVersion, folders.database);
+  const cli = await findTemporalCli({ ...install, signal, databaseServer });
+  recordDatabaseServer(folders.temporalVersion, cli);
+  return [cli.path];
+}
+
+async function gpuWorkerCommand({ install, options }: Needs, signal: AbortSignal): Promise<readonly string[]> {
+  if (options.commands?.gpuWorker) return options.commands.gpuWorker;
+  const { python } = await openPythonEnvironment({ ...install, signal });
+  return [python, '-m', 'temper_gpu'];
+}
+
+/** Folders as the GPU worker finds them from anywhere. */
+export function absoluteModels(project: string, models: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(models).map(([name, folder]) => [modelName(name), resolve(project, folder)]));
+}
+
+const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/;
+
+function modelName(name: string): string {
+  if (MODEL_NAME.test(name)) return name;
+  throw new TemperError('BadConfig', `a model's name must be made of letters, digits, dots, dashes and slashes, got ${name}; rename it`);
+}

@@ -1,0 +1,88 @@
+/** What is installed into the GPU worker's environment, in which order, and how far it is. */
+import { CommandFailed } from './install.ts';
+import type { Progress } from './install.ts';
+import type { Uv } from './uv.ts';
+
+export interface Place {
+  readonly uv: Uv;
+  readonly python: string;
+  readonly progress: Progress;
+  /** A GPU that PyTorch can use is in this machine. */
+  readonly accelerated: boolean;
+}
+
+const TORCH_INDEX_WITHIN_MS = 10_000;
+
+/** PyTorch first: its CPU build is a twentieth of the default one, but has an index of its own that not every network reaches. */
+export async function installTorch(version: string, place: Place): Promise<void> {
+  const backend = await reachableBackend(version, place);
+  const message = backend === null ? 'installing PyTorch (default build)' : `installing PyTorch (build for ${backend})`;
+  await install([...(backend === null ? [] : [`--torch-backend=${backend}`]), `torch==${version}`], message, place);
+}
+
+/** The rest, to the byte what the lock file names; it names every requirement but PyTorch and what that brings. */
+export async function installRequirements(lockFile: string, place: Place): Promise<void> {
+  await install(['--require-hashes', '--no-deps', '-r', lockFile], 'installing Python packages', place);
+}
+
+async function reachableBackend(version: string, { uv, python, progress, accelerated }: Place): Promise<string | null> {
+  // Its default build on macOS is the small one.
+  if (process.platform === 'darwin') return null;
+  const backend = accelerated ? 'auto' : 'cpu';
+  progress.tell('looking for the build of PyTorch that fits');
+  const tried = await uv.run(['pip', 'install', '--dry-run', '--python', python, `--torch-backend=${backend}`, `torch==${version}`], () => undefined, {
+    env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
+    timeoutMs: TORCH_INDEX_WITHIN_MS,
+  });
+  return tried.code === 0 ? backend : null;
+}
+
+async function install(requirements: readonly string[], message: string, { uv, python, progress }: Place): Promise<void> {
+  const count = countPackages();
+  progress.tell(message);
+  const beat = setInterval(() => progress.tell(count.describe(message), count.now()), 1000);
+  try {
+    const { code, output } = await uv.run(['pip', 'install', '--python', python, ...requirements], (line) => {
+      count.read(line);
+      progress.tell(count.describe(message), count.now());
+    });
+    if (code !== 0) throw new CommandFailed(message, output);
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+const UNITS: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+
+/** Reads uv's own words: `Resolved 29 packages`, `Downloading torch (185.1MiB)`, ` Downloaded torch`, `Prepared …`. */
+export function countPackages() {
+  const pending = new Map<string, number>();
+  let packages: number | null = null;
+  let done = 0;
+  let total = 0;
+  let phase = '';
+  return {
+    read(line: string): void {
+      const resolved = /^Resolved (\d+) packages?/.exec(line)?.[1];
+      if (resolved !== undefined) packages = Number(resolved);
+      const [, name, size, unit] = /^Downloading (\S+) \(([\d.]+)(\w+)\)/.exec(line) ?? [];
+      if (name !== undefined) {
+        pending.set(name, Number(size) * (UNITS[unit ?? ''] ?? 1));
+        total += pending.get(name) ?? 0;
+      }
+      const downloaded = /^\s*Downloaded (\S+)/.exec(line)?.[1];
+      if (downloaded !== undefined) {
+        done += pending.get(downloaded) ?? 0;
+        pending.delete(downloaded);
+      }
+      if (/^Prepared /.test(line)) phase = 'writing them to disk';
+    },
+    /** Only large packages are announced with their size, so their bytes are a floor that moves. */
+    now: () => (total === 0 ? undefined : { done: Math.round(done), total: Math.round(total), unit: 'bytes' as const }),
+    describe(message: string): string {
+      const largest = [...pending].toSorted(([, a], [, b]) => b - a)[0]?.[0];
+      const what = phase || (largest === undefined ? '' : `downloading ${largest}`);
+      return [message, packages === null ? '' : `${packages} in all`, what].filter(Boolean).join(', ');
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/** Temporal's CLI into the cache: its ready binary where the download answers, else built from its Go module. */
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { TemperError } from '../core/failures.ts';
+import { runCommand } from './command.ts';
+import { CommandFailed, installOnce, isDiskFull, trackProgress } from './install.ts';
+import type { InstallOptions, Progress } from './install.ts';
+
+/** Newer tags carry a `replace` in their go.mod, which `go install` refuses. */
+export const TEMPORAL_CLI_VERSION = '1.5.1';
+
+const DOWNLOADS = 'https://temporal.download/cli';
+const SILENCE_MS = 20_000;
+const GO_MODULE = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
+/** What `go list -deps` counts, for an estimate of the time left. */
+const GO_PACKAGES = 1298;
+const GO_MODULES = 160;
+const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+
+export async function installTemporalCli(folder: string, program: string, options: InstallOptions): Promise<void> {
+  const progress = trackProgress('temporal-cli', options.onEvent);
+  const make = async (partial: string) => {
+    const downloadFailure = await download(partial, program, progress, options.signal);
+    if (downloadFailure !== null) await build(partial, program, progress, downloadFailure, options);
+  };
+  const onWait = () => progress.tell('waiting for another process that installs the Temporal server');
+  await installOnce(folder, make, { onWait, signal: options.signal });
+  progress.finish('the Temporal server is installed');
+}
+
+/** Null where it worked, else why not. */
+async function download(partial: string, program: string, progress: Progress, signal?: AbortSignal): Promise<string | null> {
+  progress.tell('looking for a ready Temporal server');
+  const archive = join(partial, 'archive');
+  try {
+    const source = await describeArchive();
+    await fetchTo(source.archiveUrl, archive, progress, signal);
+    const { code, output } = await runCommand('tar', ['-xf', archive, '-C', partial, source.fileToExtract]);
+    if (code !== 0) throw new CommandFailed('unpacking the Temporal server', output);
+    if (source.fileToExtract !== program) copyFileSync(join(partial, source.fileToExtract), join(partial, program));
+    rmSync(archive);
+    return null;
+  } catch (error) {
+    if (isDiskFull(error) || signal?.aborted) throw error;
+    rmSync(archive, { force: true });
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function describeArchive(): Promise<{ archiveUrl: string; fileToExtract: string }> {
+  const platform = PLATFORMS[process.platform];
+  const arch = ARCHITECTURES[process.arch];
+  if (!platform || !arch) throw new Error(`no ready binary for ${process.platform} ${process.arch}`);
+  const url = `${DOWNLOADS}/v${TEMPORAL_CLI_VERSION}?${new URLSearchParams({ platform, arch, format: 'tar.gz' }).toString()}`;
+  const response = await fetch(url, { signal: AbortSignal.timeout(SILENCE_MS) });
+  if (!response.ok) throw new Error(`the download answers ${response.status}`);
+  return (await response.json()) as { archiveUrl: string; fileToExtract: string };
+}
+
+async function fetchTo(url: string, file: string, progress: Progress, signal?: AbortSignal): Promise<void> {
+  const silence = new AbortController();
+  const onSilence = () => silence.abort(new Error(`the download was silent for ${SILENCE_MS / 1000} s`));
+  let timer = setTimeout(onSilence, SILENCE_MS);
+  try {
+    const response = await fetch(url, { signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal });
+    if (!response.ok || response.body === null) throw new Error(`the download answers ${response.status}`);
+    const total = Number(response.headers.get('content-length')) || null;
+    let done = 0;
+    const counted = new Transform({
+      transform(chunk: Buffer, _encoding, next) {
+        clearTimeout(timer);
+        timer = setTimeout(onSilence, SILENCE_MS);
+        done += chunk.length;
+        progress.tell('downloading the Temporal server', { done, total, unit: 'bytes' });
+        next(null, chunk);
+      },
+    });
+    await pipeline(Readable.fromWeb(response.body as never), counted, createWriteStream(file));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function build(partial: string, program: string, progress: Progress, downloadFailure: string, { env, signal }: InstallOptions): Promise<void> {
+  const { code: found } = await runCommand('go', ['version'], { env });
+  if (found !== 0) {
+    throw new TemperError('BadConfig', `a Temporal server is needed, none is on PATH and its download failed (${downloadFailure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`);
+  }
+  const counts = { modules: 0, packages: 0 };
+  const bin = join(partial, 'bin');
+  mkdirSync(bin);
+  progress.tell('building the Temporal server from source, some 4 minutes, once');
+  const { code, output } = await runCommand('go', ['install', '-v', GO_MODULE], {
+    env: { ...env, GOBIN: bin },
+    ...(signal ? { signal } : {}),
+    onLine: (line) => tellBuild(line, counts, progress),
+  });
+  if (code !== 0) throw new CommandFailed('building the Temporal server', output);
+  copyFileSync(join(bin, program), join(partial, program));
+  rmSync(bin, { recursive: true });
+}
+
+function tellBuild(line: string, counts: { modules: number; packages: number }, progress: Progress): void {
+  if (line.startsWith('go: downloading')) {
+    counts.modules += 1;
+    progress.tell('downloading sources of the Temporal server', { done: counts.modules, total: Math.max(GO_MODULES, counts.modules), unit: 'modules' });
+  } else if (!line.startsWith('go:')) {
+    counts.packages += 1;
+    progress.tell('building the Temporal server from source', { done: counts.packages, total: Math.max(GO_PACKAGES, counts.packages), unit: 'packages' });
+  }
+}
