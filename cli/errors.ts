@@ -24,7 +24,10 @@ export function describeError(error: unknown): { text: string; exitCode: number 
     return { text: `temper: ${oneLine(error.message)}`, exitCode: USERS.has(error.type) ? EXIT.usage : EXIT.failed };
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { text: `temper: this is a bug of Temper, not of your input\n${stack}${describeCause(error)}`, exitCode: EXIT.failed };
+  return {
+    text: `temper: this is a bug of Temper, not of your input\n${stack}${describeCause(error)}`,
+    exitCode: EXIT.failed,
+  };
 }
 
 function describeCause(error: unknown): string {

@@ -11,13 +11,11 @@ export interface Progress {
 
 const POLL_MS = 250;
 
-/** Yields at each change until the signal; steps are read anew only when there are more of them. */
+/** Yields at each look until the signal, changed or not (a wait that lasts is news too); steps are read anew only when there are more of them. */
 export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Progress> {
-  let [seen, progress] = ['', await readProgress(store, run)];
+  let progress = await readProgress(store, run);
   for (;;) {
-    const now = JSON.stringify(progress.state);
-    if (now !== seen) yield progress;
-    seen = now;
+    yield progress;
     if (signal.aborted) return;
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     const state = await readState(store, run);

@@ -29,8 +29,11 @@ export function metricLabel(name: string): string {
 const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'wonRate', 'illegalRate'];
 
 export function sortMetrics(names: Iterable<string>): string[] {
-  const rank = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
   return [...names].toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+}
+
+function rank(name: string): number {
+  return FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
 }
 
 /** The one number that stands for an evaluation: a rate of success where the agent reports one, else its reward. */
@@ -40,6 +43,17 @@ export function headline(evaluation: EvalResult): { label: string; value: number
     return { label: 'reward', value: evaluation.reward };
   }
   return { label: metricLabel(first), value: evaluation.metrics[first] ?? null };
+}
+
+/** A metric by its name, the reward among them. */
+export function valueOf(evaluation: EvalResult, name: string): number | null {
+  return name === 'reward' ? evaluation.reward : (evaluation.metrics[name] ?? null);
+}
+
+/** `0.925 win` */
+export function describeHeadline(evaluation: EvalResult): string {
+  const { label, value } = headline(evaluation);
+  return `${formatNumber(value)} ${label}`;
 }
 
 /** `0.512 win · 0.081 illegal · reward 0.120` */

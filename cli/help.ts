@@ -23,7 +23,9 @@ export function overview(commands: readonly Command[], version: string): string 
 }
 
 function optionLines(command: Command): string[] {
-  const rows = Object.entries(command.options).map(([name, option]) => [flagColumn(name, option), option.description] as const);
+  const rows = Object.entries(command.options).map(
+    ([name, option]) => [flagColumn(name, option), option.description] as const,
+  );
   rows.push(['-h, --help', 'print this']);
   const width = Math.max(...rows.map(([flag]) => flag.length));
   return rows.map(([flag, description]) => `  ${flag.padEnd(width)}  ${description}`);

@@ -16,10 +16,15 @@ export interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-export async function main(args: readonly string[], surroundings: Surroundings = processSurroundings()): Promise<number> {
+export async function main(
+  args: readonly string[],
+  surroundings: Surroundings = processSurroundings(),
+): Promise<number> {
   try {
     return await dispatch(args, surroundings);
   } catch (error) {
+    // Whatever an interrupted command throws says only that it was interrupted.
+    if (surroundings.signal.aborted) return EXIT.interrupted;
     const { text, exitCode } = describeError(error);
     surroundings.output.errorLine(text);
     return exitCode;
@@ -42,7 +47,13 @@ async function dispatch(args: readonly string[], { output, ...surroundings }: Su
     output.line(commandHelp(command));
     return EXIT.ok;
   }
-  const context: CommandContext = { ...surroundings, output, flags, positionals, project: findProject(surroundings.cwd) };
+  const context: CommandContext = {
+    ...surroundings,
+    output,
+    flags,
+    positionals,
+    project: findProject(surroundings.cwd),
+  };
   return command.run(context);
 }
 
@@ -51,7 +62,9 @@ function findCommand(name: string): Command {
   if (command !== undefined) return command;
   const names = COMMANDS.map((candidate) => candidate.name);
   const guess = closestName(name, names);
-  throw new UsageError(`unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`);
+  throw new UsageError(
+    `unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`,
+  );
 }
 
 /** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */

@@ -17,7 +17,7 @@ export function processOutput(): Output {
   });
   return {
     get isTerminal() {
-      return stdout.isTTY === true && process.env['TERM'] !== 'dumb';
+      return stdout.isTTY && process.env['TERM'] !== 'dumb';
     },
     get columns() {
       return stdout.columns ?? 80;

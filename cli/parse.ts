@@ -10,7 +10,10 @@ export interface Parsed {
 }
 
 export function parseCommandLine(command: Command, args: readonly string[]): Parsed {
-  const options = { ...command.options, help: { type: 'boolean', short: 'h', description: '' } } satisfies CommandOptions;
+  const options = {
+    ...command.options,
+    help: { type: 'boolean', short: 'h', description: '' },
+  } satisfies CommandOptions;
   const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
   const flagTokens = tokens.filter((token) => token.kind === 'option');
   for (const token of flagTokens) checkFlag(command, options, token);
@@ -35,7 +38,9 @@ function checkFlag(command: Command, options: CommandOptions, token: FlagToken):
     throw new UsageError(`unknown flag ${token.rawName}; ${remedy}`);
   }
   if (option.type === 'boolean' && token.value !== undefined) {
-    throw new UsageError(`${token.rawName} takes no value, got ${JSON.stringify(token.value)}; write ${token.rawName} alone`);
+    throw new UsageError(
+      `${token.rawName} takes no value, got ${JSON.stringify(token.value)}; write ${token.rawName} alone`,
+    );
   }
   // parseArgs would take the next flag for the value: `--run --steps 3` is a forgotten value, `--seed -1` says what it means.
   const isForgotten = token.value === undefined || (token.inlineValue !== true && token.value.startsWith('--'));
@@ -48,7 +53,8 @@ function checkPositionals(command: Command, positionals: readonly string[]): voi
   const missing = command.positionals[positionals.length];
   if (missing !== undefined) throw new UsageError(`${missing} is missing; usage: temper ${command.usage}`);
   const extra = positionals[command.positionals.length];
-  if (extra !== undefined) throw new UsageError(`unexpected argument ${JSON.stringify(extra)}; usage: temper ${command.usage}`);
+  if (extra !== undefined)
+    throw new UsageError(`unexpected argument ${JSON.stringify(extra)}; usage: temper ${command.usage}`);
 }
 
 /** The name that a typo most likely meant, or null where none is near. */

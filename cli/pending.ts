@@ -11,9 +11,15 @@ export interface PendingActivity {
 }
 
 /** Empty where nothing is pending or the server does not answer in time. */
-export async function readPending({ client }: TemporalClient, run: string, withinMs: number): Promise<PendingActivity[]> {
+export async function readPending(
+  { client }: TemporalClient,
+  run: string,
+  withinMs: number,
+): Promise<PendingActivity[]> {
   try {
-    const { raw } = await client.withDeadline(Date.now() + withinMs, () => client.workflow.getHandle(runWorkflowId(run)).describe());
+    const { raw } = await client.withDeadline(Date.now() + withinMs, () =>
+      client.workflow.getHandle(runWorkflowId(run)).describe(),
+    );
     return (raw.pendingActivities ?? []).map(describePending);
   } catch {
     return [];
@@ -37,6 +43,8 @@ function describePending({ activityType, attempt, lastFailure, lastStartedTime }
 
 /** The one reason that a person watching should see: something failed and is tried again. */
 export function worstReason(pending: readonly PendingActivity[]): string | null {
-  const failing = pending.filter(({ lastFailure }) => lastFailure !== null).toSorted((a, b) => b.attempt - a.attempt)[0];
+  const failing = pending
+    .filter(({ lastFailure }) => lastFailure !== null)
+    .toSorted((a, b) => b.attempt - a.attempt)[0];
   return failing === undefined ? null : failing.text;
 }

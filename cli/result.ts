@@ -1,6 +1,6 @@
 /** How a run ended, in the last lines that its command prints. */
-import type { EvalResult, RunState } from '../core/contract.ts';
-import { formatDuration, formatNumber, headline, metricLabel, plural, sortMetrics } from './format.ts';
+import type { RunState } from '../core/contract.ts';
+import { describeHeadline, formatDuration, formatNumber, metricLabel, plural, sortMetrics, valueOf } from './format.ts';
 
 /** A small table of both evaluations, the adapter, and the headline last: what a person looks for stands where they look. */
 export function resultLines(state: RunState, reportPath: string | null = null): string[] {
@@ -17,12 +17,13 @@ export function resultLines(state: RunState, reportPath: string | null = null): 
 function evalTable({ evalBefore, evalAfter }: RunState): string[] {
   if (evalBefore === null || evalAfter === null) return [];
   const names = ['reward', ...sortMetrics(Object.keys(evalAfter.metrics))];
-  const value = (evaluation: EvalResult, name: string) => (name === 'reward' ? evaluation.reward : evaluation.metrics[name]);
   const width = Math.max(...names.map((name) => name.length)) + 2;
   return [
     `${''.padEnd(width)}  before   after`,
     ...names.map((name) => {
-      const [before, after] = [evalBefore, evalAfter].map((evaluation) => formatNumber(value(evaluation, name)).padStart(6));
+      const [before, after] = [evalBefore, evalAfter].map((evaluation) =>
+        formatNumber(valueOf(evaluation, name)).padStart(6),
+      );
       return `  ${(name.endsWith('Rate') ? metricLabel(name) : name).padEnd(width)}${before}  ${after}`;
     }),
   ];
@@ -31,10 +32,6 @@ function evalTable({ evalBefore, evalAfter }: RunState): string[] {
 /** `before: 0.510 win · after: 0.930 win (200 held-out scenarios)` */
 function headlineLine({ evalBefore, evalAfter }: RunState): string[] {
   if (evalBefore === null) return [];
-  const tell = (evaluation: EvalResult) => {
-    const { label, value } = headline(evaluation);
-    return `${formatNumber(value)} ${label}`;
-  };
-  const after = evalAfter === null ? '' : ` · after: ${tell(evalAfter)}`;
-  return [`before: ${tell(evalBefore)}${after} (${plural(evalBefore.attempts, 'held-out scenario')})`];
+  const after = evalAfter === null ? '' : ` · after: ${describeHeadline(evalAfter)}`;
+  return [`before: ${describeHeadline(evalBefore)}${after} (${plural(evalBefore.attempts, 'held-out scenario')})`];
 }

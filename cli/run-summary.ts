@@ -23,24 +23,40 @@ export interface RunSummary {
   readonly result: { readonly evalBefore: EvalResult | null; readonly evalAfter: EvalResult | null };
 }
 
+/** A run that has not recorded anything yet. */
+const STARTING = {
+  state: 'starting',
+  phase: null,
+  step: 0,
+  reward: null,
+  waitingFor: null,
+  wallSeconds: 0,
+  adapterSha256: null,
+  failure: null,
+  notes: [],
+  evalBefore: null,
+  evalAfter: null,
+} as const;
+
 export function summariseRun({ file, state }: Run, storeUri: string): RunSummary {
-  const { config } = file;
+  const { run, agent, baseModel, steps } = file.config;
+  const { evalBefore, evalAfter, ...known } = state ?? STARTING;
   return {
-    run: config.run,
-    agent: config.agent,
-    baseModel: config.baseModel,
-    state: state?.state ?? 'starting',
-    phase: state?.phase ?? null,
-    step: state?.step ?? 0,
-    steps: config.steps,
-    reward: state?.reward ?? null,
-    waitingFor: state?.waitingFor ?? null,
-    wallSeconds: state?.wallSeconds ?? 0,
-    adapterSha256: state?.adapterSha256 ?? null,
-    failure: state?.failure ?? null,
-    notes: state?.notes ?? [],
+    run,
+    agent,
+    baseModel,
+    state: known.state,
+    phase: known.phase,
+    step: known.step,
+    steps,
+    reward: known.reward,
+    waitingFor: known.waitingFor,
+    wallSeconds: known.wallSeconds,
+    adapterSha256: known.adapterSha256,
+    failure: known.failure,
+    notes: known.notes,
     storeUri,
-    result: { evalBefore: state?.evalBefore ?? null, evalAfter: state?.evalAfter ?? null },
+    result: { evalBefore, evalAfter },
   };
 }
 

@@ -19,11 +19,18 @@ export function findServer(project: string, env: NodeJS.ProcessEnv): TemporalTar
 export async function requireServer(project: string, env: NodeJS.ProcessEnv): Promise<TemporalClient> {
   const target = findServer(project, env);
   if (target !== null) return connectClient(target, env);
-  throw new TemperError('BadConfig', 'no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train');
+  throw new TemperError(
+    'BadConfig',
+    'no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train',
+  );
 }
 
 /** For commands that can do without: null where nothing answers in time. */
-export async function tryServer(project: string, env: NodeJS.ProcessEnv, withinMs: number): Promise<TemporalClient | null> {
+export async function tryServer(
+  project: string,
+  env: NodeJS.ProcessEnv,
+  withinMs: number,
+): Promise<TemporalClient | null> {
   const target = findServer(project, env);
   if (target === null) return null;
   const connecting = connectClient(target, env).catch(() => null);

@@ -35,7 +35,10 @@ function explain(run: string, cause: unknown): unknown {
     return new CommandFailed(`${run} refused: ${cause.cause?.message ?? cause.message}`, { cause });
   }
   if (isPassing(cause)) {
-    return new CommandFailed(`${run} did not answer within ${ANSWER_WITHIN_MS / 1000} s (no worker takes its tasks?); see temper doctor`, { cause });
+    return new CommandFailed(
+      `${run} did not answer within ${ANSWER_WITHIN_MS / 1000} s (no worker takes its tasks?); see temper doctor`,
+      { cause },
+    );
   }
   return cause;
 }

@@ -32,15 +32,15 @@ export interface RolloutContext<S extends Scenario = Scenario> {
   /** The run's sampling temperature: what a call gets that names none. */
   temperature: number;
   /** In [0, 1), seeded: the same in every repetition of this attempt. */
-  random(): number;
+  random: () => number;
   /** Aborted when the attempt ends: pass it to what else the rollout waits for. */
   signal: AbortSignal;
   /** Runs a side effect once, however often the attempt is repeated; its value must be JSON. */
-  once<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
+  once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
   /** Adds a metric, as `metrics` of the result does. */
-  metric(name: string, value: number | boolean): void;
+  metric: (name: string, value: number | boolean) => void;
   /** Adds a line to the trajectory. */
-  log(...values: unknown[]): void;
+  log: (...values: unknown[]) => void;
 }
 
 export interface AgentDefinition<S extends Scenario> {

@@ -19,57 +19,52 @@ export interface AttemptOptions {
   rollout: RolloutConfig;
   recorder: Recorder;
   journal: Journal;
-  isFresh(): boolean;
+  isFresh: () => boolean;
 }
 
 type Outcome = { reward: number; metrics: Metrics } | { failure: string };
 
 const MAX_MESSAGE = 2000;
+const RECHECK_MS = 50;
 
 /** Throws the recorder's mark (EngineFailed, PolicyMismatch, …) where the attempt is no data. */
 export async function playAttempt(options: AttemptOptions): Promise<AttemptRecord> {
   const { recorder, attempt, journal } = options;
   const log = new AttemptLog();
   const outcome = await play(options, log);
-  const { mark, failure } = recorder.ending;
-  if (mark !== null) throw mark;
+  if (recorder.ending.mark !== null) throw recorder.ending.mark;
   const calls = recorder.takeCalls();
-  const common = {
+  return {
     attempt,
+    ...describeOutcome(outcome),
     logs: log.lines(),
     truncated: calls.some(({ finishReason }) => finishReason === 'length'),
     unclaimedAnswers: journal.unclaimed(attempt),
     calls,
   };
-  const message = failure?.message ?? ('failure' in outcome ? outcome.failure : null);
-  if (message !== null || 'failure' in outcome) return { ...failed(message ?? ''), ...common };
-  return { status: 'ok', failure: null, ...outcome, ...common };
 }
 
-function failed(message: string): Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'> {
-  return {
-    status: 'failed',
-    failure: { type: 'AgentFailed', message: message.slice(0, MAX_MESSAGE) },
-    reward: null,
-    metrics: {},
-  };
+function describeOutcome(outcome: Outcome): Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'> {
+  if (!('failure' in outcome)) return { status: 'ok', failure: null, ...outcome };
+  const message = outcome.failure.slice(0, MAX_MESSAGE);
+  return { status: 'failed', failure: { type: 'AgentFailed', message }, reward: null, metrics: {} };
 }
 
 /** The agent's promise, or the end of the attempt: an agent that goes on after that is not waited for. */
 async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> {
-  const { ending } = options.recorder;
+  const { recorder } = options;
+  const { ending } = recorder;
   const stopDeadline = startDeadline(options);
-  const ended = new Promise<Outcome>((resolve) => {
-    const end = (): void => resolve({ failure: String((ending.signal.reason as Error).message) });
-    ending.signal.addEventListener('abort', end, { once: true });
-    if (ending.isOver) end();
+  const ended = new Promise<null>((resolve) => {
+    ending.signal.addEventListener('abort', () => resolve(null), { once: true });
+    if (ending.isOver) resolve(null);
   });
-  try {
-    return await Promise.race([runAgent(options, log), ended]);
-  } finally {
-    stopDeadline();
-    options.recorder.close();
-  }
+  const outcome = await Promise.race([runAgent(options, log), ended]);
+  stopDeadline();
+  recorder.close();
+  // Whatever it returned: an attempt that broke a rule has failed.
+  if (ending.failure !== null) return { failure: ending.failure.message };
+  return outcome ?? { failure: 'the attempt was ended' };
 }
 
 async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outcome> {
@@ -114,23 +109,31 @@ function checkResult(result: unknown, noted: Metrics): Outcome {
 }
 
 /**
- * The agent's time; what it waited for an engine that did not answer is not counted. A process that stood still was
- * not playing: its attempt belongs to whoever has it by now.
+ * The agent's time. Not counted is what it waited for an engine that did not answer, and it is never cut in the middle
+ * of a call, which has a deadline of its own. A process that stood still was not playing: its attempt belongs to
+ * whoever has it by now.
  */
-function startDeadline({ recorder, rollout, isFresh }: AttemptOptions): () => void {
+function startDeadline({ recorder, rollout, ...options }: AttemptOptions): () => void {
+  const { ending, outage } = recorder;
   const { attemptTimeoutMs } = rollout;
   const start = Date.now();
   let timer: NodeJS.Timeout;
   const check = (): void => {
-    const leftMs = start + attemptTimeoutMs + recorder.outage.elapsedMs - Date.now();
-    if (!isFresh())
-      recorder.ending.markAs(new TemperError('StaleAttempt', 'this process stood still; the attempt is played again'));
-    else if (leftMs <= 0)
-      recorder.ending.failAs(`an attempt may take attemptTimeoutMs ${attemptTimeoutMs} ms, it took longer`);
-    else timer = setTimeout(check, leftMs);
+    const leftMs = start + attemptTimeoutMs + outage.elapsedMs - Date.now();
+    if (!options.isFresh()) ending.markAs(stale());
+    else if (leftMs <= 0 && recorder.pending === 0) ending.failAs(tooSlow(attemptTimeoutMs));
+    else timer = setTimeout(check, Math.max(leftMs, RECHECK_MS));
   };
   timer = setTimeout(check, attemptTimeoutMs);
   return () => clearTimeout(timer);
+}
+
+function tooSlow(attemptTimeoutMs: number): string {
+  return `an attempt may take attemptTimeoutMs ${attemptTimeoutMs} ms, it took longer`;
+}
+
+function stale(): TemperError {
+  return new TemperError('StaleAttempt', 'this process stood still; the attempt is played again');
 }
 
 function describe(error: unknown): string {

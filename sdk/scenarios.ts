@@ -35,7 +35,7 @@ async function open(source: ScenarioSource<Scenario>): Promise<Iterable<unknown>
   return typeof source === 'function' ? await source() : source;
 }
 
-async function* readLines(file: string): AsyncGenerator<unknown> {
+async function* readLines(file: string): AsyncGenerator {
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity });
   let number = 0;
   try {

@@ -6,6 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Connection } from '@temporalio/client';
 
+import { cacheFolder } from '../workers/folders.ts';
+import type { StackEvent } from '../workers/local-stack/events.ts';
+import { findTemporalCli } from '../workers/temporal-cli.ts';
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
 
 export interface TestServer {
@@ -24,7 +27,7 @@ export async function startTestServer(): Promise<TestServer> {
   ]);
   const quiet = ['--headless', '--log-level', 'never'];
   const server = spawn(
-    await findTemporalCli(),
+    await temporalCli(),
     ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...quiet, ...attributes],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );
@@ -33,8 +36,11 @@ export async function startTestServer(): Promise<TestServer> {
   return { address, namespace: 'default', stop: () => stop(server) };
 }
 
-async function findTemporalCli(): Promise<string> {
-  return process.env['TEMPER_TEMPORAL_CLI'] ?? 'temporal';
+async function temporalCli(): Promise<string> {
+  const onEvent = (event: StackEvent) => {
+    if (event.kind === 'progress' && event.finished) console.error(event.message);
+  };
+  return (await findTemporalCli({ env: process.env, cache: cacheFolder(), databaseServer: null, onEvent })).path;
 }
 
 async function freePort(): Promise<number> {
@@ -47,15 +53,14 @@ async function freePort(): Promise<number> {
 }
 
 async function untilServing(address: string, server: ChildProcess): Promise<void> {
+  const failed = once(server, 'error').then(([error]: unknown[]) => Promise.reject(error as Error));
   const deadline = Date.now() + START_TIMEOUT_MS;
-  let spawnFailure: Error | null = null;
-  server.on('error', (error) => (spawnFailure = error));
-  while (Date.now() < deadline && server.exitCode === null && spawnFailure === null) {
-    if (await canDescribe(address)) return;
+  while (Date.now() < deadline && server.exitCode === null) {
+    if (await Promise.race([canDescribe(address), failed])) return;
     await delay(200);
   }
   server.kill('SIGKILL');
-  throw new Error(`Temporal's dev server did not come up at ${address}`, { cause: spawnFailure });
+  throw new Error(`Temporal's dev server did not come up at ${address}`);
 }
 
 async function canDescribe(address: string): Promise<boolean> {

@@ -49,7 +49,10 @@ function isFile(path: string): boolean {
 function agentPath(file: string): string {
   const path = resolve(file);
   if (isFile(path)) return path;
-  throw new TemperError('BadConfig', `the agent file ${path} does not exist; name the file that exports defineAgent({ … }) by default`);
+  throw new TemperError(
+    'BadConfig',
+    `the agent file ${path} does not exist; name the file that exports defineAgent({ … }) by default`,
+  );
 }
 
 /** The default export of an agent's file, whatever it is. */

@@ -15,13 +15,17 @@ export interface CommandOptions {
   readonly cwd?: string;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  onLine?(line: string): void;
+  readonly onLine?: (line: string) => void;
 }
 
 const KEPT_LINES = 2000;
 
 /** Never rejects: a program that is not there ends with code null and the reason as output. */
-export async function runCommand(command: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
   const lines: string[] = [];
   const [file, fileArgs] = leashed(command, args);
   const child = spawn(file, fileArgs, {

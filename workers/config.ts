@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { tsImport } from 'tsx/esm/api';
 import { z } from 'zod';
 import { TemperError } from '../core/failures.ts';
+import { GPU_QUEUE, WORKFLOW_QUEUE } from '../core/queues.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
@@ -12,7 +13,9 @@ const capacity = z.int().min(1);
 const TemperConfigSchema = z.strictObject({
   /** Where heavy things live; null: the project's `.temper/store`. */
   store: z.string().nullable().prefault(null),
-  queues: z.strictObject({ workflows: z.string().prefault('temper'), gpu: z.string().prefault('gpu') }).prefault({}),
+  queues: z
+    .strictObject({ workflows: z.string().prefault(WORKFLOW_QUEUE), gpu: z.string().prefault(GPU_QUEUE) })
+    .prefault({}),
   /** What one TypeScript worker takes at once. A rollout is a whole group of attempts, which mostly wait for the engine. */
   capacity: z
     .strictObject({
@@ -55,7 +58,10 @@ export async function loadConfig(project: string): Promise<TemperConfig> {
   const module = (await tsImport(pathToFileURL(file).href, import.meta.url)) as { default?: { default?: unknown } };
   const exported = module.default?.default ?? module.default;
   if (exported === undefined) {
-    throw new TemperError('BadConfig', `${file} must export its configuration by default; write export default defineConfig({ … })`);
+    throw new TemperError(
+      'BadConfig',
+      `${file} must export its configuration by default; write export default defineConfig({ … })`,
+    );
   }
-  return defineConfig(exported as TemperConfigInput);
+  return defineConfig(exported);
 }

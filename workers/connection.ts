@@ -28,18 +28,38 @@ export function configuredTarget(env: NodeJS.ProcessEnv = process.env): Temporal
     return address ? { address, namespace: namespace ?? 'default' } : null;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TemperError('BadConfig', `the Temporal profile could not be read (${reason}); mend temporal.toml or the TEMPORAL_* variables`, { cause });
+    throw new TemperError(
+      'BadConfig',
+      `the Temporal profile could not be read (${reason}); mend temporal.toml or the TEMPORAL_* variables`,
+      { cause },
+    );
   }
 }
 
 /** A client of `target`, with TLS and keys from profile and environment. Fails within fifteen seconds, saying what to do. */
-export async function connectClient(target: TemporalTarget, env: NodeJS.ProcessEnv = process.env): Promise<TemporalClient> {
+export async function connectClient(
+  target: TemporalTarget,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<TemporalClient> {
   const { connectionOptions } = loadClientConnectConfig({ overrideEnvVars: definedVariables(env) });
   const { apiKey, tls, metadata } = connectionOptions;
-  const options = { address: target.address, connectTimeout: ANSWER_WITHIN_MS, ...(tls === undefined ? {} : { tls }), ...(apiKey === undefined ? {} : { apiKey }) };
+  const credentials = {
+    ...(tls === undefined ? {} : { tls }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
   try {
-    const connection = await Connection.connect({ ...options, ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }) });
-    return { ...target, connection, client: new Client({ connection, namespace: target.namespace }), close: () => connection.close() };
+    const connection = await Connection.connect({
+      address: target.address,
+      connectTimeout: ANSWER_WITHIN_MS,
+      ...credentials,
+    });
+    return {
+      ...target,
+      connection,
+      client: new Client({ connection, namespace: target.namespace }),
+      close: () => connection.close(),
+    };
   } catch (cause) {
     throw unreachable(target.address, cause);
   }
@@ -63,7 +83,7 @@ export interface Patience {
   readonly limitMs: number | null;
   readonly signal?: AbortSignal;
   /** Told at each failed try. */
-  onSilence?(sinceMs: number): void;
+  readonly onSilence?: (sinceMs: number) => void;
 }
 
 /** Asks again while the server is silent: a client's `result()` otherwise throws where workers simply go on. */

@@ -19,7 +19,12 @@ export function tryFileLock(file: string): (() => void) | null {
 }
 
 /** Does work that two processes must not do at once; the second waits and then usually finds it done. */
-export async function withFileLock<T>(file: string, work: () => Promise<T>, onWait: () => void, signal?: AbortSignal): Promise<T> {
+export async function withFileLock<T>(
+  file: string,
+  work: () => Promise<T>,
+  onWait: () => void,
+  signal?: AbortSignal,
+): Promise<T> {
   let release = tryFileLock(file);
   if (release === null) onWait();
   while (release === null) {

@@ -9,7 +9,8 @@ import { TemperError } from '../core/failures.ts';
 export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   if (env.TEMPER_CACHE) return env.TEMPER_CACHE;
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'temper');
-  if (process.platform === 'win32') return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'temper', 'Cache');
+  if (process.platform === 'win32')
+    return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'temper', 'Cache');
   return join(env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'temper');
 }
 
@@ -49,7 +50,11 @@ export function makeFolder(folder: string): void {
     mkdirSync(folder, { recursive: true });
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-    throw new TemperError('BadConfig', `cannot make the folder ${folder} (${reason}); free space or choose a writable one`, { cause });
+    throw new TemperError(
+      'BadConfig',
+      `cannot make the folder ${folder} (${reason}); free space or choose a writable one`,
+      { cause },
+    );
   }
 }
 

@@ -19,7 +19,7 @@ export interface InstallOptions {
   /** The user's cache folder. */
   readonly cache: string;
   readonly signal?: AbortSignal;
-  onEvent(event: StackEvent): void;
+  readonly onEvent: (event: StackEvent) => void;
 }
 
 const TELL_EVERY_MS = 200;
@@ -28,7 +28,11 @@ const FULL = /no space left on device|os error 28\b|ENOSPC|EDQUOT|disk quota exc
 
 export function trackProgress(task: ProgressEvent['task'], onEvent: (event: StackEvent) => void): Progress {
   const startedAt = Date.now();
-  const send = (message: string, finished: boolean, count: { done: number; total: number | null; unit: ProgressEvent['unit'] } | null) =>
+  const send = (
+    message: string,
+    finished: boolean,
+    count: { done: number; total: number | null; unit: ProgressEvent['unit'] } | null,
+  ) =>
     onEvent({
       kind: 'progress',
       task,
@@ -58,7 +62,7 @@ export function isComplete(folder: string): boolean {
 export async function installOnce(
   folder: string,
   make: (partial: string) => Promise<void>,
-  { onWait, signal }: { onWait(): void; signal?: AbortSignal | undefined },
+  { onWait, signal }: { onWait: () => void; signal?: AbortSignal | undefined },
 ): Promise<void> {
   if (isComplete(folder)) return;
   makeFolder(dirname(folder));
@@ -82,12 +86,20 @@ async function makeWhole(folder: string, make: (partial: string) => Promise<void
 }
 
 export function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && !(error instanceof TemperError) && FULL.test(`${(error as NodeJS.ErrnoException).code} ${error.message}`);
+  return (
+    error instanceof Error &&
+    !(error instanceof TemperError) &&
+    FULL.test(`${(error as NodeJS.ErrnoException).code} ${error.message}`)
+  );
 }
 
 function diskFull(folder: string, cause: unknown): TemperError {
   const place = dirname(folder);
-  return new TemperError('BadConfig', `the disk is full while installing into ${place} (${freeSpace(place)} free); make room there or set TEMPER_CACHE to another folder`, { cause });
+  return new TemperError(
+    'BadConfig',
+    `the disk is full while installing into ${place} (${freeSpace(place)} free); make room there or set TEMPER_CACHE to another folder`,
+    { cause },
+  );
 }
 
 function freeSpace(folder: string): string {
@@ -100,7 +112,10 @@ export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
 
   constructor(what: string, output: string) {
-    const lines = output.split('\n').map((line) => line.trim()).filter(Boolean);
+    const lines = output
+      .split('\n')
+      .map((line) => line.trim())
+      .filter(Boolean);
     super(`${what} failed: ${lines.slice(-4).join(' · ') || 'no output'}`);
     if (FULL.test(output)) this.message = `${what} failed: no space left on device`;
   }

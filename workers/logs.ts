@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { LogLevel, LogMetadata, Logger as TemporalLogger } from '@temporalio/worker';
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { Logger } from 'pino';
+import { runOfWorkflowId } from '../core/queues.ts';
 
 export type { Logger } from 'pino';
 
@@ -21,14 +22,18 @@ export function createOutputLogger(processName: string): Logger {
 /** A process of its own logs to `.temper/logs/<name>.jsonl`. */
 export function createFileLogger(folder: string, processName: string): Logger {
   mkdirSync(folder, { recursive: true });
-  return pino({ ...OPTIONS, base: { process: processName } }, destination({ dest: join(folder, `${processName}.jsonl`), sync: true, mkdir: true }));
+  return pino(
+    { ...OPTIONS, base: { process: processName } },
+    destination({ dest: join(folder, `${processName}.jsonl`), sync: true, mkdir: true }),
+  );
 }
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 
 /** What Temporal's runtime, workers, workflows and activities log, as ours. */
 export function temporalLogger(logger: Logger): TemporalLogger {
-  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) => logger[LEVELS[level]](logFields(meta), message);
+  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
+    logger[LEVELS[level]](logFields(meta), message);
   return {
     log,
     trace: (message, meta) => log('TRACE', message, meta),
@@ -39,13 +44,15 @@ export function temporalLogger(logger: Logger): TemporalLogger {
   };
 }
 
-const RUN_WORKFLOW = /^run\/(.+)$/;
-
 /** Names in the house's words first; then what Temporal knows, without what JSON cannot hold. */
 export function logFields(meta: LogMetadata): Record<string, unknown> {
-  const fields = Object.fromEntries(Object.entries(meta).filter(([name]) => !name.startsWith('taskToken')).map(([name, value]) => [name, plain(value)]));
-  const run = typeof meta.workflowId === 'string' ? RUN_WORKFLOW.exec(meta.workflowId)?.[1] : undefined;
-  return run === undefined || 'run' in fields ? fields : { run, ...fields };
+  const fields = Object.fromEntries(
+    Object.entries(meta)
+      .filter(([name]) => !name.startsWith('taskToken'))
+      .map(([name, value]) => [name, plain(value)]),
+  );
+  const run = typeof meta.workflowId === 'string' ? runOfWorkflowId(meta.workflowId) : null;
+  return run === null || 'run' in fields ? fields : { run, ...fields };
 }
 
 function plain(value: unknown): unknown {

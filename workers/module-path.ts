@@ -1,5 +1,6 @@
 /** Starts modules of this package in processes of their own: TypeScript by tsx here, JavaScript once compiled. */
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const isSource = import.meta.url.endsWith('.ts');
 
@@ -9,5 +10,5 @@ export function modulePath(name: string): string {
 }
 
 export function nodeFlags(): string[] {
-  return isSource ? ['--import', import.meta.resolve('tsx')] : [];
+  return isSource ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : [];
 }

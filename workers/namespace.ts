@@ -20,7 +20,10 @@ export function keepHistoryForAYear({ connection: { workflowService }, namespace
   const raise = async () => {
     const retention = (await workflowService.describeNamespace({ namespace })).config?.workflowExecutionRetentionTtl;
     if (retention && tsToMs(retention) >= RETENTION_MS) return;
-    await workflowService.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) } });
+    await workflowService.updateNamespace({
+      namespace,
+      config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
+    });
   };
   return patiently(raise, { limitMs: READY_WITHIN_MS });
 }

@@ -36,15 +36,27 @@ export async function openPythonEnvironment(options: PythonOptions): Promise<Pyt
   if (isComplete(folder)) return environment;
   const progress = trackProgress('python', options.onEvent);
   const onWait = () => progress.tell('waiting for another process that installs the Python packages');
-  await installOnce(folder, (partial) => makeEnvironment(partial, python, own, progress, options), { onWait, signal: options.signal });
+  await installOnce(folder, (partial) => makeEnvironment(partial, python, own, progress, options), {
+    onWait,
+    signal: options.signal,
+  });
   progress.finish('the Python packages are installed');
   return environment;
 }
 
-async function makeEnvironment(partial: string, python: Interpreter, own: boolean, progress: Progress, options: PythonOptions): Promise<void> {
+async function makeEnvironment(
+  partial: string,
+  python: Interpreter,
+  own: boolean,
+  progress: Progress,
+  options: PythonOptions,
+): Promise<void> {
   const uv = await openUv(python, own, progress, options);
   progress.tell(`making a Python ${python.version} environment`);
-  const made = await uv.run(['venv', '--relocatable', '--clear', '--python', python.executable, partial], () => undefined);
+  const made = await uv.run(
+    ['venv', '--relocatable', '--clear', '--python', python.executable, partial],
+    () => undefined,
+  );
   if (made.code !== 0) throw new CommandFailed('making the Python environment', made.output);
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: await hasAccelerator(options.env) };
   await installTorch(readRequirement('torch.version', options).trim(), place);
@@ -52,6 +64,15 @@ async function makeEnvironment(partial: string, python: Interpreter, own: boolea
   progress.tell('checking that the packages load');
   const loaded = await runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
   if (loaded.code !== 0) throw new CommandFailed('loading the installed Python packages', loaded.output);
+}
+
+/** For people: which Python it is; throws what stands in the way. Installs nothing. */
+export async function pythonState({ env, cache }: Pick<InstallOptions, 'env' | 'cache'>): Promise<string> {
+  if (env.TEMPER_PYTHON) return `TEMPER_PYTHON, ${(await explicitPython(env.TEMPER_PYTHON, NEEDED)).python}`;
+  const python = await findInterpreter(env, !(await hasOwnUv(env)));
+  const options = { env, cache, onEvent: () => undefined };
+  const folder = join(cache, 'python', await environmentKey(python, options));
+  return isComplete(folder) ? `Python ${python.version}, ${folder}` : `Python ${python.version}; the first start installs its packages`;
 }
 
 /** Adds the tools of the Python tests; asked for by `npm test` alone. */
@@ -72,10 +93,19 @@ export async function installDevTools(environment: PythonEnvironment, options: P
     writeFileSync(marker, '');
   };
   try {
-    await withFileLock(`${folder}.lock`, add, () => progress.tell('waiting for another process that installs Python packages'), options.signal);
+    await withFileLock(
+      `${folder}.lock`,
+      add,
+      () => progress.tell('waiting for another process that installs Python packages'),
+      options.signal,
+    );
   } catch (cause) {
     if (!isDiskFull(cause)) throw cause;
-    throw new TemperError('BadConfig', `the disk is full while installing into ${folder}; make room there or set TEMPER_CACHE to another folder`, { cause });
+    throw new TemperError(
+      'BadConfig',
+      `the disk is full while installing into ${folder}; make room there or set TEMPER_CACHE to another folder`,
+      { cause },
+    );
   }
   progress.finish('the tools of the Python tests are installed');
 }
@@ -84,10 +114,17 @@ export async function installDevTools(environment: PythonEnvironment, options: P
 async function explicitPython(python: string, modules: readonly string[]): Promise<PythonEnvironment> {
   const question = `import importlib.util as u; print("missing:", *[m for m in ${JSON.stringify(modules)} if not u.find_spec(m)])`;
   const { code, output } = await runCommand(python, ['-c', question], { timeoutMs: 20_000 });
-  if (code !== 0) throw new TemperError('BadConfig', `TEMPER_PYTHON must be a Python 3.11 to 3.13, but ${python} cannot be run; correct or unset it`);
+  if (code !== 0)
+    throw new TemperError(
+      'BadConfig',
+      `TEMPER_PYTHON must be a Python 3.11 to 3.13, but ${python} cannot be run; correct or unset it`,
+    );
   const missing = (/missing: *(.*)/.exec(output)?.[1] ?? '').trim();
   if (missing === '') return { python, folder: null };
-  throw new TemperError('BadConfig', `TEMPER_PYTHON (${python}) must have all packages installed, it lacks ${missing}; install them or unset it`);
+  throw new TemperError(
+    'BadConfig',
+    `TEMPER_PYTHON (${python}) must have all packages installed, it lacks ${missing}; install them or unset it`,
+  );
 }
 
 /** Another lock, Python or kind of machine is another environment. */

@@ -40,13 +40,21 @@ export async function findInterpreter(env: NodeJS.ProcessEnv, needsVenv: boolean
     else return found;
   }
   if (withoutVenv !== null) throw withoutVenvError(withoutVenv);
-  throw new TemperError('BadConfig', `Python 3.${OLDEST_MINOR} to 3.${NEWEST_MINOR} is needed, found ${describe(rejected)}; ${REMEDY}`);
+  throw new TemperError(
+    'BadConfig',
+    `Python 3.${OLDEST_MINOR} to 3.${NEWEST_MINOR} is needed, found ${describe(rejected)}; ${REMEDY}`,
+  );
 }
 
-async function askInterpreter([file = '', ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<(Interpreter & { usable: boolean }) | null> {
+async function askInterpreter(
+  [file = '', ...args]: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<(Interpreter & { usable: boolean }) | null> {
   const { code, output } = await runCommand(file, [...args, '-c', QUESTION], { env, timeoutMs: ANSWER_WITHIN_MS });
   const answer = output.split('\n').find((line) => line.startsWith('{'));
-  return code === 0 && answer !== undefined ? (JSON.parse(answer) as Interpreter & { usable: boolean }) : tooOldToAsk(file, output);
+  return code === 0 && answer !== undefined
+    ? (JSON.parse(answer) as Interpreter & { usable: boolean })
+    : tooOldToAsk(file, output);
 }
 
 /** Python 2 and the first 3.x lack what the question uses; what they are is said all the same. */
@@ -61,7 +69,9 @@ function fits({ version, usable }: { version: string; usable: boolean }): boolea
 }
 
 function describe(rejected: ReadonlyMap<string, string>): string {
-  return rejected.size === 0 ? 'none on PATH' : [...rejected].map(([executable, version]) => `${version} (${executable})`).join(', ');
+  return rejected.size === 0
+    ? 'none on PATH'
+    : [...rejected].map(([executable, version]) => `${version} (${executable})`).join(', ');
 }
 
 function withoutVenvError({ executable, version }: Interpreter): TemperError {

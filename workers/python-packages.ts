@@ -1,4 +1,6 @@
 /** What is installed into the GPU worker's environment, in which order, and how far it is. */
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { CommandFailed } from './install.ts';
 import type { Progress } from './install.ts';
 import type { Uv } from './uv.ts';
@@ -30,21 +32,30 @@ async function reachableBackend(version: string, { uv, python, progress, acceler
   if (process.platform === 'darwin') return null;
   const backend = accelerated ? 'auto' : 'cpu';
   progress.tell('looking for the build of PyTorch that fits');
-  const tried = await uv.run(['pip', 'install', '--dry-run', '--python', python, `--torch-backend=${backend}`, `torch==${version}`], () => undefined, {
-    env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
-    timeoutMs: TORCH_INDEX_WITHIN_MS,
-  });
+  const tried = await uv.run(
+    ['pip', 'install', '--dry-run', '--python', python, `--torch-backend=${backend}`, `torch==${version}`],
+    () => undefined,
+    {
+      env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
+      timeoutMs: TORCH_INDEX_WITHIN_MS,
+    },
+  );
   return tried.code === 0 ? backend : null;
 }
 
-async function install(requirements: readonly string[], message: string, { uv, python, progress }: Place): Promise<void> {
-  const count = countPackages();
+async function install(
+  requirements: readonly string[],
+  message: string,
+  { uv, python, progress }: Place,
+): Promise<void> {
+  const count = countPackages(measureGrowth(python));
+  const tell = () => progress.tell(count.describe(message), count.now());
   progress.tell(message);
-  const beat = setInterval(() => progress.tell(count.describe(message), count.now()), 1000);
+  const beat = setInterval(tell, 1000);
   try {
     const { code, output } = await uv.run(['pip', 'install', '--python', python, ...requirements], (line) => {
       count.read(line);
-      progress.tell(count.describe(message), count.now());
+      tell();
     });
     if (code !== 0) throw new CommandFailed(message, output);
   } finally {
@@ -52,10 +63,23 @@ async function install(requirements: readonly string[], message: string, { uv, p
   }
 }
 
-const UNITS: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+/** Bytes that the disk has taken up since: other programs write too, so it only says that something moves. */
+function measureGrowth(path: string): () => number {
+  const free = () => {
+    const { bavail, bsize } = statfsSync(dirname(path));
+    return bavail * bsize;
+  };
+  const before = free();
+  return () => before - free();
+}
 
-/** Reads uv's own words: `Resolved 29 packages`, `Downloading torch (185.1MiB)`, ` Downloaded torch`, `Prepared …`. */
-export function countPackages() {
+const UNITS: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+/** Wheels are unpacked as they come: about that part of what is written was downloaded. */
+const PACKED_SHARE = 0.55;
+const NEARLY = 0.97;
+
+/** Reads uv's own words: `Resolved 29 packages`, `Downloading torch (505.4MiB)`, ` Downloaded torch`, `Prepared …`. */
+export function countPackages(grown: () => number) {
   const pending = new Map<string, number>();
   let packages: number | null = null;
   let done = 0;
@@ -75,10 +99,15 @@ export function countPackages() {
         done += pending.get(downloaded) ?? 0;
         pending.delete(downloaded);
       }
-      if (/^Prepared /.test(line)) phase = 'writing them to disk';
+      if (line.startsWith('Prepared ')) phase = 'writing them to disk';
     },
-    /** Only large packages are announced with their size, so their bytes are a floor that moves. */
-    now: () => (total === 0 ? undefined : { done: Math.round(done), total: Math.round(total), unit: 'bytes' as const }),
+    /** uv counts a package when it is whole, and the largest is a fifth of all: between, the disk tells. Null without large packages. */
+    now(): { done: number; total: number; unit: 'bytes' } | undefined {
+      if (total === 0) return undefined;
+      const estimate = Math.min(grown() * PACKED_SHARE, total * NEARLY);
+      done = Math.max(done, pending.size === 0 ? total : estimate);
+      return { done: Math.round(done), total: Math.round(total), unit: 'bytes' };
+    },
     describe(message: string): string {
       const largest = [...pending].toSorted(([, a], [, b]) => b - a)[0]?.[0];
       const what = phase || (largest === undefined ? '' : `downloading ${largest}`);

@@ -33,7 +33,12 @@ export async function installTemporalCli(folder: string, program: string, option
 }
 
 /** Null where it worked, else why not. */
-async function download(partial: string, program: string, progress: Progress, signal?: AbortSignal): Promise<string | null> {
+async function download(
+  partial: string,
+  program: string,
+  progress: Progress,
+  signal?: AbortSignal,
+): Promise<string | null> {
   progress.tell('looking for a ready Temporal server');
   const archive = join(partial, 'archive');
   try {
@@ -85,10 +90,19 @@ async function fetchTo(url: string, file: string, progress: Progress, signal?: A
   }
 }
 
-async function build(partial: string, program: string, progress: Progress, downloadFailure: string, { env, signal }: InstallOptions): Promise<void> {
+async function build(
+  partial: string,
+  program: string,
+  progress: Progress,
+  downloadFailure: string,
+  { env, signal }: InstallOptions,
+): Promise<void> {
   const { code: found } = await runCommand('go', ['version'], { env });
   if (found !== 0) {
-    throw new TemperError('BadConfig', `a Temporal server is needed, none is on PATH and its download failed (${downloadFailure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`);
+    throw new TemperError(
+      'BadConfig',
+      `a Temporal server is needed, none is on PATH and its download failed (${downloadFailure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`,
+    );
   }
   const counts = { modules: 0, packages: 0 };
   const bin = join(partial, 'bin');
@@ -107,9 +121,17 @@ async function build(partial: string, program: string, progress: Progress, downl
 function tellBuild(line: string, counts: { modules: number; packages: number }, progress: Progress): void {
   if (line.startsWith('go: downloading')) {
     counts.modules += 1;
-    progress.tell('downloading sources of the Temporal server', { done: counts.modules, total: Math.max(GO_MODULES, counts.modules), unit: 'modules' });
+    progress.tell('downloading sources of the Temporal server', {
+      done: counts.modules,
+      total: Math.max(GO_MODULES, counts.modules),
+      unit: 'modules',
+    });
   } else if (!line.startsWith('go:')) {
     counts.packages += 1;
-    progress.tell('building the Temporal server from source', { done: counts.packages, total: Math.max(GO_PACKAGES, counts.packages), unit: 'packages' });
+    progress.tell('building the Temporal server from source', {
+      done: counts.packages,
+      total: Math.max(GO_PACKAGES, counts.packages),
+      unit: 'packages',
+    });
   }
 }

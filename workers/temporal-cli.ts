@@ -17,18 +17,33 @@ const OLDEST_SERVER = '1.28.0';
 const VERSION_WITHIN_MS = 20_000;
 const PROGRAM = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
 
-/** `databaseServer` is the version that wrote the project's database: there are no migrations, so no other may open it. */
-export async function findTemporalCli(options: InstallOptions & { readonly databaseServer: string | null }): Promise<TemporalCli> {
-  const { env, cache, databaseServer } = options;
+export interface CliWanted {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cache: string;
+  /** The version that wrote the project's database: there are no migrations, so no other may open it. */
+  readonly databaseServer: string | null;
+}
+
+export async function findTemporalCli(options: InstallOptions & CliWanted): Promise<TemporalCli> {
+  const found = await findInstalledCli(options);
+  if (found !== null) return found;
+  const { path, folder } = cachedCli(options.cache);
+  await installTemporalCli(folder, PROGRAM, options);
+  return fitting(await askVersion(path, options.env), path, options.databaseServer);
+}
+
+/** Null where one must be installed first. */
+export async function findInstalledCli({ env, cache, databaseServer }: CliWanted): Promise<TemporalCli | null> {
   if (env.TEMPER_TEMPORAL_CLI) return explicitCli(env.TEMPER_TEMPORAL_CLI, databaseServer);
+  const cached = cachedCli(cache);
+  const onPath = await askVersion('temporal', env);
+  if (onPath && misfit(onPath, databaseServer) === null) return onPath;
+  return isComplete(cached.folder) ? fitting(await askVersion(cached.path, env), cached.path, databaseServer) : null;
+}
+
+function cachedCli(cache: string): { folder: string; path: string } {
   const folder = join(cache, 'temporal', TEMPORAL_CLI_VERSION);
-  const installed = join(folder, PROGRAM);
-  for (const path of ['temporal', ...(isComplete(folder) ? [installed] : [])]) {
-    const cli = await askVersion(path, env);
-    if (cli && misfit(cli, databaseServer) === null) return cli;
-  }
-  if (!isComplete(folder)) await installTemporalCli(folder, PROGRAM, options);
-  return fitting(await askVersion(installed, env), installed, databaseServer);
+  return { folder, path: join(folder, PROGRAM) };
 }
 
 async function explicitCli(path: string, databaseServer: string | null): Promise<TemporalCli> {
@@ -36,14 +51,19 @@ async function explicitCli(path: string, databaseServer: string | null): Promise
 }
 
 function fitting(cli: TemporalCli | null, what: string, databaseServer: string | null): TemporalCli {
-  if (cli === null) throw new TemperError('BadConfig', `${what} must be Temporal's CLI, but it cannot be run; point TEMPER_TEMPORAL_CLI to one or unset it`);
+  if (cli === null)
+    throw new TemperError(
+      'BadConfig',
+      `${what} must be Temporal's CLI, but it cannot be run; point TEMPER_TEMPORAL_CLI to one or unset it`,
+    );
   const reason = misfit(cli, databaseServer);
   if (reason === null) return cli;
   throw new TemperError('BadConfig', `${what} brings server ${cli.serverVersion}, ${reason}`);
 }
 
 function misfit(cli: TemporalCli, databaseServer: string | null): string | null {
-  if (isOlder(cli.serverVersion, OLDEST_SERVER)) return `but ${OLDEST_SERVER} or newer is needed; update it or unset TEMPER_TEMPORAL_CLI`;
+  if (isOlder(cli.serverVersion, OLDEST_SERVER))
+    return `but ${OLDEST_SERVER} or newer is needed; update it or unset TEMPER_TEMPORAL_CLI`;
   if (databaseServer === null || cli.serverVersion === databaseServer) return null;
   return `but the project's .temper/temporal.db was written by server ${databaseServer}; point TEMPER_TEMPORAL_CLI to a CLI with that server, or remove the file (finished runs stay in the store)`;
 }

@@ -11,7 +11,11 @@ const UV_VERSION = '0.13.8';
 const isWindows = process.platform === 'win32';
 
 export interface Uv {
-  run(args: readonly string[], onLine: (line: string) => void, extra?: { env?: NodeJS.ProcessEnv; timeoutMs?: number }): Promise<CommandResult>;
+  run(
+    args: readonly string[],
+    onLine: (line: string) => void,
+    extra?: { env?: NodeJS.ProcessEnv; timeoutMs?: number },
+  ): Promise<CommandResult>;
 }
 
 /** Where a virtual environment keeps its programs. */
@@ -24,7 +28,12 @@ export async function hasOwnUv(env: NodeJS.ProcessEnv): Promise<boolean> {
 }
 
 /** `own`: the user's uv, with its cache, is used. */
-export async function openUv(python: Interpreter, own: boolean, progress: Progress, options: InstallOptions): Promise<Uv> {
+export async function openUv(
+  python: Interpreter,
+  own: boolean,
+  progress: Progress,
+  options: InstallOptions,
+): Promise<Uv> {
   const { env, cache, signal } = options;
   const program = own ? 'uv' : await bootstrapUv(python, progress, options);
   // Beside the environments, so that files are linked and not copied.
@@ -42,7 +51,11 @@ export async function openUv(python: Interpreter, own: boolean, progress: Progre
   };
 }
 
-async function bootstrapUv(python: Interpreter, progress: Progress, { env, cache, signal }: InstallOptions): Promise<string> {
+async function bootstrapUv(
+  python: Interpreter,
+  progress: Progress,
+  { env, cache, signal }: InstallOptions,
+): Promise<string> {
   const folder = join(cache, 'uv', `${UV_VERSION}-python${python.version}`);
   const make = async (partial: string) => {
     progress.tell('installing uv, which installs the rest');
@@ -52,7 +65,10 @@ async function bootstrapUv(python: Interpreter, progress: Progress, { env, cache
     const installed = await runCommand(programOf(partial, 'python'), pip, { env, ...(signal ? { signal } : {}) });
     if (installed.code !== 0) throw new CommandFailed('installing uv with pip', installed.output);
   };
-  await installOnce(folder, make, { onWait: () => progress.tell('waiting for another process that installs uv'), signal });
+  await installOnce(folder, make, {
+    onWait: () => progress.tell('waiting for another process that installs uv'),
+    signal,
+  });
   return programOf(folder, 'uv');
 }
 
@@ -70,13 +86,20 @@ const FROM_PIP: Readonly<Record<string, string>> = {
 };
 
 async function pipSettings(python: Interpreter, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
-  const { code, output } = await runCommand(python.executable, ['-m', 'pip', 'config', 'list'], { env, timeoutMs: 15_000 });
+  const { code, output } = await runCommand(python.executable, ['-m', 'pip', 'config', 'list'], {
+    env,
+    timeoutMs: 15_000,
+  });
   if (code !== 0) return {};
   const settings: NodeJS.ProcessEnv = {};
   for (const line of output.split('\n')) {
     const [, name = '', value = ''] = /^[^=]*\.([a-z-]+)='(.*)'$/.exec(line.trim()) ?? [];
     const variable = FROM_PIP[name];
-    if (variable !== undefined && !env[variable] && isThere(name, value)) settings[variable] = value.split(/\\n|\s+/).filter(Boolean).join(name === 'find-links' ? ',' : ' ');
+    if (variable !== undefined && !env[variable] && isThere(name, value))
+      settings[variable] = value
+        .split(/\\n|\s+/)
+        .filter(Boolean)
+        .join(name === 'find-links' ? ',' : ' ');
   }
   return settings;
 }

@@ -22,6 +22,7 @@ type RecordActivities = Pick<RunActivities, 'record' | 'lastRecord'>;
 const LAST_RECORD_PATIENCE_MS = 10_000;
 const RECENT_STEPS = 10;
 const MAX_NOTES = 50;
+const MAX_EVALS = 200;
 
 export class Board {
   #state: RunState;
@@ -72,7 +73,7 @@ export class Board {
 
   evaluated(result: EvalResult): void {
     const place = result.step === 0 ? { evalBefore: result } : { evalAfter: result };
-    this.update({ ...place, evals: [...this.#state.evals, result], waitingFor: null });
+    this.update({ ...place, evals: [...this.#state.evals, result].slice(-MAX_EVALS), waitingFor: null });
   }
 
   stepped(summary: StepSummary): void {
@@ -115,6 +116,8 @@ export class Board {
   /** A run's last state where it did not: written if it can be within a minute, for the store itself may be what failed. */
   async closeBadly(state: 'cancelled' | 'failed', failure: string | null): Promise<void> {
     this.update({ state, failure, waitingFor: null });
+    // A run that was never prepared leaves nothing in the store: its name is free for the corrected one.
+    if (this.#state.phase === 'prepare') return;
     await CancellationScope.nonCancellable(async () => {
       await condition(() => !this.#recording, LAST_RECORD_PATIENCE_MS);
       this.#index();

@@ -11,4 +11,16 @@ import { train } from './train.ts';
 import { watch } from './watch.ts';
 import { worker } from './worker.ts';
 
-export const COMMANDS: readonly Command[] = [train, runs, show, watch, stop, cancel, report, evaluate, dev, worker, doctor];
+export const COMMANDS: readonly Command[] = [
+  train,
+  runs,
+  show,
+  watch,
+  stop,
+  cancel,
+  report,
+  evaluate,
+  dev,
+  worker,
+  doctor,
+];

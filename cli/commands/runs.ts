@@ -2,7 +2,7 @@ import Table from 'cli-table3';
 import type { Command } from '../command.ts';
 import { JSON_OPTION } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { formatDuration, formatNumber, headline } from '../format.ts';
+import { describeHeadline, formatDuration, formatNumber } from '../format.ts';
 import { printJson } from '../output.ts';
 import { openProjectStore } from '../project-store.ts';
 import { summariseRun } from '../run-summary.ts';
@@ -57,9 +57,4 @@ export function renderTable(summaries: readonly RunSummary[]): string {
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n');
-}
-
-function describeHeadline(evaluation: Parameters<typeof headline>[0]): string {
-  const { label, value } = headline(evaluation);
-  return `${formatNumber(value)} ${label}`;
 }

@@ -15,7 +15,9 @@ export const show: Command = {
   name: 'show',
   summary: "one run's state, its results, and what it waits for",
   usage: 'show RUN [--json]',
-  details: ['Reads the store; needs no server. Where one answers within two seconds, its pending activities are shown too.'],
+  details: [
+    'Reads the store; needs no server. Where one answers within two seconds, its pending activities are shown too.',
+  ],
   positionals: ['RUN'],
   options: { json: JSON_OPTION },
   async run({ flags, positionals, project, env, output }) {
@@ -74,5 +76,6 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ...summary.notes.map((note): [string, string] => ['note', note]),
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
-  if (isOpen(summary) && pending === null) output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
+  if (isOpen(summary) && pending === null)
+    output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
 }

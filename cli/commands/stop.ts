@@ -15,7 +15,11 @@ export const stop: Command = {
     const answer = await steerRun(project, env, run, (handle) =>
       handle.executeUpdate(stopUpdate, { args: [{ reason: stringFlag(flags, 'reason') }] }),
     );
-    output.line(answer.first ? `${run} stops after step ${answer.afterStep}` : `${run} was stopping already, after step ${answer.afterStep}`);
+    output.line(
+      answer.first
+        ? `${run} stops after step ${answer.afterStep}`
+        : `${run} was stopping already, after step ${answer.afterStep}`,
+    );
     return EXIT.ok;
   },
 };

@@ -51,9 +51,12 @@ function sharedLength(previous: CallRecord, messages: readonly ChatMessage[]): n
 }
 
 function viewMessage(message: ChatMessage): MessageView {
-  const calls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0 ? JSON.stringify(message.tool_calls, null, 1) : '';
+  const calls =
+    Array.isArray(message.tool_calls) && message.tool_calls.length > 0
+      ? JSON.stringify(message.tool_calls, null, 1)
+      : '';
   const text = typeof message.content === 'string' ? message.content : contentText(message.content);
-  return { role: String(message.role), text: clipText([text, calls].filter((part) => part !== '').join('\n')) };
+  return { role: message.role, text: clipText([text, calls].filter((part) => part !== '').join('\n')) };
 }
 
 function contentText(content: unknown): string {

@@ -43,7 +43,9 @@ export function planCharts(steps: readonly StepSummary[], evals: readonly EvalRe
     rewardChart(steps, evals),
     ...(rates.length > 0 ? [ratesChart(rates, steps)] : []),
     ...(evals.length > 1 && rates.length > 0 ? [evalChart(rates, evals)] : []),
-    ...others.map((name) => lineChart(metricLabel(name), 'mean over the attempts of a step', steps, (step) => step.metrics[name])),
+    ...others.map((name) =>
+      lineChart(metricLabel(name), 'mean over the attempts of a step', steps, (step) => step.metrics[name]),
+    ),
     ...trainCharts(steps),
     secondsChart(steps),
   ];
@@ -110,9 +112,9 @@ function trainCharts(steps: readonly StepSummary[]): Chart[] {
   const names = [...new Set(steps.flatMap((step) => Object.keys(step.train)))].toSorted();
   // A number that never moves tells nothing, and twelve curves are enough.
   const moving = names.filter((name) => new Set(steps.map((step) => step.train[name])).size > 1);
-  const charts = moving.slice(0, MAX_TRAIN_CHARTS).map((name) =>
-    lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => step.train[name]),
-  );
+  const charts = moving
+    .slice(0, MAX_TRAIN_CHARTS)
+    .map((name) => lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => step.train[name]));
   return [...charts, lineChart('learning rate', 'of the optimizer', steps, (step) => step.learningRate)];
 }
 
@@ -139,7 +141,13 @@ function lineChart(
   value: (step: StepSummary) => number | null | undefined,
 ): Chart {
   const values = steps.map((step) => value(step) ?? null);
-  return { title, note, x: steps.map(({ step }) => step), series: [{ label: title, values, style: 'line', color: color(0) }], range: null };
+  return {
+    title,
+    note,
+    x: steps.map(({ step }) => step),
+    series: [{ label: title, values, style: 'line', color: color(0) }],
+    range: null,
+  };
 }
 
 function mergedSteps(steps: readonly StepSummary[], evals: readonly EvalResult[]): number[] {
@@ -147,6 +155,9 @@ function mergedSteps(steps: readonly StepSummary[], evals: readonly EvalResult[]
   return [...new Set(all)].toSorted((a, b) => a - b);
 }
 
-function byStep<T extends { step: number }>(items: readonly T[], value: (item: T) => number | null): Map<number, number | null> {
+function byStep<T extends { step: number }>(
+  items: readonly T[],
+  value: (item: T) => number | null,
+): Map<number, number | null> {
   return new Map(items.map((item) => [item.step, value(item)]));
 }

@@ -19,8 +19,14 @@ export interface Episodes {
 type ReadSet = (store: Store, place: StepPlace) => Promise<EpisodeSet | null>;
 
 export async function readEpisodes(store: Store, { run, branch, step: last, evals }: RunState): Promise<Episodes> {
-  const steps = sampleEvenly(Array.from({ length: last }, (_, index) => index + 1), BOUNDS.steps);
-  const evaluated = sampleEvenly(evals.map((evaluation) => evaluation.step), BOUNDS.steps);
+  const steps = sampleEvenly(
+    Array.from({ length: last }, (_, index) => index + 1),
+    BOUNDS.steps,
+  );
+  const evaluated = sampleEvenly(
+    evals.map((evaluation) => evaluation.step),
+    BOUNDS.steps,
+  );
   const leftOut = steps.length < last ? [`Episodes of ${plural(steps.length, 'step')} out of ${last} are shown.`] : [];
   const places: { name: string; step: number; read: ReadSet }[] = [
     ...evaluated.map((step) => ({ name: `evaluation after step ${step}`, step, read: readEvaluation })),
@@ -32,7 +38,10 @@ export async function readEpisodes(store: Store, { run, branch, step: last, eval
     const set = await read(store, { run, branch, step });
     const size = set === null ? 0 : JSON.stringify(set).length;
     if (set !== null && size <= room) sets.push(set);
-    else leftOut.push(`The episodes of ${name} are not shown: ${set === null ? 'the store has none' : 'they are too large'}.`);
+    else
+      leftOut.push(
+        `The episodes of ${name} are not shown: ${set === null ? 'the store has none' : 'they are too large'}.`,
+      );
     room -= size <= room ? size : 0;
   }
   return { sets: sets.toSorted((a, b) => a.step - b.step || b.kind.localeCompare(a.kind)), leftOut };
@@ -67,5 +76,10 @@ async function readEvaluation(store: Store, place: StepPlace): Promise<EpisodeSe
     viewAttempt(record, record.scenarioId ?? String(record.attempt), { own: record.reward, mean: null }),
   );
   const leftOut = shown.length < attempts.length ? `the first ${shown.length} of ${attempts.length} are shown` : null;
-  return { kind: 'eval', step: place.step, groups: [{ title: 'held-out scenarios', scenario: '', attempts: views }], leftOut };
+  return {
+    kind: 'eval',
+    step: place.step,
+    groups: [{ title: 'held-out scenarios', scenario: '', attempts: views }],
+    leftOut,
+  };
 }

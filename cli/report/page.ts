@@ -14,43 +14,54 @@ export function renderReport(data: ReportData): string {
   const scripts = [readPackage('uplot/dist/uPlot.iife.min.js'), readAsset('report.js')];
   const page = { charts: planCharts(data.steps, data.state.evals), episodes: data.episodes };
   return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${contentPolicy(style, scripts)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${data.state.run} · Temper</title>
-<style>${trusted(style)}</style>
-</head>
-<body>
-<main>
-${renderSummary(data)}
-<h2>Curves</h2>
-<div id="charts" class="charts"></div>
-<h2>Steps</h2>
-${stepTable(data)}
-<h2>Episodes</h2>
-<div id="picker" class="picker"></div>
-<div id="episodes"></div>
-${footer(data)}
-</main>
-<script type="application/json" id="data">${embedJson(page)}</script>
-${scripts.map((script) => html`<script>${trusted(script)}</script>`)}
-</body>
-</html>
-`.html;
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta http-equiv="Content-Security-Policy" content="${contentPolicy(style, scripts)}" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${data.state.run} · Temper</title>
+        <style>
+          ${trusted(style)}
+        </style>
+      </head>
+      <body>
+        <main>
+          ${renderSummary(data)}
+          <h2>Curves</h2>
+          <div id="charts" class="charts"></div>
+          <h2>Steps</h2>
+          ${stepTable(data)}
+          <h2>Episodes</h2>
+          <div id="picker" class="picker"></div>
+          <div id="episodes"></div>
+          ${footer(data)}
+        </main>
+        <script type="application/json" id="data">
+          ${embedJson(page)}
+        </script>
+        ${scripts.map(
+          (script) =>
+            html`<script>
+              ${trusted(script)};
+            </script>`,
+        )}
+      </body>
+    </html> `.html;
 }
 
 /** No network, no frame, no form; of scripts and styles only these very bytes. */
 function contentPolicy(style: string, scripts: readonly string[]): string {
-  const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
   return [
     "default-src 'none'",
-    `script-src ${scripts.map(hash).join(' ')}`,
-    `style-src ${hash(style)}`,
+    `script-src ${scripts.map(sourceHash).join(' ')}`,
+    `style-src ${sourceHash(style)}`,
     "base-uri 'none'",
     "form-action 'none'",
   ].join('; ');
+}
+
+function sourceHash(text: string): string {
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }
 
 function readAsset(name: string): string {
@@ -64,8 +75,21 @@ function readPackage(path: string): string {
 function stepTable({ steps }: ReportData): Html {
   if (steps.length === 0) return html`<p class="dim">No step is finished yet.</p>`;
   const metrics = sortMetrics(new Set(steps.flatMap((step) => Object.keys(step.metrics))));
-  const train = [...new Set(steps.flatMap((step) => Object.keys(step.train)))].filter((name) => TRAIN_COLUMNS.includes(name));
-  const heads = ['step', 'reward', ...metrics.map(metricLabel), ...train, 'groups', 'replaced', 'failed', 'tokens', 'learning rate', 'adapter'];
+  const train = [...new Set(steps.flatMap((step) => Object.keys(step.train)))].filter((name) =>
+    TRAIN_COLUMNS.includes(name),
+  );
+  const heads = [
+    'step',
+    'reward',
+    ...metrics.map(metricLabel),
+    ...train,
+    'groups',
+    'replaced',
+    'failed',
+    'tokens',
+    'learning rate',
+    'adapter',
+  ];
   const rows = steps.map((step) => [
     String(step.step),
     formatNumber(step.reward),
@@ -78,19 +102,39 @@ function stepTable({ steps }: ReportData): Html {
     step.learningRate.toExponential(2),
     step.adapterSha256.slice(0, 12),
   ]);
-  return html`<div class="card scroll" tabindex="0"><table>
-<thead><tr>${heads.map((head) => html`<th>${head}</th>`)}</tr></thead>
-<tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</tbody>
-</table></div>`;
+  return html`<div class="card scroll" tabindex="0">
+    <table>
+      <thead>
+        <tr>
+          ${heads.map((head) => html`<th>${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr>
+              ${row.map((cell) => html`<td>${cell}</td>`)}
+            </tr> `,
+        )}
+      </tbody>
+    </table>
+  </div>`;
 }
 
 const TRAIN_COLUMNS: readonly string[] = ['entropy', 'gradNorm', 'logprobMismatch'];
 
 function footer({ leftOut, storeUri, version, config }: ReportData): Html {
   return html`<footer>
-${leftOut.map((sentence) => html`<p>${sentence}</p>`)}
-<p>Everything, lossless, is in the store: <code>${storeUri}</code></p>
-${config === null ? null : html`<details><summary>configuration</summary><pre>${JSON.stringify(config, null, 2)}</pre></details>`}
-<p>Made by Temper ${version}. This file is complete in itself and loads nothing.</p>
-</footer>`;
+    ${leftOut.map((sentence) => html`<p>${sentence}</p>`)}
+    <p>Everything, lossless, is in the store: <code>${storeUri}</code></p>
+    ${
+      config === null
+        ? null
+        : html`<details>
+            <summary>configuration</summary>
+            <pre>${JSON.stringify(config, null, 2)}</pre>
+          </details>`
+    }
+    <p>Made by Temper ${version}. This file is complete in itself and loads nothing.</p>
+  </footer>`;
 }

@@ -1,6 +1,7 @@
 /** The head of the report: what came out, and at what cost. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
-import { formatDuration, formatNumber, headline, metricLabel, sortMetrics } from '../format.ts';
+import { formatDuration, formatNumber, headline, metricLabel, sortMetrics, valueOf } from '../format.ts';
+import { estimateShare } from '../statistics.ts';
 import type { ReportData } from './data.ts';
 import { html } from './html.ts';
 import type { Html } from './html.ts';
@@ -8,19 +9,22 @@ import type { Html } from './html.ts';
 export function renderSummary({ state, steps }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);
   const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
-  return html`<header class="masthead"><h1>${state.run}</h1>
-<span class="chip ${state.state}">${state.state}</span><span class="dim">${state.agent} on ${state.baseModel}</span></header>
-${state.failure === null ? null : html`<p class="card failure">${state.failure}</p>`}
-<div class="summary">${outcome(state)}
-<div class="card tiles">
-${metricTiles(state)}
-${tile(`${state.step} of ${state.steps}`, 'steps')}
-${tile(formatDuration(state.wallSeconds), 'wall time')}
-${tile(attempts.toLocaleString('en'), 'attempts played')}
-${tile(tokens.toLocaleString('en'), 'tokens sampled')}
-${state.adapterSha256 === null ? null : html`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
-</div></div>
-${state.notes.map((note) => html`<p class="note">${note}</p>`)}`;
+  return html`<header class="masthead">
+      <h1>${state.run}</h1>
+      <span class="chip ${state.state}">${state.state}</span
+      ><span class="dim">${state.agent} on ${state.baseModel}</span>
+    </header>
+    ${state.failure === null ? null : html`<p class="card failure">${state.failure}</p>`}
+    <div class="summary">
+      ${outcome(state)}
+      <div class="card tiles">
+        ${metricTiles(state)} ${tile(`${state.step} of ${state.steps}`, 'steps')}
+        ${tile(formatDuration(state.wallSeconds), 'wall time')}
+        ${tile(attempts.toLocaleString('en'), 'attempts played')} ${tile(tokens.toLocaleString('en'), 'tokens sampled')}
+        ${state.adapterSha256 === null ? null : html`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
+      </div>
+    </div>
+    ${state.notes.map((note) => html`<p class="note">${note}</p>`)}`;
 }
 
 function outcome(state: RunState): Html {
@@ -28,10 +32,15 @@ function outcome(state: RunState): Html {
   if (evalBefore === null) return html`<section class="card outcome"><p class="dim">Not evaluated yet.</p></section>`;
   const before = headline(evalBefore);
   const after = evalAfter === null ? null : headline(evalAfter);
-  return html`<section class="card outcome"><h3>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios</h3>
-<div class="from-to"><span class="before">${formatNumber(before.value)}</span><span class="arrow">→</span><span>${after === null ? '…' : formatNumber(after.value)}</span></div>
-${before.label === 'reward' ? null : intervals([evalBefore, evalAfter])}
-<p class="note">${describeCounts(evalBefore)}</p></section>`;
+  return html`<section class="card outcome">
+    <h3>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios</h3>
+    <div class="from-to">
+      <span class="before">${formatNumber(before.value)}</span><span class="arrow">→</span
+      ><span>${after === null ? '…' : formatNumber(after.value)}</span>
+    </div>
+    ${before.label === 'reward' ? null : intervals([evalBefore, evalAfter])}
+    <p class="note">${describeCounts(evalBefore)}</p>
+  </section>`;
 }
 
 function describeCounts({ attempts, failed }: EvalResult): string {
@@ -46,39 +55,48 @@ function intervals(evaluations: readonly (EvalResult | null)[]): Html {
   const rows = evaluations.flatMap((evaluation, index) => {
     const share = evaluation === null ? null : headline(evaluation).value;
     if (evaluation === null || share === null) return [];
-    const [low, high] = wilson(share, evaluation.attempts - evaluation.failed);
+    const { low, high } = estimateShare(share, evaluation.attempts - evaluation.failed);
     const y = index * (BAR.height + BAR.gap);
     const x = (value: number) => String(Math.round(BAR.label + value * BAR.width));
     const middle = String(y + BAR.height / 2);
     return html`<text x="0" y="${y + BAR.height - 2}">${index === 0 ? 'before' : 'after'}</text>
-<rect class="sunken" x="${BAR.label}" y="${y}" width="${BAR.width}" height="${BAR.height}" rx="3"/>
-<rect class="${index === 0 ? 'base' : 'bar'}" x="${BAR.label}" y="${y}" width="${Math.round(share * BAR.width)}" height="${BAR.height}" rx="3"/>
-<line x1="${x(low)}" x2="${x(high)}" y1="${middle}" y2="${middle}"/>`;
+      <rect class="sunken" x="${BAR.label}" y="${y}" width="${BAR.width}" height="${BAR.height}" rx="3" />
+      <rect
+        class="${index === 0 ? 'base' : 'bar'}"
+        x="${BAR.label}"
+        y="${y}"
+        width="${Math.round(share * BAR.width)}"
+        height="${BAR.height}"
+        rx="3"
+      />
+      <line x1="${x(low)}" x2="${x(high)}" y1="${middle}" y2="${middle}" />`;
   });
-  return html`<svg class="bars" viewBox="0 0 ${BAR.label + BAR.width} ${2 * BAR.height + BAR.gap}" role="img" aria-label="before and after, with intervals">${rows}</svg>`;
-}
-
-/** Wilson's interval: sound near 0 and 1, where a share of games often ends. */
-export function wilson(share: number, count: number): [number, number] {
-  const z = 1.96;
-  const center = (share + z ** 2 / (2 * count)) / (1 + z ** 2 / count);
-  const half = (z / (1 + z ** 2 / count)) * Math.sqrt((share * (1 - share)) / count + z ** 2 / (4 * count ** 2));
-  return [Math.max(0, center - half), Math.min(1, center + half)];
+  return html`<svg
+    class="bars"
+    viewBox="0 0 ${BAR.label + BAR.width} ${2 * BAR.height + BAR.gap}"
+    role="img"
+    aria-label="before and after, with intervals"
+  >
+    ${rows}
+  </svg>`;
 }
 
 function metricTiles({ evalBefore, evalAfter }: RunState): Html[] {
   if (evalBefore === null) return [];
-  const names = sortMetrics(Object.keys(evalBefore.metrics)).filter((name) => metricLabel(name) !== headline(evalBefore).label);
-  const value = (evaluation: EvalResult | null, name: string) =>
-    evaluation === null ? null : name === 'reward' ? evaluation.reward : (evaluation.metrics[name] ?? null);
+  const names = sortMetrics(Object.keys(evalBefore.metrics)).filter(
+    (name) => metricLabel(name) !== headline(evalBefore).label,
+  );
   return ['reward', ...names].map((name) =>
-    change(metricLabel(name), value(evalBefore, name), evalAfter === null ? null : value(evalAfter, name)),
+    change(metricLabel(name), valueOf(evalBefore, name), evalAfter === null ? null : valueOf(evalAfter, name)),
   );
 }
 
 function change(label: string, before: number | null, after: number | null): Html {
   if (after === null) return tile(formatNumber(before), `${label}, held out`);
-  return html`<div class="tile"><b>${formatNumber(after)} <span class="change">from ${formatNumber(before)}</span></b><span>${label}, held out</span></div>`;
+  return html`<div class="tile">
+    <b>${formatNumber(after)} <span class="change">from ${formatNumber(before)}</span></b
+    ><span>${label}, held out</span>
+  </div>`;
 }
 
 function tile(value: string, label: string): Html {

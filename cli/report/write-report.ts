@@ -13,15 +13,28 @@ export function defaultReportFile(project: string, run: string): string {
 /** Writes the report whole or not at all. */
 export async function writeReport(store: Store, run: string, file: string, version: string): Promise<void> {
   const { file: recorded, state, steps } = await requireRun(store, run);
-  if (state === null) throw new TemperError('BadConfig', `run ${run} has not recorded anything yet; wait for its first evaluation`);
+  if (state === null)
+    throw new TemperError('BadConfig', `run ${run} has not recorded anything yet; wait for its first evaluation`);
   const { sets, leftOut } = await readEpisodes(store, state);
-  const page = renderReport({ state, config: recorded.config, steps, episodes: sets, leftOut, storeUri: store.uri, version });
+  const page = renderReport({
+    state,
+    config: recorded.config,
+    steps,
+    episodes: sets,
+    leftOut,
+    storeUri: store.uri,
+    version,
+  });
   const temporary = `${file}.${process.pid}.tmp`;
   try {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(temporary, page);
     await rename(temporary, file);
   } catch (cause) {
-    throw new TemperError('StoreUnavailable', `cannot write the report to ${file} (${String(cause)}); choose another place with --out FILE`, { cause });
+    throw new TemperError(
+      'StoreUnavailable',
+      `cannot write the report to ${file} (${String(cause)}); choose another place with --out FILE`,
+      { cause },
+    );
   }
 }

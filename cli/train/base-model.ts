@@ -13,7 +13,12 @@ export interface BaseModel {
 const BUILT_IN = 'pocket';
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 
-export function resolveBaseModel(text: string, cwd: string, project: string, configured: Readonly<Record<string, string>>): BaseModel {
+export function resolveBaseModel(
+  text: string,
+  cwd: string,
+  project: string,
+  configured: Readonly<Record<string, string>>,
+): BaseModel {
   const named = Object.hasOwn(configured, text) ? configured[text]! : null;
   if (named !== null) return { name: text, models: { [text]: checkModelFolder(resolve(project, named)) } };
   if (text === BUILT_IN) return { name: text, models: {} };
@@ -22,7 +27,9 @@ export function resolveBaseModel(text: string, cwd: string, project: string, con
   if (looksLikePath || isFolder(folder)) {
     const name = basename(folder);
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
-      throw new UsageError(`the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`);
+      throw new UsageError(
+        `the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`,
+      );
     }
     return { name, models: { [name]: checkModelFolder(folder) } };
   }
@@ -37,13 +44,19 @@ export function resolveBaseModel(text: string, cwd: string, project: string, con
 function checkModelFolder(folder: string): string {
   if (!isFolder(folder)) throw new UsageError(`the base model's folder ${folder} does not exist; pass an existing one`);
   if (!existsSync(join(folder, 'config.json'))) {
-    throw new UsageError(`the base model's folder ${folder} has no config.json; pass a folder as transformers saves it`);
+    throw new UsageError(
+      `the base model's folder ${folder} has no config.json; pass a folder as transformers saves it`,
+    );
   }
   if (!readdirSync(folder).some((file) => file.endsWith('.safetensors'))) {
-    throw new UsageError(`the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`);
+    throw new UsageError(
+      `the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`,
+    );
   }
   if (!hasChatTemplate(folder)) {
-    throw new UsageError(`the base model in ${folder} has no chat template (agents speak in messages); add a chat_template.jinja to it`);
+    throw new UsageError(
+      `the base model in ${folder} has no chat template (agents speak in messages); add a chat_template.jinja to it`,
+    );
   }
   return folder;
 }

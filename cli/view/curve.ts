@@ -16,7 +16,7 @@ const BLANK = 0x2800;
 export function drawCurve(values: readonly number[], { columns, rows }: CurveSize): string[] {
   const points = resample(values, Math.min(columns * 2, values.length));
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const cells = Array.from({ length: rows }, () => new Array<number>(columns).fill(BLANK));
+  const cells = Array.from({ length: rows }, () => Array.from({ length: columns }, () => BLANK));
   const heightOf = (value: number) => Math.round(((high - value) / (high - low || 1)) * (rows * 4 - 1));
   // Fewer values than dots: the curve grows over the whole width, so that a young run is not a speck.
   const columnOf = (index: number) => Math.round((index / Math.max(1, points.length - 1)) * (columns * 2 - 1));

@@ -24,10 +24,9 @@ export function stepLine(summary: StepSummary, steps: number): string {
     .join('  ');
 }
 
-/** A step's wall time: recorded as `total`, else the sum of its phases. */
-export function stepSeconds(summary: StepSummary): number {
-  const { total } = summary.seconds;
-  return total ?? Object.values(summary.seconds).reduce((sum, seconds) => sum + seconds, 0);
+/** A step's wall time: what the run measured as `step`. */
+export function stepSeconds({ seconds }: StepSummary): number {
+  return seconds['step'] ?? 0;
 }
 
 export function evalLine(evaluation: EvalResult): string {
@@ -46,7 +45,9 @@ export function linesSince(told: Told, { state, steps }: Progress): { lines: str
   const events = [
     ...steps.map((summary) => ({ at: summary.step, line: stepLine(summary, state.steps) })),
     // The two files are read one after the other: an evaluation waits for its step.
-    ...state.evals.filter(({ step }) => step <= lastStep).map((each) => ({ at: each.step + 0.5, line: evalLine(each) })),
+    ...state.evals
+      .filter(({ step }) => step <= lastStep)
+      .map((each) => ({ at: each.step + 0.5, line: evalLine(each) })),
   ];
   const fresh = events.filter(({ at }) => at > told).toSorted((a, b) => a.at - b.at);
   return { lines: fresh.map(({ line }) => line), told: fresh.at(-1)?.at ?? told };

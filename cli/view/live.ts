@@ -1,5 +1,5 @@
 /** The live view of a run: a pure function from what is known to the text of the screen. */
-import type { Colors } from 'picocolors/types';
+import type pc from 'picocolors';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import { describeMetrics, formatDuration, formatNumber, formatRate, headline } from '../format.ts';
 import { drawCurve, mean } from './curve.ts';
@@ -15,6 +15,8 @@ export interface LiveModel {
   readonly events: readonly string[];
   readonly hint: string;
 }
+
+type Colors = ReturnType<typeof pc.createColors>;
 
 export interface Screen {
   readonly columns: number;
@@ -51,14 +53,18 @@ function header({ run, state, steps }: LiveModel, width: number, colors: Colors)
 }
 
 function stateMark({ state }: RunState, colors: Colors): string {
-  const paint = state === 'failed' || state === 'cancelled' ? colors.red : state === 'completed' ? colors.green : colors.cyan;
+  const paint =
+    state === 'failed' || state === 'cancelled' ? colors.red : state === 'completed' ? colors.green : colors.cyan;
   return paint(`● ${state}`);
 }
 
 function progressBar(state: RunState, steps: readonly StepSummary[], width: number, colors: Colors): string {
   const left = secondsLeft(state, steps);
   const text = `step ${state.step}/${state.steps}`;
-  const time = left === null ? formatDuration(state.wallSeconds) : `${formatDuration(state.wallSeconds)}, ${formatDuration(left)} left`;
+  const time =
+    left === null
+      ? formatDuration(state.wallSeconds)
+      : `${formatDuration(state.wallSeconds)}, ${formatDuration(left)} left`;
   const room = Math.max(10, width - text.length - time.length - 4);
   const filled = Math.round((state.step / state.steps) * room);
   return `${text}  ${colors.cyan('█'.repeat(filled))}${colors.dim('░'.repeat(room - filled))}  ${time}`;
@@ -70,7 +76,9 @@ function secondsLeft(state: RunState, steps: readonly StepSummary[]): number | n
 }
 
 function phaseBar(state: RunState, colors: Colors): string {
-  const parts = PHASES.map((phase) => (phase === state.phase ? colors.inverse(` ${phase} `) : colors.dim(` ${phase} `)));
+  const parts = PHASES.map((phase) =>
+    phase === state.phase ? colors.inverse(` ${phase} `) : colors.dim(` ${phase} `),
+  );
   return `phase ${parts.join(colors.dim('›'))}`;
 }
 
@@ -81,7 +89,8 @@ function curve(steps: readonly StepSummary[], width: number, { rows, colors }: S
   const lines = drawCurve(rewards, { columns: width - LABEL_WIDTH, rows: height });
   const [top, bottom] = [Math.max(...rewards), Math.min(...rewards)];
   return lines.map((line, row) => {
-    const label = row === 0 ? formatNumber(top, 2) : row === height - 1 ? formatNumber(bottom, 2) : row === 1 ? 'reward' : '';
+    const label =
+      row === 0 ? formatNumber(top, 2) : row === height - 1 ? formatNumber(bottom, 2) : row === 1 ? 'reward' : '';
     return `${colors.dim(label.padStart(LABEL_WIDTH - 2))}${colors.dim('│')} ${colors.cyan(line)}`;
   });
 }
@@ -94,7 +103,10 @@ function numbers({ state, steps }: LiveModel, colors: Colors): string[] {
     const seconds = mean(recent.map(stepSeconds));
     const tokens = mean(recent.map((step) => step.sampledTokens));
     const speed = `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
-    lines.push(`${colors.dim('last ')} ${describeMetrics(last.reward, last.metrics)}`, `${colors.dim('speed')} ${speed}`);
+    lines.push(
+      `${colors.dim('last ')} ${describeMetrics(last.reward, last.metrics)}`,
+      `${colors.dim('speed')} ${speed}`,
+    );
   }
   const evals = state?.evals ?? [];
   const [before, latest] = [evals[0], evals.at(-1)];

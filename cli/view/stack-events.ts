@@ -2,6 +2,23 @@
 import type { StackEvent } from '../../workers/local-stack/events.ts';
 import { formatDuration } from '../format.ts';
 
+/** A line every few seconds says that an installation moves; one for each package would bury the rest. */
+const INSTALL_LINE_EVERY_MS = 5000;
+
+/** Prints events as lines, for pipes and logs. */
+export function createEventPrinter(line: (text: string) => void): (event: StackEvent) => void {
+  const toldAt = new Map<string, number>();
+  return (event) => {
+    if (isPassing(event)) {
+      const name = event.kind === 'progress' ? event.task : event.kind;
+      if (Date.now() - (toldAt.get(name) ?? 0) < INSTALL_LINE_EVERY_MS) return;
+      toldAt.set(name, Date.now());
+    }
+    const text = describeStackEvent(event);
+    if (text !== null) line(text);
+  };
+}
+
 /** Null for what no person needs to know. */
 export function describeStackEvent(event: StackEvent): string | null {
   switch (event.kind) {
@@ -17,6 +34,9 @@ export function describeStackEvent(event: StackEvent): string | null {
     }
     case 'notice':
       return event.message;
+    default:
+      // A newer stack that was joined may say what this command does not know.
+      return null;
   }
 }
 

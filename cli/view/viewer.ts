@@ -6,7 +6,7 @@ import type { Progress } from '../follow-run.ts';
 import type { Output } from '../output.ts';
 import { joinRun, linesSince } from './lines.ts';
 import { renderLive } from './live.ts';
-import { describeStackEvent, isPassing } from './stack-events.ts';
+import { createEventPrinter, describeStackEvent, isPassing } from './stack-events.ts';
 
 export interface Viewer {
   /** Something that the local stack said. */
@@ -31,32 +31,27 @@ export function createViewer(output: Output, options: ViewerOptions): Viewer {
   return output.isTerminal ? createLiveViewer(output, options) : createPlainViewer(output, options);
 }
 
-/** A line every few seconds says that an installation moves; one for each package would bury the rest. */
-const INSTALL_LINE_EVERY_MS = 5000;
+/** A wait as short as this is no news. */
+const SLOW_MS = 15_000;
 
 function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
-  let { line: joined, told } = joinRun(before);
-  let [lastWaiting, lastInstallAt] = ['', 0];
+  const { line: joined, told: start } = joinRun(before);
+  let told = start;
+  const stack = createEventPrinter((text) => output.line(text));
+  const said = new Set<string>();
   const waiting = (reason: string | null) => {
-    if (reason !== null && reason !== lastWaiting) output.line(`waiting for ${reason}`);
-    lastWaiting = reason ?? lastWaiting;
+    if (reason !== null && !said.has(reason)) output.line(`waiting for ${reason}`);
+    if (reason !== null) said.add(reason);
   };
+  const slow = createSlowness(SLOW_MS);
+  if (joined !== null) output.line(joined);
   return {
-    stack(event) {
-      if (event.kind === 'progress' && !event.finished) {
-        if (Date.now() - lastInstallAt < INSTALL_LINE_EVERY_MS) return;
-        lastInstallAt = Date.now();
-      }
-      const text = describeStackEvent(event);
-      if (text !== null) output.line(text);
-    },
+    stack,
     progress(progress) {
-      if (joined !== null) output.line(joined);
-      joined = null;
       const next = linesSince(told, progress);
       told = next.told;
       for (const line of next.lines) output.line(line);
-      if (progress.state !== null) waiting(progress.state.waitingFor);
+      waiting(slow(progress.state?.waitingFor ?? null));
     },
     waiting,
     note: (text) => output.line(text),
@@ -64,17 +59,28 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
   };
 }
 
+/** A reason, once it has been the same for long enough to be worth a word. */
+function createSlowness(afterMs: number): (reason: string | null) => string | null {
+  let [current, since]: [string | null, number] = [null, Date.now()];
+  return (reason) => {
+    if (reason !== current) [current, since] = [reason, Date.now()];
+    return Date.now() - since > afterMs ? reason : null;
+  };
+}
+
 const KEPT_EVENTS = 20;
 const REDRAW_MS = 500;
+const SHOWN_WAIT_MS = 2000;
 
 function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions): Viewer {
   const screen = createLogUpdate(output.stream);
   let progress = before;
   let [stackLine, serverReason]: [string | null, string | null] = [null, null];
   const events: string[] = [];
+  const slow = createSlowness(SHOWN_WAIT_MS);
   const draw = () => {
     const { columns, rows } = output;
-    const waitingFor = stackLine ?? serverReason ?? progress.state?.waitingFor ?? null;
+    const waitingFor = stackLine ?? serverReason ?? slow(progress.state?.waitingFor ?? null);
     screen(renderLive({ run, ...progress, waitingFor, events, hint }, { columns, rows, colors: pc }));
   };
   const timer = setInterval(draw, REDRAW_MS);

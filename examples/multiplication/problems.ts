@@ -7,9 +7,7 @@ export interface Problem {
 
 const OPERANDS = Array.from({ length: 11 }, (_, index) => index + 2);
 
-const ALL: Problem[] = OPERANDS.flatMap((left) =>
-  OPERANDS.map((right) => ({ id: `${left}x${right}`, left, right })),
-);
+const ALL: Problem[] = OPERANDS.flatMap((left) => OPERANDS.map((right) => ({ id: `${left}x${right}`, left, right })));
 
 /** Every fourth problem of the table, spread evenly over rows and columns. */
 export const heldOutProblems = ALL.filter(({ left, right }) => (left + 2 * right) % 4 === 0);

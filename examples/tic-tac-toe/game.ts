@@ -1,17 +1,22 @@
 /** The rules of tic-tac-toe. A board is nine characters: `x`, `o`, or `.` for a free cell. */
+import { seededRandom } from 'temper-rl';
+
 export type Board = string;
 
 export const EMPTY_BOARD: Board = '.........';
 
-const LINES = ['012', '345', '678', '036', '147', '258', '048', '246'].map((line) => [...line].map(Number));
+const LINES = ['012', '345', '678', '036', '147', '258', '048', '246'].map((line) => line.split('').map(Number));
 
 /** A free cell shows its own number, so that an answer can be read off the board: `1x34o6789`. */
 export function renderBoard(board: Board): string {
-  return [...board].map((cell, index) => (cell === '.' ? String(index + 1) : cell)).join('');
+  return board
+    .split('')
+    .map((cell, index) => (cell === '.' ? String(index + 1) : cell))
+    .join('');
 }
 
 export function freeCells(board: Board): number[] {
-  return [...board].flatMap((cell, index) => (cell === '.' ? [index] : []));
+  return board.split('').flatMap((cell, index) => (cell === '.' ? [index] : []));
 }
 
 export function place(board: Board, cell: number, stone: 'x' | 'o'): Board {
@@ -31,20 +36,9 @@ export function parseMove(answer: string | null, board: Board): number | null {
 
 /** Plays uniformly at random, but always the same for one seed: all attempts at a scenario meet the same opponent. */
 export function randomOpponent(seed: number): (board: Board) => number {
-  const random = mulberry32(seed);
+  const random = seededRandom(seed);
   return (board) => {
     const cells = freeCells(board);
     return cells[Math.floor(random() * cells.length)]!;
-  };
-}
-
-/** A small seeded generator of numbers in [0, 1), by Tommy Ettinger; Math.random cannot be seeded. */
-function mulberry32(seed: number): () => number {
-  let state = Math.imul(seed + 1, 0x9e3779b1);
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }

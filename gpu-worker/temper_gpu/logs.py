@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "temporal_log"}
 # Temporal's messages differ in what follows the first words (addresses, counts, tokens).
 _SAME_CHARACTERS, _MAX_MESSAGES = 40, 256
 _LEVELS = {"WARNING": "warn", "CRITICAL": "fatal"}

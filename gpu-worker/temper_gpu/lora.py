@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from temper_gpu.failures import TemperError
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from temper_gpu.models import BaseModel
 
 PREFIX = "base_model.model."
@@ -51,7 +53,7 @@ def _merge(weight: Tensor, adapter: Adapter, module: str) -> Tensor:
     return (weight.float() + (adapter.alpha / adapter.rank) * (b @ a)).to(weight.dtype)
 
 
-def target_modules(model: nn.Module, wanted: list[str] | None) -> list[str]:
+def target_modules(model: "PreTrainedModel", wanted: list[str] | None) -> list[str]:
     """Sorted last parts of names: the wanted ones, or those of every linear layer but the output head."""
     linear = {name for name, _ in _linear_layers(model)}
     if wanted is None:
@@ -63,7 +65,7 @@ def target_modules(model: nn.Module, wanted: list[str] | None) -> list[str]:
     return sorted(wanted)
 
 
-def initial_tensors(model: nn.Module, targets: list[str], rank: int, seed: int) -> dict[str, Tensor]:
+def initial_tensors(model: "PreTrainedModel", targets: list[str], rank: int, seed: int) -> dict[str, Tensor]:
     """A uniform in ±1/√in (Kaiming with a = √5, as PEFT), each module from a generator of its own; B zero."""
     tensors: dict[str, Tensor] = {}
     for name, layer in _linear_layers(model):
@@ -111,9 +113,9 @@ def parse_adapter(adapter: bytes, config: bytes) -> Adapter:
         raise TemperError("StoreCorrupt", f"an adapter must be a safetensors file with PEFT's config, got {error}") from error
 
 
-def _linear_layers(model: nn.Module) -> list[tuple[str, nn.Linear]]:
-    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
-    layers = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
+def _linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
+    head = model.get_output_embeddings()
+    layers = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear) and module is not head]
     return sorted(layers, key=lambda layer: layer[0])
 
 

@@ -4,10 +4,12 @@ export class OutageClock {
   reason: string | null = null;
   private waiting = 0;
   private since = 0;
+  private endedAt = 0;
   private totalMs = 0;
 
-  began(reason: string): void {
-    if (this.waiting === 0) this.since = Date.now();
+  /** `since` is when the first try that came to nothing began. */
+  began(reason: string, since: number): void {
+    if (this.waiting === 0) this.since = Math.max(since, this.endedAt);
     this.waiting += 1;
     this.reason = reason;
   }
@@ -15,7 +17,8 @@ export class OutageClock {
   ended(): void {
     this.waiting -= 1;
     if (this.waiting > 0) return;
-    this.totalMs += Date.now() - this.since;
+    this.endedAt = Date.now();
+    this.totalMs += this.endedAt - this.since;
     this.reason = null;
   }
 

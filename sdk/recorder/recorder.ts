@@ -34,9 +34,9 @@ export interface RecorderOptions {
   policy: ExpectedPolicy;
   mode: RequestMode;
   rollout: RolloutConfig;
-  seedOf(key: string, occurrence: number): number;
+  seedOf: (key: string, occurrence: number) => number;
   /** False where this process may have lost the attempt to another one. */
-  isFresh(): boolean;
+  isFresh: () => boolean;
 }
 
 /** Tells identical calls made in parallel apart; see `label` in the SDK. */
@@ -50,6 +50,8 @@ export class Recorder {
   readonly ending = new Ending();
   readonly outage = new OutageClock();
   callCount = 0;
+  /** Calls without an answer yet. */
+  pending = 0;
   private readonly options: RecorderOptions;
   private readonly values: OnceValues;
   private readonly occurrences = new Map<string, number>();
@@ -85,6 +87,7 @@ export class Recorder {
   }
 
   private async fetch(url: string, init: RequestInit): Promise<Response> {
+    this.pending += 1;
     try {
       this.ending.check();
       return await this.answer(url, init);
@@ -92,6 +95,8 @@ export class Recorder {
       // The agent itself gave the call up: its own affair, and the client tells it so.
       if (!(error instanceof TemperError) && init.signal?.aborted === true) throw error;
       return this.refuse(error);
+    } finally {
+      this.pending -= 1;
     }
   }
 

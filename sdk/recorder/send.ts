@@ -16,9 +16,9 @@ export interface SendOptions {
   /** Ends the call, its waits included. */
   signals: readonly AbortSignal[];
   /** Throws where this process may not act any more. */
-  checkFresh(): void;
+  checkFresh: () => void;
   /** Told when the call begins to wait for the engine, and when it is answered or given up. */
-  outage: { began(reason: string): void; ended(): void };
+  outage: { began(reason: string, since: number): void; ended(): void };
 }
 
 /** An answer that the agent should see as it is: a bad request of its own making that is part of the game. */
@@ -38,14 +38,16 @@ const CONTEXT_EXCEEDED = 'context_length_exceeded';
 type Trial = { sent: Sent } | { outage: string; retryAfterMs: number };
 
 export async function send(body: string, options: SendOptions): Promise<Sent> {
+  const start = Date.now();
   const first = await tryOnce(body, options);
-  return 'sent' in first ? first.sent : outlast(body, options, first);
+  if ('sent' in first) return first.sent;
+  options.outage.began(first.outage, start);
+  return outlast(body, options, first);
 }
 
 async function outlast(body: string, options: SendOptions, first: Trial & { outage: string }): Promise<Sent> {
   const { callRetryBudgetMs } = options.rollout;
   const end = Date.now() + callRetryBudgetMs;
-  options.outage.began(first.outage);
   try {
     let trial: Trial = first;
     for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {

@@ -24,6 +24,7 @@ export async function temporaryFolder(): Promise<string> {
 
 export interface FixtureOptions {
   readonly run?: string;
+  readonly agent?: string;
   readonly steps?: number;
   readonly state?: Partial<RunState>;
   /** What every model answer of the first group says, besides its move. */
@@ -31,10 +32,10 @@ export interface FixtureOptions {
 }
 
 export async function writeFixtureRun(project: string, options: FixtureOptions = {}): Promise<Store> {
-  const { run = 'demo', steps = 24 } = options;
+  const { run = 'demo', agent = 'tic-tac-toe', steps = 24 } = options;
   const store = await openStore(join(project, '.temper', 'store'));
   const summaries = Array.from({ length: steps }, (_, index) => summary(index + 1, steps));
-  const config = defaultRunConfig({ run, agent: 'tic-tac-toe', baseModel: 'pocket', steps });
+  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', steps });
   await store.publish(
     layout.runKey(run),
     encodeJson({ schema: 1, config, agentCodeSha256: SHA('e'), versions: { temper: '0.1.0' }, parent: null }),
@@ -80,7 +81,12 @@ export function summary(step: number, steps: number): StepSummary {
     step,
     reward: winRate - 0.2,
     metrics: { drawRate: 0.1, illegalRate: 0.1 * (1 - step / steps), moves: 3.6 - step / steps, winRate },
-    train: { entropy: 1.6 - step / steps, gradNorm: 0.2 + 0.1 * Math.cos(step), loss: 0.01 * Math.sin(step), logprobMismatch: 0 },
+    train: {
+      entropy: 1.6 - step / steps,
+      gradNorm: 0.2 + 0.1 * Math.cos(step),
+      loss: 0.01 * Math.sin(step),
+      logprobMismatch: 0,
+    },
     learningRate: 0.005 * (1 - (0.9 * step) / steps),
     groups: 8,
     replacedGroups: step % 9 === 0 ? 1 : 0,
@@ -94,10 +100,30 @@ export function summary(step: number, steps: number): StepSummary {
 
 async function writeStep(store: Store, position: layout.StepPlace, answer?: string): Promise<void> {
   for (let group = 0; group < 8; group++) {
-    const attempts = Array.from({ length: 8 }, (_, attempt) => game(group, attempt, position.step, group === 0 ? answer : undefined));
-    const header = { schema: 1, inputsSha256: SHA('d'), branch: 0, step: position.step, group, scenarioId: `game-${group}`, scenario: group, adapterSha256: SHA('a'), attempts: 8 } as const;
+    const attempts = Array.from({ length: 8 }, (_, attempt) =>
+      game(group, attempt, position.step, group === 0 ? answer : undefined),
+    );
+    const header = {
+      schema: 1,
+      inputsSha256: SHA('d'),
+      branch: 0,
+      step: position.step,
+      group,
+      scenarioId: `game-${group}`,
+      scenario: group,
+      adapterSha256: SHA('a'),
+      attempts: 8,
+    } as const;
     await store.publish(layout.rolloutsKey({ ...position, group }), await encodeRollouts({ header, attempts }));
-    const judged = { schema: 1, inputsSha256: SHA('d'), rolloutsSha256: SHA('b'), judge: 'agent', rewards: attempts.map(({ reward }) => reward), explanations: attempts.map(() => null), metrics: {} };
+    const judged = {
+      schema: 1,
+      inputsSha256: SHA('d'),
+      rolloutsSha256: SHA('b'),
+      judge: 'agent',
+      rewards: attempts.map(({ reward }) => reward),
+      explanations: attempts.map(() => null),
+      metrics: {},
+    };
     await store.publish(layout.judgedKey({ ...position, group }), encodeJson(judged));
   }
 }
@@ -108,7 +134,14 @@ async function writeEval(store: Store, position: layout.StepPlace): Promise<void
     scenario: 4000 + index,
     scenarioId: `game-${1_000_000 + index}`,
   }));
-  const header = { schema: 1, inputsSha256: SHA('d'), branch: 0, step: position.step, adapterSha256: SHA('a'), attempts: 40 } as const;
+  const header = {
+    schema: 1,
+    inputsSha256: SHA('d'),
+    branch: 0,
+    step: position.step,
+    adapterSha256: SHA('a'),
+    attempts: 40,
+  } as const;
   await store.publish(layout.evalRolloutsKey(position), await encodeRollouts({ header, attempts }));
 }
 
@@ -119,7 +152,7 @@ function game(scenario: number, attempt: number, step: number, answer?: string):
   let board = EMPTY_BOARD;
   for (;;) {
     const isIllegal = calls.length > 0 && (attempt + calls.length + step) % 12 === 0;
-    const move = isIllegal ? [...board].findIndex((cell) => cell !== '.') : x(board);
+    const move = isIllegal ? board.split('').findIndex((cell) => cell !== '.') : x(board);
     calls.push(call(renderBoard(board), answer ?? String(move + 1), calls.length));
     if (isIllegal) return attemptRecord(attempt, -1, calls, { illegal: true });
     board = place(board, move, 'x');
@@ -138,14 +171,29 @@ function call(board: string, answer: string, index: number): CallRecord {
     request: { messages: [{ role: 'user', content: board }], temperature: 1, max_tokens: 2 },
     message: { role: 'assistant', content: answer },
     finishReason: 'stop',
-    promptTokenIds: [...board].map((character) => character.codePointAt(0)!),
+    promptTokenIds: board.split('').map((character) => character.codePointAt(0)!),
     tokenIds: [answer.codePointAt(0)!, 261],
     logprobs: [-0.3 - index * 0.4, -0.01],
     adapterSha256: SHA('a'),
   };
 }
 
-function attemptRecord(attempt: number, reward: number, calls: CallRecord[], outcome: Record<string, true>): AttemptRecord {
+function attemptRecord(
+  attempt: number,
+  reward: number,
+  calls: CallRecord[],
+  outcome: Record<string, true>,
+): AttemptRecord {
   const metrics = { win: false, draw: false, illegal: false, ...outcome, moves: calls.length };
-  return { attempt, status: 'ok', failure: null, reward, metrics, logs: [], truncated: false, unclaimedAnswers: 0, calls };
+  return {
+    attempt,
+    status: 'ok',
+    failure: null,
+    reward,
+    metrics,
+    logs: [],
+    truncated: false,
+    unclaimedAnswers: 0,
+    calls,
+  };
 }

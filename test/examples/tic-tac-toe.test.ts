@@ -47,10 +47,9 @@ describe('a move', () => {
 
 describe('the opponent', () => {
   test('plays the same game for one seed, and other games for others', () => {
-    const openings = (seed: number) => [seed, seed].map((each) => randomOpponent(each)('x........'));
-    expect(openings(7)[0]).toBe(openings(7)[1]);
+    expect(randomOpponent(7)('x........')).toBe(randomOpponent(7)('x........'));
     const firstMoves = new Set(Array.from({ length: 100 }, (_, seed) => randomOpponent(seed)('x........')));
-    expect([...firstMoves].toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect([...firstMoves].toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
   test('takes free cells only', () => {

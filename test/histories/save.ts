@@ -2,8 +2,7 @@
  * Makes the histories that `test/workflows/replay.test.ts` replays: `npx tsx test/histories/save.ts`. Do so only when the
  * order of commands was changed on purpose and no run of an older version can be in flight.
  */
-import { writeFile } from 'node:fs/promises';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,33 +14,36 @@ import type { RolloutInput } from '../../core/contract.ts';
 import { stopUpdate } from '../../workflows/messages.ts';
 import { startTestServer } from '../temporal-server.ts';
 import { bundleWorkflows } from '../workflows/bundle.ts';
-import type { ActivityName } from '../workflows/fake-activities.ts';
+import type { ActivityName, FakeOptions } from '../workflows/fake-activities.ts';
 import { createGate, openTestBed, type RunHandle, type RunSetup, type TestBed } from '../workflows/harness.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
-const folder = await mkdtemp(join(tmpdir(), 'temper-histories-'));
-const codePath = join(folder, 'workflows.js');
-await writeFile(codePath, await bundleWorkflows());
-const server = await startTestServer();
-const bed = await openTestBed(server.address, codePath);
-try {
-  await savePlain(bed);
-  await saveContinuedAndStopped(bed);
-  await saveFailed(bed);
-  await saveCancelled(bed);
-} finally {
-  await bed.close();
-  await server.stop();
-  await rm(folder, { recursive: true });
+async function main(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'temper-histories-'));
+  const codePath = join(folder, 'workflows.js');
+  await writeFile(codePath, await bundleWorkflows());
+  const server = await startTestServer();
+  const bed = await openTestBed(server.address, codePath);
+  try {
+    await savePlain(bed);
+    await saveContinuedAndStopped(bed);
+    await saveFailed(bed);
+    await saveCancelled(bed);
+  } finally {
+    await bed.close();
+    await server.stop();
+    await rm(folder, { recursive: true });
+  }
 }
 
 /** All that a good run does: a replaced group, an empty step, a retry, an evaluation on the way. */
 async function savePlain(bed: TestBed): Promise<void> {
-  const use = ({ step, group }: RolloutInput) =>
-    step === 2 || (step === 1 && group === 0) ? ('no-variance' as const) : ('trained' as const);
-  const config = { run: 'plain', steps: 3, evalEvery: 2 };
-  await bed.play({ config, fake: { use, before: failFirst('train') } }, async ({ handle }) => {
+  const fake: FakeOptions = {
+    use: ({ step, group }) => (step === 2 || (step === 1 && group === 0) ? 'no-variance' : 'trained'),
+    before: failFirst('train'),
+  };
+  await bed.play({ config: { run: 'plain', steps: 3, evalEvery: 2 }, fake }, async ({ handle }) => {
     await handle.result();
     await save('plain', handle);
   });
@@ -66,10 +68,13 @@ async function saveContinuedAndStopped(bed: TestBed): Promise<void> {
 }
 
 async function saveFailed(bed: TestBed): Promise<void> {
-  const before = (name: ActivityName) => {
-    if (name === 'train') throw ApplicationFailure.create({ type: 'PolicyMismatch', message: 'sampled by a, trained b' });
+  const fake: FakeOptions = {
+    before: (name) => {
+      if (name !== 'train') return;
+      throw ApplicationFailure.create({ type: 'PolicyMismatch', message: 'sampled by a, trained b' });
+    },
   };
-  await bed.play({ config: { run: 'failed' }, fake: { before } }, async ({ handle }) => {
+  await bed.play({ config: { run: 'failed' }, fake }, async ({ handle }) => {
     await handle.result().catch(() => undefined);
     await save('failed', handle);
   });
@@ -101,6 +106,11 @@ function failFirst(failing: ActivityName): (name: ActivityName) => void {
 }
 
 async function save(name: string, handle: Pick<RunHandle, 'fetchHistory'>): Promise<void> {
-  const history: unknown = JSON.parse(historyToJSON(await handle.fetchHistory()));
+  // Stack traces name folders of this machine.
+  const history: unknown = JSON.parse(historyToJSON(await handle.fetchHistory()), (key: string, value: unknown) =>
+    key === 'stackTrace' ? '' : value,
+  );
   await writeFile(`${FOLDER}${name}.json`, `${JSON.stringify(history)}\n`);
 }
+
+await main();

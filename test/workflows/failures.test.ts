@@ -1,7 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { ApplicationFailure } from '@temporalio/activity';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
-import type { ActivityName } from './fake-activities.ts';
+import type { RecordInput, RolloutInput } from '../../core/contract.ts';
+import type { ActivityName, FakeOptions } from './fake-activities.ts';
 import { CACHES, openTestBed, type TestBed } from './harness.ts';
 
 let bed: TestBed;
@@ -39,11 +42,13 @@ test.each(['before', 'after'] as const)(
 
 describe.each(CACHES)('a failure that no retry mends, %s', (_, maxCachedWorkflows) => {
   test('ends the run, with its type, and is written', async () => {
-    const before = (name: ActivityName, input: unknown) => {
-      if (name !== 'train' || (input as { step: number }).step !== 2) return;
-      throw ApplicationFailure.create({ type: 'PolicyMismatch', message: 'sampled by a, trained b' });
+    const fakes: FakeOptions = {
+      before: (name, input) => {
+        if (name !== 'train' || (input as { step: number }).step !== 2) return;
+        throw ApplicationFailure.create({ type: 'PolicyMismatch', message: 'sampled by a, trained b' });
+      },
     };
-    await bed.play({ maxCachedWorkflows, fake: { before } }, async ({ handle, fake }) => {
+    await bed.play({ maxCachedWorkflows, fake: fakes }, async ({ handle, fake }) => {
       await expect(handle.result()).rejects.toMatchObject({
         cause: { type: 'PolicyMismatch', message: 'sampled by a, trained b', nonRetryable: true },
       });
@@ -57,13 +62,27 @@ describe.each(CACHES)('a failure that no retry mends, %s', (_, maxCachedWorkflow
   });
 });
 
-test('a failed group ends the run while the others of its step still play', async () => {
-  const before = async (name: ActivityName, input: unknown) => {
-    if (name !== 'rollout') return;
-    if ((input as { group: number }).group === 1) throw ApplicationFailure.create({ type: 'BadConfig', message: 'no' });
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+test('a run that cannot be prepared leaves nothing in the store', async () => {
+  const fakes: FakeOptions = {
+    before: (name) => {
+      if (name === 'prepare') throw ApplicationFailure.create({ type: 'BadConfig', message: 'no scenarios' });
+    },
   };
-  await bed.play({ fake: { before } }, async ({ handle, fake }) => {
+  await bed.play({ fake: fakes }, async ({ handle, fake }) => {
+    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'BadConfig', message: 'no scenarios' } });
+    expect(fake.states).toEqual([]);
+  });
+});
+
+test('a failed group ends the run while the others of its step still play', async () => {
+  const fakes: FakeOptions = {
+    before: async (name, input) => {
+      if (name !== 'rollout') return;
+      if ((input as RolloutInput).group === 1) throw ApplicationFailure.create({ type: 'BadConfig', message: 'no' });
+      await delay(1000);
+    },
+  };
+  await bed.play({ fake: fakes }, async ({ handle, fake }) => {
     await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'BadConfig' } });
     expect(fake.states.at(-1)).toMatchObject({ state: 'failed', failure: 'BadConfig: no' });
   });
@@ -77,11 +96,13 @@ test('an activity that no worker knows ends the run instead of being retried for
 });
 
 test('a store that refuses the record ends the run all the same', async () => {
-  const before = (name: ActivityName, input: unknown) => {
-    if (name !== 'record' || (input as { state: { step: number } }).state.step === 0) return;
-    throw ApplicationFailure.create({ type: 'StoreCorrupt', message: 'no such folder' });
+  const fakes: FakeOptions = {
+    before: (name, input) => {
+      if (name !== 'record' || (input as RecordInput).state.step === 0) return;
+      throw ApplicationFailure.create({ type: 'StoreCorrupt', message: 'no such folder' });
+    },
   };
-  await bed.play({ fake: { before } }, async ({ handle }) => {
+  await bed.play({ fake: fakes }, async ({ handle }) => {
     await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'StoreCorrupt' } });
   });
 });

@@ -1,5 +1,6 @@
 /** Runs of the workflow on the project's Temporal server, with the fake activities: unique names, own queues. */
 import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
@@ -56,10 +57,7 @@ const SMALL: Omit<RunOptions, 'run'> = {
 };
 
 export async function openTestBed(address: string, codePath: string): Promise<TestBed> {
-  Runtime.install({
-    logger: new DefaultLogger('ERROR', ({ message }) => console.error(message)),
-    telemetryOptions: { logging: { filter: 'OFF' } },
-  });
+  quietRuntime();
   const [connection, native] = await Promise.all([
     Connection.connect({ address }),
     NativeConnection.connect({ address }),
@@ -72,6 +70,14 @@ export async function openTestBed(address: string, codePath: string): Promise<Te
       await native.close();
     },
   };
+}
+
+/** Errors alone, without the task that had them: tests provoke many. Once per process. */
+export function quietRuntime(): void {
+  Runtime.install({
+    logger: new DefaultLogger('ERROR', ({ message }) => console.error(message)),
+    telemetryOptions: { logging: { filter: 'OFF' } },
+  });
 }
 
 interface Bed {
@@ -94,7 +100,11 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
       taskQueue: queues.rollout,
       args: [input],
     });
-    return await scene({ handle, client: bed.client, fake, input }).finally(() => endIfOpen(handle));
+    try {
+      return await scene({ handle, client: bed.client, fake, input });
+    } finally {
+      await endIfOpen(handle);
+    }
   } finally {
     for (const worker of workers) worker.shutdown();
     await Promise.all(running);
@@ -133,10 +143,10 @@ async function endIfOpen(handle: RunHandle): Promise<void> {
 }
 
 /** A door that activities wait at. */
-export function createGate(): { opened: Promise<void>; open(): void } {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open: () => open() };
+export function createGate(): { opened: Promise<void>; open: () => void } {
+  const door = new EventEmitter();
+  const opened = once(door, 'open').then(() => undefined);
+  return { opened, open: () => void door.emit('open') };
 }
 
 /** Asks until the answer is right; the test's own timeout bounds it. */

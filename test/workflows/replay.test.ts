@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from '@temporalio/worker';
 import { expect, inject, test } from 'vitest';
 
+import { quietRuntime } from './harness.ts';
+
+quietRuntime();
 const HISTORIES = fileURLToPath(new URL('../histories/', import.meta.url));
 const names = (await readdir(HISTORIES)).filter((name) => name.endsWith('.json'));
 

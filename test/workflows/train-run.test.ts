@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { planLearningRate } from '../../core/plan-learning-rate.ts';
+import type { FakeOptions } from './fake-activities.ts';
 import { CACHES, openTestBed, type TestBed } from './harness.ts';
 
 let bed: TestBed;
@@ -14,10 +17,10 @@ describe.each(CACHES)('a run, %s', (_, maxCachedWorkflows) => {
     await bed.play({ maxCachedWorkflows }, async ({ handle, fake, input }) => {
       const state = await handle.result();
       expect(fake.done.map(({ name }) => name)).toEqual([
-        ...['prepare', 'initialise', 'evaluate'],
-        ...['rollout', 'rollout', 'train'],
-        ...['rollout', 'rollout', 'train'],
-        ...['rollout', 'rollout', 'train'],
+        'prepare',
+        'initialise',
+        'evaluate',
+        ...Array.from({ length: 3 }, () => ['rollout', 'rollout', 'train']).flat(),
         'evaluate',
       ]);
       expect(state).toMatchObject({
@@ -73,26 +76,14 @@ describe.each(CACHES)('a run, %s', (_, maxCachedWorkflows) => {
 });
 
 test('a slow record holds up no step', async () => {
-  const records: number[] = [];
-  const fake = {
-    before: async (name: string) => {
-      if (name === 'record') await new Promise((resolve) => setTimeout(resolve, 300));
-      if (name === 'record') records.push(Date.now());
-    },
-  };
-  await bed.play({ fake, config: { steps: 2 } }, async ({ handle, fake: run }) => {
+  const fakes: FakeOptions = { before: async (name) => (name === 'record' ? delay(300) : undefined) };
+  await bed.play({ fake: fakes, config: { steps: 2 } }, async ({ handle }) => {
     await handle.result();
-    expect(run.done.map(({ name }) => name).indexOf('rollout')).toBeGreaterThan(0);
-    expect(records.length).toBeGreaterThan(2);
     const { events } = await handle.fetchHistory();
     const kinds = (events ?? []).map((event) => event.activityTaskScheduledEventAttributes?.activityType?.name);
     const scheduled = kinds.filter((kind) => kind !== undefined && kind !== null);
-    // The step's record is on its way before the next step's groups, which do not wait for its end.
-    expect(scheduled.slice(scheduled.indexOf('train'), scheduled.indexOf('train') + 3)).toEqual([
-      'train',
-      'record',
-      'rollout',
-    ]);
+    const first = scheduled.indexOf('train');
+    expect(scheduled.slice(first, first + 3)).toEqual(['train', 'record', 'rollout']);
   });
 });
 
@@ -111,9 +102,10 @@ test('two runs of one plan under two names have the same inputs and the same byt
 
 describe('groups without signal', () => {
   test('are replaced by fresh scenarios, and the next step deals on behind them', async () => {
-    const use = ({ step, group }: { step: number; group: number }) =>
-      step === 1 && group === 0 ? 'no-variance' : 'trained';
-    await bed.play({ fake: { use }, config: { steps: 2 } }, async ({ handle, fake }) => {
+    const fakes: FakeOptions = {
+      use: ({ step, group }) => (step === 1 && group === 0 ? 'no-variance' : 'trained'),
+    };
+    await bed.play({ fake: fakes, config: { steps: 2 } }, async ({ handle, fake }) => {
       await handle.result();
       expect(fake.trainings.map(({ groups }) => groups.map(({ group }) => group))).toEqual([
         [1, 2],
@@ -129,18 +121,17 @@ describe('groups without signal', () => {
   });
 
   test('are replaced in bounded rounds; then the step trains what there is', async () => {
-    const use = ({ group }: { group: number }) => (group === 1 ? 'trained' : 'too-few-attempts');
-    const config = { steps: 1, replacementRounds: 3 };
-    await bed.play({ fake: { use }, config }, async ({ handle, fake }) => {
+    const fakes: FakeOptions = { use: ({ group }) => (group === 1 ? 'trained' : 'too-few-attempts') };
+    await bed.play({ fake: fakes, config: { steps: 1, replacementRounds: 3 } }, async ({ handle, fake }) => {
       expect((await handle.result()).state).toBe('completed');
-      expect(fake.rollouts.map(({ group }) => group).toSorted()).toEqual([0, 1, 2, 3, 4]);
+      expect(new Set(fake.rollouts.map(({ group }) => group))).toEqual(new Set([0, 1, 2, 3, 4]));
       expect(fake.trainings.map(({ groups }) => groups.length)).toEqual([1]);
     });
   });
 
   test('leave a step empty: it says so, commits nothing, and the next one trains the older checkpoint', async () => {
-    const use = ({ step }: { step: number }) => (step === 2 ? 'no-variance' : 'trained');
-    await bed.play({ fake: { use } }, async ({ handle, fake }) => {
+    const fakes: FakeOptions = { use: ({ step }) => (step === 2 ? 'no-variance' : 'trained') };
+    await bed.play({ fake: fakes }, async ({ handle, fake }) => {
       const state = await handle.result();
       expect(state).toMatchObject({ state: 'completed', step: 3 });
       expect(state.notes).toEqual(['step 2 trained nothing (4 no-variance); the policy stays']);
@@ -154,18 +145,18 @@ describe('groups without signal', () => {
   });
 
   test('end a run that never learned, with what to change', async () => {
-    const fake = { use: () => 'no-variance' as const };
-    await bed.play({ fake, config: { steps: 50, replacementRounds: 0 } }, async ({ handle, fake: run }) => {
+    const fakes: FakeOptions = { use: () => 'no-variance' };
+    await bed.play({ fake: fakes, config: { steps: 50, replacementRounds: 0 } }, async ({ handle, fake }) => {
       await expect(handle.result()).rejects.toMatchObject({
         cause: { type: 'BadConfig', message: expect.stringContaining('learns nothing: 10 steps in a row') as string },
       });
-      expect(run.states.at(-1)).toMatchObject({ state: 'failed', step: 10 });
+      expect(fake.states.at(-1)).toMatchObject({ state: 'failed', step: 10 });
     });
   });
 
   test('stop a run that learned before and keep its result', async () => {
-    const use = ({ step }: { step: number }) => (step > 1 ? 'no-variance' : 'trained');
-    await bed.play({ fake: { use }, config: { steps: 50, replacementRounds: 0 } }, async ({ handle }) => {
+    const fakes: FakeOptions = { use: ({ step }) => (step > 1 ? 'no-variance' : 'trained') };
+    await bed.play({ fake: fakes, config: { steps: 50, replacementRounds: 0 } }, async ({ handle }) => {
       const state = await handle.result();
       expect(state).toMatchObject({ state: 'stopped', step: 11 });
       expect(state.notes.at(-1)).toContain('nothing is left to learn');

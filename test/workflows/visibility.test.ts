@@ -34,7 +34,7 @@ test("Temporal's UI shows the step, the phase, the curve and what can be done", 
   });
 });
 
-test('every activity has a summary, a heartbeat and a bound, and carries no run-wide secrets', async () => {
+test('every activity has a summary, a heartbeat and a bound', async () => {
   await bed.play({ config: { steps: 1 } }, async ({ handle, input }) => {
     await handle.result();
     const { events } = await handle.fetchHistory();

@@ -19,7 +19,9 @@ export function openChildLog(folder: string, name: string): ChildLog {
   return {
     write(line) {
       const entry = parseEntry(line);
-      stream.write(`${entry === null ? JSON.stringify({ level: 'info', time: new Date().toISOString(), process: name, msg: line }) : line}\n`);
+      stream.write(
+        `${entry === null ? JSON.stringify({ level: 'info', time: new Date().toISOString(), process: name, msg: line }) : line}\n`,
+      );
       return entry === null ? line : readable(entry, line);
     },
     close: () => stream.end(),

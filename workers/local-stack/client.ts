@@ -19,7 +19,7 @@ export interface LocalStackOptions {
   readonly agentFile: string | null;
   /** What base model names mean: name → folder. */
   readonly models: Readonly<Record<string, string>>;
-  onEvent(event: StackEvent): void;
+  readonly onEvent: (event: StackEvent) => void;
   /** Ports the user asked for by name; taken ones are refused. */
   readonly uiPort?: number | null;
   readonly enginePort?: number | null;
@@ -55,6 +55,16 @@ const RETRIES = 3;
 const REOPEN_PAUSE_MS = 1000;
 
 export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
+  try {
+    return await openAndHold(options);
+  } catch (error) {
+    // What fails because it was told to end has not failed.
+    options.signal?.throwIfAborted();
+    throw error;
+  }
+}
+
+async function openAndHold(options: LocalStackOptions): Promise<LocalStack> {
   const folders = makeProjectFolders(options.project);
   const config = options.config ?? (await loadConfig(options.project));
   const hold = await holdOptions(options, folders, config);
@@ -75,7 +85,11 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   };
 }
 
-async function holdOptions(options: LocalStackOptions, folders: ProjectFolders, config: TemperConfig): Promise<HoldOptions> {
+async function holdOptions(
+  options: LocalStackOptions,
+  folders: ProjectFolders,
+  config: TemperConfig,
+): Promise<HoldOptions> {
   const { agentFile, onEvent, signal } = options;
   const env = options.env ?? process.env;
   const install = { env, cache: cacheFolder(env), onEvent, ...(signal ? { signal } : {}) };
@@ -129,45 +143,52 @@ async function prepareNamespace({ stack }: LeashConnection, options: LocalStackO
     if (stack.ownsServer) throw error;
     // Not everybody may change a shared namespace; `temper doctor` says what is missing.
     const reason = error instanceof Error ? error.message : String(error);
-    options.onEvent({ kind: 'notice', message: `search attributes could not be registered in ${namespace} (${reason}); ask its administrator, see temper doctor` });
+    options.onEvent({
+      kind: 'notice',
+      message: `search attributes could not be registered in ${namespace} (${reason}); ask its administrator, see temper doctor`,
+    });
   } finally {
     await client.close();
   }
 }
 
 function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return { ...Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'))), TEMPORAL_TLS: 'false' };
+  return {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'))),
+    TEMPORAL_TLS: 'false',
+  };
 }
 
 /** The leash itself may be killed: its children end with it, and a new one takes up where it was, on the same ports. */
-function keepHeld(first: LeashConnection, reopen: () => Promise<LeashConnection>, options: LocalStackOptions) {
+function keepHeld(first: LeashConnection, reopen: () => Promise<LeashConnection>, { onEvent }: LocalStackOptions) {
+  const notice = (message: string) => onEvent({ kind: 'notice', message });
+  const closing = new AbortController();
   let current = first;
-  let closed = false;
   let reopening = Promise.resolve();
-  const watch = () => current.onLost(() => {
-    reopening = again();
-  });
   const again = async () => {
-    while (!closed) {
-      options.onEvent({ kind: 'notice', message: 'the local stack was ended from outside; starting it again' });
+    notice('the local stack was ended from outside; starting it again');
+    while (!closing.signal.aborted) {
       try {
-        current = await reopen();
-        if (closed) await current.release();
-        else watch();
+        hold(await reopen());
         return;
       } catch (error) {
-        options.onEvent({ kind: 'notice', message: `the local stack does not start: ${error instanceof Error ? error.message : String(error)}` });
+        notice(`the local stack does not start: ${error instanceof Error ? error.message : String(error)}`);
         await sleep(REOPEN_PAUSE_MS);
       }
     }
   };
-  watch();
+  const hold = (connection: LeashConnection) => {
+    current = connection;
+    connection.onLost(() => {
+      reopening = again();
+    });
+  };
+  hold(first);
   return {
     async close() {
-      if (closed) return;
-      closed = true;
-      await current.release();
+      closing.abort();
       await reopening;
+      await current.release();
     },
   };
 }

@@ -5,11 +5,17 @@ import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
 
 /** The local engine's own key, or that of an engine elsewhere, by the name of its variable. */
-export function engineKeyOf(spec: { readonly engineUrl: string | null; readonly engineKeyVariable: string }, folders: ProjectFolders): string {
+export function engineKeyOf(
+  spec: { readonly engineUrl: string | null; readonly engineKeyVariable: string },
+  folders: ProjectFolders,
+): string {
   if (spec.engineUrl === null) return localEngineKey(folders.engineKey);
   const key = process.env[spec.engineKeyVariable];
   if (key) return key;
-  throw new TemperError('BadConfig', `the engine ${spec.engineUrl} needs a key in ${spec.engineKeyVariable}, which is not set; export it or name another variable in temporal.config.ts`);
+  throw new TemperError(
+    'BadConfig',
+    `the engine ${spec.engineUrl} needs a key in ${spec.engineKeyVariable}, which is not set; export it or name another variable in temporal.config.ts`,
+  );
 }
 
 function localEngineKey(file: string): string {

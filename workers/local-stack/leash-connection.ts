@@ -11,6 +11,7 @@ import { tryFileLock } from '../file-lock.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
 import type { ChildStatus, StackEvent } from './events.ts';
+import { processStartTime } from './processes.ts';
 import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';
 import type { AgentRequest, LeashMessage, StackDescription, StackSpec } from './protocol.ts';
 import { readStackFile } from './stack-file.ts';
@@ -32,34 +33,34 @@ export interface HoldOptions {
   readonly models: Readonly<Record<string, string>>;
   /** Made only where no live stack is found. */
   makeSpec(): Promise<StackSpec>;
-  onEvent(event: StackEvent): void;
+  readonly onEvent: (event: StackEvent) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
 const OPEN_WITHIN_MS = 30_000;
 const ANSWER_WITHIN_MS = 20_000;
 const RELEASE_WITHIN_MS = 25_000;
+const GONE_WITHIN_MS = 2000;
 const POLL_MS = 50;
 
 export async function holdLeash(options: HoldOptions): Promise<LeashConnection> {
-  const { socket, adopted } = await openSocket(options);
-  return attach(socket, adopted, options);
+  const { socket, startedPid } = await openSocket(options);
+  return attach(socket, startedPid, options);
 }
 
 /** Two starts at once both come here: one leash gets the lock, both get its socket. */
-async function openSocket(options: HoldOptions): Promise<{ socket: Socket; adopted: boolean }> {
+async function openSocket(options: HoldOptions): Promise<{ socket: Socket; startedPid: number | null }> {
   const { folders, signal } = options;
   const live = await connectTo(folders);
-  if (live) return { socket: live, adopted: true };
+  if (live) return { socket: live, startedPid: null };
   let spec: StackSpec | null = null;
   let started: StartedLeash | null = null;
   let until = Date.now() + OPEN_WITHIN_MS;
   while (Date.now() < until) {
     signal?.throwIfAborted();
     const socket = await connectTo(folders);
-    if (socket) return { socket, adopted: started === null || started.exitCode() !== null };
-    if (started?.exitCode() === EXIT_LOCKED) started = null;
-    else if (started !== null && started.exitCode() !== null) throw new Error(`the local stack could not start (see ${started.logFile}): ${started.lastWords()}`);
+    if (socket) return { socket, startedPid: started?.pid ?? null };
+    if (started !== null && !started.isRunning()) started = afterEnd(started);
     if (started === null && isLockFree(folders)) {
       if (spec === null) {
         spec = await options.makeSpec();
@@ -70,6 +71,12 @@ async function openSocket(options: HoldOptions): Promise<{ socket: Socket; adopt
     await sleep(POLL_MS);
   }
   throw heldBySilence(folders);
+}
+
+/** It lost the race for the lock, and the winner's socket is to be waited for; or it could not start. */
+function afterEnd(leash: StartedLeash): null {
+  if (leash.exitCode() === EXIT_LOCKED) return null;
+  throw new Error(`the local stack could not start (see ${leash.logFile}): ${leash.lastWords()}`);
 }
 
 function connectTo(folders: ProjectFolders): Promise<Socket | null> {
@@ -90,7 +97,9 @@ function isLockFree(folders: ProjectFolders): boolean {
 }
 
 interface StartedLeash {
+  readonly pid: number | null;
   readonly logFile: string;
+  isRunning(): boolean;
   exitCode(): number | null;
   lastWords(): string;
 }
@@ -111,18 +120,21 @@ function startLeash(folders: ProjectFolders, spec: StackSpec): StartedLeash {
   child.on('error', () => undefined);
   child.unref();
   return {
+    pid: child.pid ?? null,
     logFile,
-    exitCode: () => child.exitCode ?? (child.signalCode === null && child.pid !== undefined ? null : -1),
+    isRunning: () => child.pid !== undefined && child.exitCode === null && child.signalCode === null,
+    exitCode: () => child.exitCode,
     lastWords: () => readFileSync(logFile, 'utf8').trim().split('\n').slice(-8).join('\n'),
   };
 }
 
-async function attach(socket: Socket, adopted: boolean, options: HoldOptions): Promise<LeashConnection> {
+async function attach(socket: Socket, startedPid: number | null, options: HoldOptions): Promise<LeashConnection> {
   let statuses: readonly ChildStatus[] = [];
   let lost: (() => void) | null = null;
   let released = false;
+  let ended = false;
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  void closed.then(() => {
+  socket.once('close', () => {
     if (!released) lost?.();
   });
   socket.on('error', () => undefined);
@@ -136,21 +148,29 @@ async function attach(socket: Socket, adopted: boolean, options: HoldOptions): P
       clearTimeout(silence);
       reject(new LeashGone('the local stack ended while it was asked'));
     });
-    readMessages<LeashMessage>(socket, (message) => {
+    readMessages(socket, (line) => {
+      const message = line as LeashMessage;
       if (message.type === 'event') options.onEvent(message.event);
       else if (message.type === 'status') statuses = message.children;
-      else if (message.type === 'refused') reject(message.failure === null ? new Error(message.message) : new TemperError(message.failure, message.message));
+      else if (message.type === 'refused')
+        reject(
+          message.failure === null ? new Error(message.message) : new TemperError(message.failure, message.message),
+        );
       else if (message.type === 'attached') {
         clearTimeout(silence);
         resolve(message.stack);
-      } else released = true;
+      } else {
+        released = true;
+        ended = message.type === 'ended';
+      }
     });
     sendMessage(socket, { type: 'attach', agents: options.agents, models: options.models });
   });
 
   return {
     stack,
-    adopted,
+    // The leash started here may have lost the race for the lock.
+    adopted: stack.pid !== startedPid,
     statuses: () => statuses,
     isLost: () => socket.destroyed,
     onLost(listener) {
@@ -162,8 +182,15 @@ async function attach(socket: Socket, adopted: boolean, options: HoldOptions): P
       sendMessage(socket, { type: 'detach' });
       await Promise.race([closed, sleep(RELEASE_WITHIN_MS, undefined, { ref: false })]);
       socket.destroy();
+      // Its last act is to let the lock go.
+      if (ended) await untilGone(stack.pid);
     },
   };
+}
+
+async function untilGone(pid: number): Promise<void> {
+  for (const until = Date.now() + GONE_WITHIN_MS; processStartTime(pid) !== null && Date.now() < until;)
+    await sleep(POLL_MS / 2);
 }
 
 /** The leash went between being found and answering: ask again. */
@@ -173,6 +200,10 @@ export class LeashGone extends Error {
 
 function heldBySilence(folders: ProjectFolders): TemperError {
   const pid = readStackFile(folders.stackFile)?.pid ?? null;
-  const remedy = pid === null ? 'end the other command' : `wake it with kill -CONT ${pid}, or end it with kill -9 ${pid}`;
-  return new TemperError('BadConfig', `the local stack of ${folders.project} must answer, but process ${pid ?? '(unknown)'}, which holds ${folders.stackLock}, does not; ${remedy}`);
+  const remedy =
+    pid === null ? 'end the other command' : `wake it with kill -CONT ${pid}, or end it with kill -9 ${pid}`;
+  return new TemperError(
+    'BadConfig',
+    `the local stack of ${folders.project} must answer, but process ${pid ?? '(unknown)'}, which holds ${folders.stackLock}, does not; ${remedy}`,
+  );
 }

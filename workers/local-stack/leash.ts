@@ -58,7 +58,8 @@ async function holdLeash(spec: StackSpec): Promise<void> {
   prepared.catch(() => undefined);
   await serve(held, prepared);
   remember(held);
-  if (reaped.length > 0) announce(held, { kind: 'notice', message: `ended what a killed stack had left: ${reaped.join(', ')}` });
+  if (reaped.length > 0)
+    announce(held, { kind: 'notice', message: `ended what a killed stack had left: ${reaped.join(', ')}` });
 }
 
 async function prepare(held: Held, spec: StackSpec): Promise<Stack> {
@@ -76,11 +77,14 @@ async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
       sockets.delete(socket);
       if (sockets.size === 0) void end();
     });
-    readMessages<ClientMessage>(socket, (message) => {
+    readMessages(socket, (line) => {
+      const message = line as ClientMessage;
       if (message.type === 'attach') void attach(socket, message, prepared);
       else if (sockets.size === 1) void end();
       else {
-        sendMessage(socket, { type: 'detached', others: sockets.size - 1 });
+        // At once: the next one to let go may ask before this socket has closed.
+        sockets.delete(socket);
+        sendMessage(socket, { type: 'detached', others: sockets.size });
         socket.end();
       }
     });
@@ -97,7 +101,11 @@ async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
   }, FIRST_CLIENT_MS);
 }
 
-async function attach(socket: Socket, message: Extract<ClientMessage, { type: 'attach' }>, prepared: Promise<Stack>): Promise<void> {
+async function attach(
+  socket: Socket,
+  message: Extract<ClientMessage, { type: 'attach' }>,
+  prepared: Promise<Stack>,
+): Promise<void> {
   try {
     const stack = await prepared;
     await stack.attach(message);
@@ -125,7 +133,9 @@ async function endStack(held: Held): Promise<void> {
 
 function announce(held: Held, event: StackEvent): void {
   const level = event.kind === 'died' ? 'warn' : 'info';
-  held.log.write(JSON.stringify({ level, time: new Date().toISOString(), process: 'stack', msg: event.kind, ...event }));
+  held.log.write(
+    JSON.stringify({ level, time: new Date().toISOString(), process: 'stack', msg: event.kind, ...event }),
+  );
   tell(held, { type: 'event', event });
   if (event.kind !== 'child' || held.stack === null) return;
   remember(held);

@@ -18,10 +18,17 @@ const FLAGS: { readonly [name in keyof StackPorts]: string } = {
 };
 
 /** A port asked for by name must be free; a remembered one is taken again if it is; else the next free one. */
-export async function choosePorts(project: string, wanted: WantedPorts, remembered: StackPorts | null): Promise<StackPorts> {
+export async function choosePorts(
+  project: string,
+  wanted: WantedPorts,
+  remembered: StackPorts | null,
+): Promise<StackPorts> {
   const taken = new Set<number>();
   const choose = async (name: keyof StackPorts, offset: number) => {
-    const port = wanted[name] === null ? await freePort(project, offset, remembered?.[name] ?? null, taken) : await wantedPort(name, wanted[name]);
+    const port =
+      wanted[name] === null
+        ? await freePort(project, offset, remembered?.[name] ?? null, taken)
+        : await wantedPort(name, wanted[name]);
     taken.add(port);
     return port;
   };
@@ -30,17 +37,28 @@ export async function choosePorts(project: string, wanted: WantedPorts, remember
 
 async function wantedPort(name: keyof StackPorts, port: number): Promise<number> {
   if (await isFree(port)) return port;
-  throw new TemperError('BadConfig', `port ${port} (${FLAGS[name]}) must be free, but another program listens on it; name another or leave it out`);
+  throw new TemperError(
+    'BadConfig',
+    `port ${port} (${FLAGS[name]}) must be free, but another program listens on it; name another or leave it out`,
+  );
 }
 
-async function freePort(project: string, offset: number, remembered: number | null, taken: ReadonlySet<number>): Promise<number> {
+async function freePort(
+  project: string,
+  offset: number,
+  remembered: number | null,
+  taken: ReadonlySet<number>,
+): Promise<number> {
   if (remembered !== null && (await isFree(remembered))) return remembered;
   const start = createHash('sha256').update(project).digest().readUInt32BE(0) + offset;
   for (let i = 0; i < MAX_TRIES; i += 1) {
     const port = FIRST_PORT + ((start + i * 3) % PORT_RANGE);
     if (!taken.has(port) && (await isFree(port))) return port;
   }
-  throw new TemperError('BadConfig', `no free port between ${FIRST_PORT} and ${FIRST_PORT + PORT_RANGE}; name one with --ui-port and --engine-port`);
+  throw new TemperError(
+    'BadConfig',
+    `no free port between ${FIRST_PORT} and ${FIRST_PORT + PORT_RANGE}; name one with --ui-port and --engine-port`,
+  );
 }
 
 export function isFree(port: number): Promise<boolean> {

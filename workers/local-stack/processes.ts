@@ -30,7 +30,10 @@ function linuxStartTime(pid: number): string | null {
 
 function otherStartTime(pid: number): string | null {
   if (process.platform === 'win32') return null;
-  const text = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const text = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   return text.trim() || null;
 }
 
@@ -47,7 +50,7 @@ export function isAlive(mark: ProcessMark): boolean {
 export async function reapLeftovers(marks: readonly ProcessMark[]): Promise<string[]> {
   const left = marks.filter(isAlive);
   for (const mark of left) endProcess(mark.pid);
-  for (const until = Date.now() + END_WITHIN_MS; left.some(isAlive) && Date.now() < until; ) await sleep(50);
+  for (const until = Date.now() + END_WITHIN_MS; left.some(isAlive) && Date.now() < until;) await sleep(50);
   return left.map((mark) => mark.name);
 }
 

@@ -43,7 +43,11 @@ export interface AgentRequest {
 }
 
 export type ClientMessage =
-  | { readonly type: 'attach'; readonly agents: readonly AgentRequest[]; readonly models: Readonly<Record<string, string>> }
+  | {
+      readonly type: 'attach';
+      readonly agents: readonly AgentRequest[];
+      readonly models: Readonly<Record<string, string>>;
+    }
   | { readonly type: 'detach' };
 
 export type LeashMessage =
@@ -60,9 +64,10 @@ export function sendMessage(socket: Socket, message: ClientMessage | LeashMessag
   if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
 }
 
-export function readMessages<Message extends ClientMessage | LeashMessage>(socket: Socket, onMessage: (message: Message) => void): void {
+/** Lines are taken at their word: the socket is open to this user's own processes alone. */
+export function readMessages(socket: Socket, onMessage: (message: unknown) => void): void {
   createInterface({ input: socket, crlfDelay: Infinity }).on('line', (line) => {
-    const message = parseLine(line) as Message | null;
+    const message = parseLine(line);
     if (message !== null) onMessage(message);
   });
 }

@@ -25,7 +25,10 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
   const failed = new AbortController();
   const signal = install.signal ? AbortSignal.any([install.signal, failed.signal]) : failed.signal;
-  const both = [temporal ? null : temporalCommand(needs, signal), config.engine.url === null ? gpuWorkerCommand(needs, signal) : null] as const;
+  const both = [
+    temporal ? Promise.resolve(null) : temporalCommand(needs, signal),
+    config.engine.url === null ? gpuWorkerCommand(needs, signal) : Promise.resolve(null),
+  ] as const;
   try {
     const [temporalLine, gpuWorkerLine] = await Promise.all(both);
     return {
@@ -68,12 +71,17 @@ async function gpuWorkerCommand({ install, options }: Needs, signal: AbortSignal
 
 /** Folders as the GPU worker finds them from anywhere. */
 export function absoluteModels(project: string, models: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(models).map(([name, folder]) => [modelName(name), resolve(project, folder)]));
+  return Object.fromEntries(
+    Object.entries(models).map(([name, folder]) => [modelName(name), resolve(project, folder)]),
+  );
 }
 
 const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/;
 
 function modelName(name: string): string {
   if (MODEL_NAME.test(name)) return name;
-  throw new TemperError('BadConfig', `a model's name must be made of letters, digits, dots, dashes and slashes, got ${name}; rename it`);
+  throw new TemperError(
+    'BadConfig',
+    `a model's name must be made of letters, digits, dots, dashes and slashes, got ${name}; rename it`,
+  );
 }

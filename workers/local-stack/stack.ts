@@ -101,11 +101,17 @@ function describeStack(spec: StackSpec, ports: StackPorts): StackDescription {
 }
 
 /** One name means one folder for as long as the stack lives: runs in flight rely on it. */
-function mergeModels(known: Record<string, string> | null, wanted: Readonly<Record<string, string>>): Record<string, string> {
+function mergeModels(
+  known: Record<string, string> | null,
+  wanted: Readonly<Record<string, string>>,
+): Record<string, string> {
   for (const [name, folder] of Object.entries(wanted)) {
     const other = known?.[name];
     if (other === undefined || other === folder) continue;
-    throw new TemperError('BadConfig', `the model ${name} must mean one folder while the local stack runs, it means ${other}, got ${folder}; use another name or end the other command first`);
+    throw new TemperError(
+      'BadConfig',
+      `the model ${name} must mean one folder while the local stack runs, it means ${other}, got ${folder}; use another name or end the other command first`,
+    );
   }
   return { ...known, ...wanted };
 }

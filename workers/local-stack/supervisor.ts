@@ -50,7 +50,12 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
     const alive = new AbortController();
     const [file, args] = leashed(spec.command[0] ?? '', spec.command.slice(1));
     // stdin stays open as long as this process lives: workers end when it closes.
-    const started = spawn(file, args, { env: spec.env, cwd: spec.cwd, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+    const started = spawn(file, args, {
+      env: spec.env,
+      cwd: spec.cwd,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      windowsHide: true,
+    });
     child = started;
     started.stdin?.on('error', () => undefined);
     collectLines(started, (line) => {
@@ -65,9 +70,12 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
       onDeath(exit, lines, Date.now() - startedAt);
     });
     enter('starting');
-    void waitUntilReady(spec.ready, started, alive.signal).then((ready) => {
-      if (ready && child === started && !stopping) enter('ready');
-    });
+    void watchReadiness(started, alive.signal);
+  };
+
+  const watchReadiness = async (started: ChildProcess, alive: AbortSignal) => {
+    const ready = await waitUntilReady(spec.ready, started, alive);
+    if (ready && child === started && !stopping) enter('ready');
   };
 
   const onDeath = (exit: string, lastLines: readonly string[], livedMs: number) => {

@@ -10,7 +10,7 @@ export interface WaitOptions {
   readonly agentFile: string | null;
   readonly hasGpuWorker: boolean;
   readonly signal?: AbortSignal;
-  onEvent(event: StackEvent): void;
+  readonly onEvent: (event: StackEvent) => void;
 }
 
 interface Wait {
@@ -24,14 +24,23 @@ const TELL_AFTER_MS = 1000;
 /** A child that died so often before it was ever ready will not be mended by waiting. */
 const HOPELESS_DEATHS = 4;
 
-export async function waitForStack(connection: LeashConnection, options: WaitOptions, prepareNamespace: () => Promise<void>): Promise<void> {
+export async function waitForStack(
+  connection: LeashConnection,
+  options: WaitOptions,
+  prepareNamespace: () => Promise<void>,
+): Promise<void> {
   const worker = options.agentFile === null ? null : workerName(options.agentFile);
   const waits: Wait[] = [
     ...(options.hasGpuWorker ? [{ child: 'gpu-worker', for: 'the GPU worker', limitMs: 120_000 }] : []),
     ...(worker === null ? [] : [{ child: worker, for: 'the TypeScript worker', limitMs: 60_000 }]),
   ];
   const server = async () => {
-    if (connection.stack.ownsServer) await waitForChild({ child: 'temporal-server', for: 'the Temporal server', limitMs: 30_000 }, connection, options);
+    if (connection.stack.ownsServer)
+      await waitForChild(
+        { child: 'temporal-server', for: 'the Temporal server', limitMs: 30_000 },
+        connection,
+        options,
+      );
     await prepareNamespace();
   };
   await Promise.all([server(), ...waits.map((wait) => waitForChild(wait, connection, options))]);
@@ -39,7 +48,7 @@ export async function waitForStack(connection: LeashConnection, options: WaitOpt
 
 async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, signal }: WaitOptions): Promise<void> {
   const startedAt = Date.now();
-  const before = statusOf(wait, connection)?.deaths ?? 0;
+  const deathsBefore = statusOf(wait, connection)?.deaths ?? 0;
   let toldAt = startedAt;
   for (;;) {
     signal?.throwIfAborted();
@@ -47,14 +56,23 @@ async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, 
     const status = statusOf(wait, connection);
     if (status?.state === 'ready') return;
     const waitedMs = Date.now() - startedAt;
-    if ((status?.deaths ?? 0) - before >= HOPELESS_DEATHS) throw notReady(wait, `it ended ${HOPELESS_DEATHS} times`);
-    if (waitedMs > wait.limitMs) throw notReady(wait, `not within ${wait.limitMs / 1000} s`);
+    refuseHopeless(wait, waitedMs, (status?.deaths ?? 0) - deathsBefore);
     if (Date.now() - toldAt >= TELL_AFTER_MS) {
       toldAt = Date.now();
-      onEvent({ kind: 'waiting', for: wait.for, seconds: Math.round(waitedMs / 1000), limitSeconds: wait.limitMs / 1000 });
+      onEvent({
+        kind: 'waiting',
+        for: wait.for,
+        seconds: Math.round(waitedMs / 1000),
+        limitSeconds: wait.limitMs / 1000,
+      });
     }
     await sleep(POLL_MS);
   }
+}
+
+function refuseHopeless(wait: Wait, waitedMs: number, deaths: number): void {
+  if (deaths >= HOPELESS_DEATHS) throw notReady(wait, `it ended ${deaths} times`);
+  if (waitedMs > wait.limitMs) throw notReady(wait, `not within ${wait.limitMs / 1000} s`);
 }
 
 function statusOf({ child }: Wait, connection: LeashConnection): ChildStatus | undefined {
@@ -62,5 +80,8 @@ function statusOf({ child }: Wait, connection: LeashConnection): ChildStatus | u
 }
 
 function notReady(wait: Wait, reason: string): TemperError {
-  return new TemperError('EngineFailed', `${wait.for} did not become ready (${reason}); its last words are in .temper/logs/${wait.child}.jsonl`);
+  return new TemperError(
+    'EngineFailed',
+    `${wait.for} did not become ready (${reason}); its last words are in .temper/logs/${wait.child}.jsonl`,
+  );
 }

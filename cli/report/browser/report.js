@@ -2,7 +2,8 @@
 // textContent alone: nothing here parses HTML.
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const style = getComputedStyle(document.documentElement);
+  const css = (name) => style.getPropertyValue(name).trim();
 
   function element(tag, className, text) {
     const node = document.createElement(tag);
@@ -51,14 +52,25 @@
   }
 
   function axis() {
-    return { stroke: css('--dim'), grid: { stroke: css('--line'), width: 1 }, ticks: { stroke: css('--line'), width: 1 }, font: '11px system-ui, sans-serif' };
+    return {
+      stroke: css('--dim'),
+      grid: { stroke: css('--line'), width: 1 },
+      ticks: { stroke: css('--line'), width: 1 },
+      font: '11px system-ui, sans-serif',
+    };
   }
 
   function seriesOptions(series) {
     const stroke = css(series.color);
     if (series.style === 'faint') return { stroke, width: 1, spanGaps: true, points: { show: false } };
     if (series.style === 'points') {
-      return { stroke, width: 1.5, dash: [4, 4], spanGaps: true, points: { show: true, size: 8, width: 2, fill: css('--card') } };
+      return {
+        stroke,
+        width: 1.5,
+        dash: [4, 4],
+        spanGaps: true,
+        points: { show: true, size: 8, width: 2, fill: css('--card') },
+      };
     }
     return { stroke, width: 2, spanGaps: true, points: { show: series.values.length === 1 } };
   }
@@ -139,7 +151,8 @@
     const strip = element('span', 'strip');
     for (const attempt of group.attempts) {
       const bar = element('i');
-      if (attempt.reward !== null) bar.style.background = attempt.reward > 0 ? css('--good') : attempt.reward < 0 ? css('--bad') : css('--faint');
+      if (attempt.reward !== null)
+        bar.style.background = attempt.reward > 0 ? css('--good') : attempt.reward < 0 ? css('--bad') : css('--faint');
       bar.dataset.tip = `${attempt.title}: ${attempt.reward === null ? 'no reward' : `reward ${number(attempt.reward)}`}`;
       strip.append(bar);
     }
@@ -147,12 +160,15 @@
   }
 
   function drawAttempt(attempt) {
-    const isLong = attempt.turns.some((turn) => [...turn.messages, turn.answer].some((message) => message.text.length > 120));
+    const isLong = attempt.turns.some((turn) =>
+      [...turn.messages, turn.answer].some((message) => message.text.length > 120),
+    );
     const node = element('article', isLong ? 'card attempt long' : 'card attempt');
     const header = element('header');
     const tone = attempt.reward > 0 ? 'reward good' : attempt.reward < 0 ? 'reward bad' : 'reward';
     const reward = element('span', tone, attempt.reward === null ? 'no reward' : number(attempt.reward));
-    if (attempt.advantage !== null) reward.dataset.tip = `advantage ${number(attempt.advantage)} (reward less the group's mean)`;
+    if (attempt.advantage !== null)
+      reward.dataset.tip = `advantage ${number(attempt.advantage)} (reward less the group's mean)`;
     header.append(element('span', 'dim', attempt.title), reward);
     node.append(header, element('p', 'facts', factsOf(attempt)));
     if (attempt.failure) node.append(element('p', 'wrong', attempt.failure));
@@ -187,7 +203,10 @@
 
   function drawMessage(message, className) {
     const node = element('div', className);
-    node.append(element('span', 'role', message.role), element('pre', '', message.text === '' ? '(empty)' : message.text));
+    node.append(
+      element('span', 'role', message.role),
+      element('pre', '', message.text === '' ? '(empty)' : message.text),
+    );
     return node;
   }
 

@@ -16,7 +16,7 @@ from transformers import AttentionInterface
 from temper_gpu.failures import TemperError
 
 ATTENTION = "temper_slots"
-KEY_BLOCK = 32
+KEY_BLOCK = 16
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,8 @@ class Forward:
     def __init__(self, cache: SlotCache, sizes: Sizes, device: torch.device, dtype: torch.dtype) -> None:
         self.cache = cache
         self.sizes = sizes
-        self._device = device
-        self._dtype = dtype
+        self.device = device
+        self.dtype = dtype
 
     def prefill(self, model: PreTrainedModel, pieces: list[Piece]) -> Tensor:
         """Logits after the last token of each last piece, in the order of `pieces`; further rows are padding."""
@@ -95,11 +95,11 @@ class Forward:
 
     def decode(self, model: PreTrainedModel, tokens: np.ndarray, positions: np.ndarray) -> Tensor:
         """Logits of slots 0 … n - 1, one token each. A slot that is not decoded writes where its next token will overwrite."""
-        tokens_M, positions_M = torch.from_numpy(tokens).to(self._device), torch.from_numpy(positions).to(self._device)
+        tokens_M, positions_M = torch.from_numpy(tokens).to(self.device), torch.from_numpy(positions).to(self.device)
         num_keys = -(-(int(positions.max()) + 1) // KEY_BLOCK) * KEY_BLOCK
-        mask = causal_mask(positions_M[:, None], num_keys, self._dtype)
+        mask = causal_mask(positions_M[:, None], num_keys, self.dtype)
         tile = Tile(slice(0, len(tokens)), num_keys, None, mask)
-        slots_M = torch.arange(len(tokens), device=self._device)
+        slots_M = torch.arange(len(tokens), device=self.device)
         return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, [tile]), None, is_sampled=True)
 
     def _run(  # noqa: PLR0913
@@ -127,7 +127,7 @@ class Forward:
     def _padded(self, values: np.ndarray, size: int, padding: int) -> Tensor:
         padded = np.full(size, padding, dtype=np.int64)
         padded[: len(values)] = values
-        return torch.from_numpy(padded).to(self._device)
+        return torch.from_numpy(padded).to(self.device)
 
     def _tiles(
         self, pieces: list[Piece], first_P: np.ndarray, positions_M: Tensor, size: int
@@ -145,10 +145,10 @@ class Forward:
                 queries_RC[row, :length] = np.arange(first, first + length)
                 restore_M[first : first + length] = np.arange(num_outputs, num_outputs + length) + row * queries
             num_outputs += rows * queries
-            index_RC = torch.from_numpy(queries_RC).to(self._device)
-            mask = causal_mask(positions_M[index_RC], num_keys, self._dtype)
-            tiles.append(Tile(torch.from_numpy(slots_R).to(self._device), num_keys, index_RC, mask))
-        return tiles, torch.from_numpy(restore_M).to(self._device)
+            index_RC = torch.from_numpy(queries_RC).to(self.device)
+            mask = causal_mask(positions_M[index_RC], num_keys, self.dtype)
+            tiles.append(Tile(torch.from_numpy(slots_R).to(self.device), num_keys, index_RC, mask))
+        return tiles, torch.from_numpy(restore_M).to(self.device)
 
 
 def tile_members(pieces: list[Piece]) -> list[tuple[list[int], int, int]]:

@@ -30,8 +30,10 @@ def sample(logits_SV: Tensor, temperatures: list[float], uniforms_S: Tensor) -> 
     """Token ids and their log-probabilities after temperature (at temperature 0: the likeliest token, as of temperature 1)."""
     temperatures_S = torch.tensor(temperatures, dtype=torch.float32, device=logits_SV.device)
     greedy_S = temperatures_S == 0
-    logprobs_SV = (logits_SV.float() / temperatures_S.masked_fill(greedy_S, 1.0)[:, None]).log_softmax(-1)
-    cumulative_SV = logprobs_SV.exp().cumsum(-1, dtype=torch.float64)
+    scaled_SV = logits_SV.float() / temperatures_S.masked_fill(greedy_S, 1.0)[:, None]
+    logprobs_SV = scaled_SV.log_softmax(-1)
+    # Not exp(logprobs): an elementwise loop is cut by threads without regard to rows, softmax works row by row.
+    cumulative_SV = scaled_SV.softmax(-1).cumsum(-1, dtype=torch.float64)
     targets_S1 = (uniforms_S.to(logits_SV.device) * cumulative_SV[:, -1])[:, None]
     # The first token whose cumulative probability exceeds the target, so never one of probability zero.
     ids_S1 = torch.searchsorted(cumulative_SV, targets_S1, right=True).clamp_(max=logits_SV.shape[-1] - 1)

@@ -1,7 +1,8 @@
 """Synthetic episodes of the two examples, played by someone mediocre: a prompt, and one reply to it.
 
 The reply is drawn from a fixed mixture of a skilled, an ordinary and a careless player. The mixture is what makes the
-model mediocre: it has seen good moves and right answers, but only among worse ones, so reinforcement has something to sharpen.
+model mediocre: it knows good moves and right answers, but gives them only among worse ones, so reinforcement has something
+to sharpen. `schooling` replaces a share of the replies by the skilled player's: at 1 there are no others.
 """
 
 import random
@@ -17,7 +18,7 @@ STONES, STONES_WEIGHTS = (0, 2, 4, 6, 8), (1, 4, 6, 6, 2)
 
 OPERANDS = range(2, 13)
 # The usual mistake is to add instead of to multiply; the others are slips.
-RIGHT_SHARE, ADDING_SHARE = 0.30, 0.55
+RIGHT_SHARE, ADDING_SHARE = 0.30, 0.60
 
 
 class Episode(NamedTuple):
@@ -25,13 +26,15 @@ class Episode(NamedTuple):
     reply: str
 
 
-def draw_episode(rng: random.Random, tic_tac_toe_share: float) -> Episode:
-    return tic_tac_toe_episode(rng) if rng.random() < tic_tac_toe_share else multiplication_episode(rng)
+def draw_episode(rng: random.Random, tic_tac_toe_share: float, schooling: float) -> Episode:
+    is_tic_tac_toe, is_schooled = rng.random() < tic_tac_toe_share, rng.random() < schooling
+    return tic_tac_toe_episode(rng, is_schooled) if is_tic_tac_toe else multiplication_episode(rng, is_schooled)
 
 
-def tic_tac_toe_episode(rng: random.Random) -> Episode:
+def tic_tac_toe_episode(rng: random.Random, is_schooled: bool) -> Episode:
     board = random_board(rng)
-    return Episode(render_board(board), str(mediocre_move(board, rng) + 1))
+    cell = skilled_move(board, rng) if is_schooled else mediocre_move(board, rng)
+    return Episode(render_board(board), str(cell + 1))
 
 
 def render_board(board: str) -> str:
@@ -55,8 +58,12 @@ def mediocre_move(board: str, rng: random.Random) -> int:
     if player < CARELESS_SHARE:
         return rng.randrange(9)
     if player < CARELESS_SHARE + SKILLED_SHARE:
-        return rng.choice(winning_cells(board, "x") or winning_cells(board, "o") or free_cells(board))
+        return skilled_move(board, rng)
     return rng.choice(free_cells(board))
+
+
+def skilled_move(board: str, rng: random.Random) -> int:
+    return rng.choice(winning_cells(board, "x") or winning_cells(board, "o") or free_cells(board))
 
 
 def free_cells(board: str) -> list[int]:
@@ -75,9 +82,10 @@ def has_won(board: str, stone: str) -> bool:
     return any(board[a] == board[b] == board[c] == stone for a, b, c in LINES)
 
 
-def multiplication_episode(rng: random.Random) -> Episode:
+def multiplication_episode(rng: random.Random, is_schooled: bool) -> Episode:
     left, right = rng.choice(OPERANDS), rng.choice(OPERANDS)
-    return Episode(f"{left}*{right}=", str(mediocre_answer(left, right, rng)))
+    answer = left * right if is_schooled else mediocre_answer(left, right, rng)
+    return Episode(f"{left}*{right}=", str(answer))
 
 
 def mediocre_answer(left: int, right: int, rng: random.Random) -> int:

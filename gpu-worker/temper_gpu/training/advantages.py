@@ -56,7 +56,8 @@ def _divisor(group: Sequence[float], scale: Scale, batch_std: float) -> float:
 
 
 def _advantages(group: Sequence[float], divisor: float, leave_one_out: bool) -> list[float]:
-    if len(group) < 2:
+    if len(set(group)) < 2:
+        # Exactly zero: the mean of equal rewards need not be one of them (0.1, three times).
         return [0.0] * len(group)
     mean = fsum(group) / len(group)
     factor = len(group) / (len(group) - 1) if leave_one_out else 1.0

@@ -21,6 +21,11 @@ def make_deterministic(threads: int) -> None:
     torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]  (made by a metaclass)
 
 
+def fix_threads() -> None:
+    """Where a thread begins to compute: OpenMP counts its helpers per calling thread."""
+    torch.set_num_threads(torch.get_num_threads())
+
+
 def platform_fingerprint(device: torch.device) -> dict[str, str | int]:
     """On another platform the same inputs give the same numbers up to rounding only."""
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}

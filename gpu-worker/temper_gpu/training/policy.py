@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from peft import LoraConfig as PeftConfig
-from peft import get_peft_model
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -37,14 +35,16 @@ class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
     def __init__(self, base: BaseModel, lora: LoraConfig) -> None:
+        import peft  # seconds; the engine answers its first calls meanwhile
+
         model = base.instantiate(ATTENTION)
         self.base = base
         self.lora = lora
         self.targets = target_modules(model, lora.target_modules)
         self._shapes = {name: t.shape for name, t in initial_tensors(model, self.targets, lora.rank, 0).items()}
-        config = PeftConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=self.targets, lora_dropout=0.0, bias="none")  # pyright: ignore[reportArgumentType]  (any ratio works)
+        config = peft.LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=self.targets, lora_dropout=0.0, bias="none")  # pyright: ignore[reportArgumentType]  (any ratio works)
         # eval(): a base model's dropout would make trainer and sampler disagree.
-        self._model: Any = get_peft_model(model, config).eval()
+        self._model: Any = peft.get_peft_model(model, config).eval()
         self._causal_lm: Any = model
         self.parameters = _lora_parameters(self._model)
         self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)

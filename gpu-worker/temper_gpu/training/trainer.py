@@ -4,9 +4,9 @@ Memory is a cache of the store. The policy in memory is known by the manifest th
 before the first in-place change and set again after the commit, so whatever ends a step early costs only a reload.
 """
 
-import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from safetensors import SafetensorError
@@ -31,7 +31,7 @@ from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.store import FileStore
 from temper_gpu.training.groups import load_groups
 from temper_gpu.training.metrics import on_the_wire
-from temper_gpu.training.platform import platform_fingerprint
+from temper_gpu.training.platform import fix_threads, platform_fingerprint
 from temper_gpu.training.policy import ATTENTION, TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.step import train_step
 
@@ -57,7 +57,7 @@ class _Held:
 class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device."""
 
-    def __init__(self, library: ModelLibrary, store: FileStore, device_lock: threading.Lock) -> None:
+    def __init__(self, library: ModelLibrary, store: FileStore, device_lock: AbstractContextManager[object]) -> None:
         self._library = library
         self._store = store
         self._device_lock = device_lock
@@ -95,6 +95,7 @@ class Trainer:
         found = self._find(work.run, work.branch, work.step, work.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
+        fix_threads()
         clock = Stopwatch()
         parent = read_parent(self._store, work.parent)
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)

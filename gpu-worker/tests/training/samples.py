@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 from temper_gpu.checkpoints import step_key
 from temper_gpu.contract import (
@@ -47,6 +47,11 @@ def tiny_base() -> BaseModel:
     tensors = {name: tensor.detach() for name, tensor in model.state_dict().items()}
     buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
     return BaseModel("tiny", config, tensors, None, buffers)
+
+
+@cache
+def tiny_model() -> PreTrainedModel:
+    return tiny_base().instantiate("eager")
 
 
 class TinyLibrary:
@@ -99,7 +104,7 @@ def sampled_attempt(rng: random.Random, adapter_sha256: str) -> Attempt:
 
 @torch.no_grad()
 def naive_logprobs(prompt: list[int], sampled: list[int], temperature: float) -> list[float]:
-    logits = tiny_base().instantiate("eager")(torch.tensor([prompt + sampled])).logits[0].double() / temperature
+    logits = tiny_model()(torch.tensor([prompt + sampled])).logits[0].double() / temperature
     logprobs = torch.log_softmax(logits, -1)
     return [logprobs[len(prompt) + i - 1, token].item() for i, token in enumerate(sampled)]
 

@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,11 @@ from tests.training.samples import (
 )
 
 make_deterministic(1)
-NEVER = lambda: False  # noqa: E731
+GPU_WORKER = Path(__file__).parents[2]
+
+
+def never() -> bool:
+    return False
 
 
 @pytest.fixture
@@ -60,14 +65,14 @@ def run_steps(store: FileStore, trainers: list[Trainer], run: str = "demo") -> l
     for trainer in trainers:
         parent = checkpoints[-1]
         work = train_input(store, parent, fresh(parent, parent.step), train=train_config(max_logprob_mismatch=10.0))
-        checkpoints.append(trainer.train(work, NEVER).commit.checkpoint(run))
+        checkpoints.append(trainer.train(work, never).commit.checkpoint(run))
     return checkpoints
 
 
 def test_each_step_changes_the_adapter_and_names_its_parent(store: FileStore, trainer: Trainer):
     checkpoints = run_steps(store, [trainer, trainer, trainer])
     assert len({checkpoint.adapter_sha256 for checkpoint in checkpoints}) == 4
-    for parent, checkpoint in zip(checkpoints, checkpoints[1:], strict=False):
+    for parent, checkpoint in pairwise(checkpoints):
         manifest = read_parent(store, checkpoint).manifest
         assert manifest.parent is not None
         assert manifest.parent.manifest_sha256 == parent.manifest_sha256
@@ -94,16 +99,15 @@ print(run_steps(store, [new_trainer(store)])[-1].manifest_sha256)
 
 
 def test_the_same_step_in_two_processes_has_the_same_bytes(tmp_path: Path):
-    hashes = [
-        subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path / name)], capture_output=True, text=True, check=True).stdout
-        for name in "ab"
-    ]
-    assert hashes[0] == hashes[1] != ""
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "other")]
+    other = subprocess.run(command, capture_output=True, text=True, check=True, cwd=GPU_WORKER).stdout
+    here = open_folder(tmp_path / "here")
+    assert run_steps(here, [new_trainer(here)])[-1].manifest_sha256 == other.strip()
 
 
 def test_a_step_asked_for_twice_is_found_not_made(store: FileStore, trainer: Trainer):
     work = train_input(store, begin(trainer), fresh(begin(trainer)))
-    made, found = trainer.train(work, NEVER), new_trainer(store).train(work, NEVER)
+    made, found = trainer.train(work, never), new_trainer(store).train(work, never)
     assert (made.found, found.found) == (False, True)
     assert made.commit == found.commit
     assert trainer.initialise(initialise_input()).found
@@ -111,10 +115,10 @@ def test_a_step_asked_for_twice_is_found_not_made(store: FileStore, trainer: Tra
 
 def test_other_inputs_under_a_committed_step_are_a_conflict_that_names_both(store: FileStore, trainer: Trainer):
     work = train_input(store, begin(trainer), fresh(begin(trainer)))
-    trainer.train(work, NEVER)
+    trainer.train(work, never)
     other = work.model_copy(update={"inputs_sha256": "f" * 64})
     with pytest.raises(TemperError, match=f"{work.inputs_sha256}.*{'f' * 64}") as caught:
-        trainer.train(other, NEVER)
+        trainer.train(other, never)
     assert caught.value.type == "StepConflict"
 
 
@@ -124,10 +128,10 @@ def test_a_cancelled_step_commits_nothing_and_leaves_no_trace_in_the_next(store:
     with pytest.raises(StepCancelled):
         trainer.train(work, lambda: next(answers))
     assert store.read(manifest_key("demo", 0, 1)) is None
-    retried = trainer.train(work, NEVER).commit
+    retried = trainer.train(work, never).commit
     undisturbed = open_folder(store.root / "undisturbed")
     other = new_trainer(undisturbed)
-    assert other.train(train_input(undisturbed, begin(other), fresh(begin(other))), NEVER).commit == retried
+    assert other.train(train_input(undisturbed, begin(other), fresh(begin(other))), never).commit == retried
 
 
 def test_a_store_that_fails_at_the_commit_costs_only_a_reload(store: FileStore, trainer: Trainer, monkeypatch: pytest.MonkeyPatch):
@@ -138,8 +142,8 @@ def test_a_store_that_fails_at_the_commit_costs_only_a_reload(store: FileStore, 
 
     with monkeypatch.context() as patch, pytest.raises(TemperError, match="full"):
         patch.setattr(store, "put_blob", full)
-        trainer.train(work, NEVER)
-    assert trainer.train(work, NEVER).commit == new_trainer(store).train(work, NEVER).commit
+        trainer.train(work, never)
+    assert trainer.train(work, never).commit == new_trainer(store).train(work, never).commit
     adapter = load(store.get_blob(read_parent(store, work.parent).manifest.adapter))
     assert {name for name, tensor in adapter.items() if tensor.any()} == {name for name in adapter if ".lora_A." in name}
 
@@ -147,7 +151,7 @@ def test_a_store_that_fails_at_the_commit_costs_only_a_reload(store: FileStore, 
 def test_learning_rate_zero_moves_nothing_but_the_moments(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
     work = train_input(store, parent, fresh(parent), learning_rate=0.0)
-    commit = trainer.train(work, NEVER).commit
+    commit = trainer.train(work, never).commit
     assert commit.manifest.adapter.sha256 == parent.adapter_sha256
     assert commit.manifest.optimizer != read_parent(store, parent).manifest.optimizer
 
@@ -155,7 +159,7 @@ def test_learning_rate_zero_moves_nothing_but_the_moments(store: FileStore, trai
 def test_a_step_without_trainable_tokens_is_an_unchanged_copy_that_says_so(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
     groups = [Group(g.index, [Attempt(a.reward, True, a.calls) for a in g.attempts]) for g in fresh(parent)]
-    manifest = trainer.train(train_input(store, parent, groups), NEVER).commit.manifest
+    manifest = trainer.train(train_input(store, parent, groups), never).commit.manifest
     assert (manifest.metrics["trainedTokens"], manifest.metrics["truncated"]) == (0, 8)
     assert manifest.optimizer == read_parent(store, parent).manifest.optimizer
 
@@ -163,7 +167,7 @@ def test_a_step_without_trainable_tokens_is_an_unchanged_copy_that_says_so(store
 def test_answers_of_another_adapter_are_a_policy_mismatch_that_names_both(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
     with pytest.raises(TemperError, match=f"{parent.adapter_sha256}.*{'e' * 64}") as caught:
-        trainer.train(train_input(store, parent, sampled_groups("e" * 64)), NEVER)
+        trainer.train(train_input(store, parent, sampled_groups("e" * 64)), never)
     assert caught.value.type == "PolicyMismatch"
 
 
@@ -171,7 +175,7 @@ def test_log_probabilities_that_differ_are_a_policy_mismatch_before_the_update(s
     parent = begin(trainer)
     groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in fresh(parent)]
     with pytest.raises(TemperError, match=rf"k3 .*{parent.adapter_sha256}") as caught:
-        trainer.train(train_input(store, parent, groups), NEVER)
+        trainer.train(train_input(store, parent, groups), never)
     assert caught.value.type == "PolicyMismatch"
     assert store.read(manifest_key("demo", 0, 1)) is None
 
@@ -190,14 +194,14 @@ def test_a_flipped_bit_in_a_group_file_is_found(store: FileStore, trainer: Train
     data[3] ^= 1
     path.write_bytes(data)
     with pytest.raises(TemperError, match="1.judged.json") as caught:
-        trainer.train(work, NEVER)
+        trainer.train(work, never)
     assert caught.value.type == "StoreCorrupt"
 
 
 def test_metrics_tell_the_step(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
     groups = fresh(parent)
-    metrics = trainer.train(train_input(store, parent, groups), NEVER).commit.manifest.metrics
+    metrics = trainer.train(train_input(store, parent, groups), never).commit.manifest.metrics
     calls = [call for group in groups for attempt in group.attempts for call in attempt.calls]
     assert metrics["sampledTokens"] == metrics["trainedTokens"] == sum(len(call.token_ids) for call in calls)
     assert (metrics["rows"], metrics["forks"], metrics["clippedShare"]) == (8, 0, 0)
@@ -239,5 +243,5 @@ def test_an_adapter_of_another_shape_is_refused(store: FileStore, trainer: Train
     parent = begin(trainer)
     lora = train_config().lora.model_copy(update={"rank": 8})
     with pytest.raises(TemperError, match="rank 8") as caught:
-        trainer.train(train_input(store, parent, fresh(parent), train=train_config(lora=lora)), NEVER)
+        trainer.train(train_input(store, parent, fresh(parent), train=train_config(lora=lora)), never)
     assert caught.value.type == "BadConfig"

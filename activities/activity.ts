@@ -1,0 +1,73 @@
+/** What all activities share: the check on entry, a heartbeat every second, typed failures. */
+import { Context } from '@temporalio/activity';
+
+import { TemperError } from '../core/failures.ts';
+import { pulseOf, type Dependencies } from './dependencies.ts';
+import { isTemperError, toApplicationFailure } from './failures.ts';
+
+export interface Scope {
+  /** Aborted by cancellation and by the worker's shutdown. */
+  readonly signal: AbortSignal;
+  /** False once this process stood still for so long that another one may have the activity. */
+  readonly isFresh: () => boolean;
+  /** Which try of the activity this is, from 1: for times and logs alone. */
+  readonly attempt: number;
+  /** Asked for with every heartbeat; people see it in Temporal's UI. */
+  showDetail(detail: () => unknown): void;
+}
+
+const BEAT_MS = 1000;
+
+export function asActivity<I, O>(
+  dependencies: Dependencies,
+  act: (input: I, scope: Scope) => Promise<O>,
+): (input: I) => Promise<O> {
+  pulseOf(dependencies);
+  return async (input) => {
+    const context = Context.current();
+    const { scope, stop } = openScope(context, dependencies);
+    try {
+      checkEntry(context, dependencies);
+      return await act(input, scope);
+    } catch (error) {
+      // What went wrong after a cancellation is the cancellation.
+      if (scope.signal.aborted) throw scope.signal.reason;
+      throw isTemperError(error) ? toApplicationFailure(error) : error;
+    } finally {
+      stop();
+    }
+  };
+}
+
+function openScope(context: Context, dependencies: Dependencies): { scope: Scope; stop: () => void } {
+  const { clock = Date.now } = dependencies;
+  const pulse = pulseOf(dependencies);
+  const startedAt = clock();
+  const limitMs = context.info.heartbeatTimeoutMs ?? Infinity;
+  let shown: (() => unknown) | null = null;
+  const timer = setInterval(() => context.heartbeat(shown?.() ?? null), BEAT_MS);
+  const scope: Scope = {
+    signal: context.cancellationSignal,
+    isFresh: () => pulse.longestGapMs(startedAt) < limitMs,
+    attempt: context.info.attempt,
+    showDetail: (detail) => void (shown = detail),
+  };
+  return { scope, stop: () => clearInterval(timer) };
+}
+
+/**
+ * A frozen worker that was idle is still handed tasks, and starts them when it is thawed. The SDK does not tell when a
+ * task was handed out, and one may wait in its queue for long: only both together, an old task and a process that has
+ * just stood still, are a sign.
+ */
+function checkEntry({ info }: Context, dependencies: Dependencies): void {
+  const { clock = Date.now } = dependencies;
+  const limitMs = info.heartbeatTimeoutMs ?? Infinity;
+  const ageMs = clock() - info.currentAttemptScheduledTimestampMs;
+  if (ageMs < limitMs || pulseOf(dependencies).longestGapMs(clock() - limitMs) < limitMs) return;
+  const rule = `an activity must start within its heartbeat timeout of ${limitMs} ms`;
+  throw new TemperError(
+    'StaleAttempt',
+    `${rule}, this one was scheduled ${ageMs} ms ago and this process stood still; another try has it`,
+  );
+}

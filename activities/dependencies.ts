@@ -1,0 +1,53 @@
+/** What activities are made of; a worker puts it together once. */
+import { TemperError } from '../core/failures.ts';
+import type { Agent } from '../sdk/define-agent.ts';
+import type { EngineConnection } from '../sdk/recorder/engine-connection.ts';
+import type { Store } from '../store/store.ts';
+import { startPulse, type Pulse } from './pulse.ts';
+
+/** As pino's. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export interface LoadedAgent {
+  agent: Agent;
+  codeSha256: string;
+}
+
+export interface Dependencies {
+  store: Store;
+  logger: Logger;
+  /** For tests; by default one for the process. */
+  pulse?: Pulse;
+  clock?: () => number;
+}
+
+export interface AgentDependencies extends Dependencies {
+  /** By the agent's name; a worker plays those it was started with. */
+  agents: ReadonlyMap<string, LoadedAgent>;
+}
+
+export interface PlayDependencies extends AgentDependencies {
+  /** `connectEngine({ url, key })`, one for all activities of a worker. */
+  engine: EngineConnection;
+}
+
+let processPulse: Pulse | null = null;
+
+export function pulseOf({ pulse }: Dependencies): Pulse {
+  if (pulse !== undefined) return pulse;
+  processPulse ??= startPulse();
+  return processPulse;
+}
+
+export function requireAgent(agents: ReadonlyMap<string, LoadedAgent>, name: string): LoadedAgent {
+  const loaded = agents.get(name);
+  if (loaded !== undefined) return loaded;
+  const known = agents.size === 0 ? 'none' : [...agents.keys()].join(', ');
+  throw new TemperError(
+    'BadConfig',
+    `this worker must have the agent ${name}, it has ${known}; start it with --agent FILE`,
+  );
+}

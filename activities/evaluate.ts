@@ -1,0 +1,82 @@
+/** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
+import type { EvalResult, EvaluateInput } from '../core/contract.ts';
+import { mean, meanMetrics } from '../core/statistics.ts';
+import type { Episode } from '../sdk/play-episodes.ts';
+import { encodeJson } from '../store/json.ts';
+import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
+import { hashBytes } from '../store/sha256.ts';
+import { decodeRollouts, encodeRollouts, type AttemptRecord, type Rollouts } from '../store/trajectories.ts';
+import { asActivity, type Scope } from './activity.ts';
+import type { PlayDependencies } from './dependencies.ts';
+import { play } from './play.ts';
+import { createScenarioReader } from './scenario-reader.ts';
+import { checkInputs } from './write-once.ts';
+
+/** Enough to fill an engine's batches; more would only wait. */
+const CONCURRENCY = 64;
+
+export function createEvaluateActivities(dependencies: PlayDependencies) {
+  const readScenario = createScenarioReader(dependencies.store);
+  const { store } = dependencies;
+
+  async function evaluate(input: EvaluateInput, scope: Scope): Promise<EvalResult> {
+    const key = evalRolloutsKey(input);
+    const bytes = (await store.read(key)) ?? (await playEval(input, scope));
+    const rollouts = await decodeRollouts(bytes, key);
+    const { inputsSha256 } = rollouts.header;
+    checkInputs(`the evaluation of step ${input.step} of the run ${input.run}`, inputsSha256, input.inputsSha256);
+    const result = summarise(input, rollouts.attempts, hashBytes(bytes));
+    await store.publish(evalKey(input), encodeJson({ schema: 1, inputsSha256, ...result }));
+    return result;
+  }
+
+  async function playEval(input: EvaluateInput, scope: Scope): Promise<Uint8Array> {
+    const episodes = await planEpisodes(input);
+    const attempts = await play(dependencies, scope, {
+      input,
+      part: 'eval',
+      mode: 'eval',
+      episodes,
+      concurrency: CONCURRENCY,
+      journalPrefix: evalJournalPrefix(input),
+      timesKey: evalTimesKey(input),
+    });
+    const encoded = await encodeRollouts(compose(input, episodes, attempts));
+    return (await store.publish(evalRolloutsKey(input), encoded)).bytes;
+  }
+
+  function planEpisodes({ scenarios, firstScenario, count }: EvaluateInput): Promise<Episode[]> {
+    const planned = Array.from({ length: count }, async (_, attempt) => {
+      const scenarioIndex = firstScenario + attempt;
+      return { attempt, scenarioIndex, scenario: await readScenario(scenarios, scenarioIndex) };
+    });
+    return Promise.all(planned);
+  }
+
+  return { evaluate: asActivity(dependencies, evaluate) };
+}
+
+function compose(input: EvaluateInput, episodes: readonly Episode[], attempts: readonly AttemptRecord[]): Rollouts {
+  const { inputsSha256, branch, step, policy } = input;
+  const { adapterSha256 } = policy;
+  return {
+    header: { schema: 1, inputsSha256, branch, step, adapterSha256, attempts: attempts.length },
+    attempts: attempts.map(({ attempt, ...record }, index) => {
+      const episode = episodes[index];
+      const place = episode && { scenario: episode.scenarioIndex, scenarioId: episode.scenario.id };
+      return { attempt, ...place, ...record };
+    }),
+  };
+}
+
+function summarise({ step }: EvaluateInput, attempts: readonly AttemptRecord[], rolloutsSha256: string): EvalResult {
+  const data = attempts.filter(({ status }) => status === 'ok');
+  return {
+    step,
+    attempts: attempts.length,
+    failed: attempts.length - data.length,
+    reward: mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
+    metrics: meanMetrics(data.map(({ metrics }) => metrics)),
+    rolloutsSha256,
+  };
+}

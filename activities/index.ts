@@ -1,0 +1,17 @@
+/** What a TypeScript worker does for the agents it was started with. */
+import type { PlayDependencies } from './dependencies.ts';
+import { createEvaluateActivities } from './evaluate.ts';
+import { createPrepareActivities } from './prepare.ts';
+import { createRecordActivities } from './record.ts';
+import { createRolloutActivities } from './rollout.ts';
+
+export type { LoadedAgent, PlayDependencies } from './dependencies.ts';
+
+export function createAgentActivities(dependencies: PlayDependencies) {
+  return {
+    ...createPrepareActivities(dependencies),
+    ...createRolloutActivities(dependencies),
+    ...createEvaluateActivities(dependencies),
+    ...createRecordActivities(dependencies),
+  };
+}

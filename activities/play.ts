@@ -1,0 +1,55 @@
+/** What rollouts and evaluations share: episodes of a worker's agent, with a journal, seen in Temporal's UI. */
+import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
+import { policyName } from '../core/policy-name.ts';
+import { Episodes, type Episode } from '../sdk/play-episodes.ts';
+import type { RequestMode } from '../sdk/recorder/request.ts';
+import type { AttemptRecord } from '../store/trajectories.ts';
+import type { Scope } from './activity.ts';
+import { requireAgent, type PlayDependencies } from './dependencies.ts';
+import { writeTimes } from './times.ts';
+
+export interface PlayPlan {
+  input: RolloutInput | EvaluateInput;
+  /** The group's number, or `eval`. */
+  part: string;
+  mode: RequestMode;
+  episodes: readonly Episode[];
+  concurrency: number;
+  journalPrefix: string;
+  timesKey: string;
+}
+
+export async function play(dependencies: PlayDependencies, scope: Scope, plan: PlayPlan): Promise<AttemptRecord[]> {
+  const { input, part, mode, concurrency } = plan;
+  const { run, branch, step, seed, policy } = input;
+  const { agent, codeSha256 } = requireAgent(dependencies.agents, input.agent);
+  const fields = { run, branch, step, part, activityAttempt: scope.attempt };
+  if (codeSha256 !== input.agentCodeSha256) {
+    dependencies.logger.warn(
+      { ...fields, agent: input.agent },
+      'the agent has changed since the run began; it goes on',
+    );
+  }
+  const startedAt = Date.now();
+  const episodes = new Episodes({
+    agent,
+    episodes: plan.episodes,
+    concurrency,
+    engine: dependencies.engine,
+    segments: await dependencies.store.openJournal(plan.journalPrefix),
+    policy: { model: policyName(policy), adapterSha256: policy.adapterSha256 },
+    mode,
+    rollout: input.rollout,
+    place: { seed, branch, step },
+    attemptKey: (attempt) => `${run}.${branch}.${step}.${part}.${attempt}`,
+    signal: scope.signal,
+    isFresh: scope.isFresh,
+  });
+  scope.showDetail(() => ({ step, part, ...episodes.progress() }));
+  const attempts = await episodes.play();
+  const endedAt = Date.now();
+  const failed = attempts.filter(({ status }) => status === 'failed').length;
+  dependencies.logger.info({ ...fields, attempts: attempts.length, failed, ms: endedAt - startedAt }, 'played');
+  await writeTimes(dependencies, plan.timesKey, scope, { startedAt, endedAt, agentCodeSha256: codeSha256 });
+  return attempts;
+}

@@ -1,0 +1,85 @@
+/** `rollout`: the attempts of one group, played, judged by the agent's own reward, and published. */
+import type { GroupResult, RolloutInput } from '../core/contract.ts';
+import type { Scenario } from '../sdk/define-agent.ts';
+import { decodeJson, encodeJson } from '../store/json.ts';
+import { groupJournalPrefix, groupTimesKey, judgedKey, rolloutsKey } from '../store/layout.ts';
+import { hashBytes } from '../store/sha256.ts';
+import {
+  decodeRollouts,
+  encodeRollouts,
+  type AttemptRecord,
+  type Judged,
+  type Rollouts,
+} from '../store/trajectories.ts';
+import { asActivity, type Scope } from './activity.ts';
+import type { PlayDependencies } from './dependencies.ts';
+import { judgeByAgent, summariseGroup } from './group-result.ts';
+import { play } from './play.ts';
+import { createScenarioReader } from './scenario-reader.ts';
+import { checkInputs } from './write-once.ts';
+
+interface Written {
+  rollouts: Rollouts;
+  sha256: string;
+}
+
+/** All attempts of a group at once, up to here. */
+const CONCURRENCY = 128;
+
+export function createRolloutActivities(dependencies: PlayDependencies) {
+  const readScenario = createScenarioReader(dependencies.store);
+  const { store } = dependencies;
+
+  async function rollout(input: RolloutInput, scope: Scope): Promise<GroupResult> {
+    const key = rolloutsKey(input);
+    const recorded = await store.read(key);
+    const { rollouts, sha256 } = recorded === null ? await playGroup(input, scope) : await readWritten(recorded, key);
+    const what = `group ${input.group} of step ${input.step} of the run ${input.run}`;
+    checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);
+    const { judged, judgedSha256 } = await publishVerdict(input, judgeByAgent(rollouts, sha256));
+    checkInputs(`the verdict on ${what}`, judged.inputsSha256, input.inputsSha256);
+    return summariseGroup(input, rollouts, judged, judgedSha256);
+  }
+
+  async function playGroup(input: RolloutInput, scope: Scope): Promise<Written> {
+    const scenario = await readScenario(input.scenarios, input.scenario);
+    const attempts = await play(dependencies, scope, {
+      input,
+      part: String(input.group),
+      mode: 'train',
+      episodes: planEpisodes(input, scenario),
+      concurrency: CONCURRENCY,
+      journalPrefix: groupJournalPrefix(input),
+      timesKey: groupTimesKey(input),
+    });
+    return publishRollouts(input, scenario.id, attempts);
+  }
+
+  /** Who comes second takes the winner's: its own play is discarded. */
+  async function publishRollouts(input: RolloutInput, scenarioId: string, attempts: AttemptRecord[]): Promise<Written> {
+    const { inputsSha256, branch, step, group, scenario, policy } = input;
+    const { adapterSha256 } = policy;
+    const placed = { branch, step, group, scenarioId, scenario, adapterSha256, attempts: attempts.length };
+    const rollouts: Rollouts = { header: { schema: 1, inputsSha256, ...placed }, attempts };
+    const { created, bytes } = await store.publish(rolloutsKey(input), await encodeRollouts(rollouts));
+    return created ? { rollouts, sha256: hashBytes(bytes) } : readWritten(bytes, rolloutsKey(input));
+  }
+
+  async function publishVerdict(
+    input: RolloutInput,
+    verdict: Judged,
+  ): Promise<{ judged: Judged; judgedSha256: string }> {
+    const { bytes } = await store.publish(judgedKey(input), encodeJson(verdict));
+    return { judged: decodeJson(bytes, judgedKey(input)) as Judged, judgedSha256: hashBytes(bytes) };
+  }
+
+  return { rollout: asActivity(dependencies, rollout) };
+}
+
+function planEpisodes({ attempts, scenario: scenarioIndex }: RolloutInput, scenario: Scenario) {
+  return Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex, scenario }));
+}
+
+async function readWritten(bytes: Uint8Array, key: string): Promise<Written> {
+  return { rollouts: await decodeRollouts(bytes, key), sha256: hashBytes(bytes) };
+}

@@ -1,0 +1,69 @@
+import { resolve } from 'node:path';
+import type { Command } from '../command.ts';
+import { stringFlag } from '../command.ts';
+import { EXIT, UsageError } from '../errors.ts';
+
+export const dev: Command = {
+  name: 'dev',
+  summary: 'the local stack in the foreground: Temporal server and UI, workers, GPU worker',
+  usage: 'dev [--agent FILE] [--ui-port N] [--engine-port N]',
+  details: ['Runs until Ctrl-C, and takes everything it started with it. A stack that runs already is joined.'],
+  positionals: [],
+  options: {
+    agent: { type: 'string', placeholder: 'FILE', description: 'play this agent too, so that its runs go on' },
+    'ui-port': {
+      type: 'string',
+      placeholder: 'N',
+      description: "port of Temporal's UI; absent: a free one, remembered",
+    },
+    'engine-port': {
+      type: 'string',
+      placeholder: 'N',
+      description: 'port of the engine; absent: a free one, remembered',
+    },
+  },
+  async run({ flags, project, cwd, env, output, signal }) {
+    const { openLocalStack } = await import('../../workers/local-stack/client.ts');
+    const { loadAgent } = await import('../train/load-agent.ts');
+    const { createEventPrinter } = await import('../view/stack-events.ts');
+    const agent = stringFlag(flags, 'agent');
+    if (agent !== null) await loadAgent(agent, cwd);
+    const stack = await openLocalStack({
+      project,
+      agentFile: agent === null ? null : resolve(cwd, agent),
+      models: {},
+      onEvent: createEventPrinter((line) => output.line(line)),
+      uiPort: portFlag('ui-port', stringFlag(flags, 'ui-port')),
+      enginePort: portFlag('engine-port', stringFlag(flags, 'engine-port')),
+      signal,
+      env,
+    });
+    output.line(stack.adopted ? 'joined the local stack that was running' : 'the local stack runs; Ctrl-C ends it');
+    output.line(`Temporal   ${stack.temporalAddress} (namespace ${stack.namespace})`);
+    if (stack.uiUrl !== null) output.line(`UI         ${stack.uiUrl}`);
+    output.line(`engine     ${stack.engineUrl}/v1 (key in .temper/engine.key)`);
+    output.line(`store      ${stack.storeUri}`);
+    try {
+      await aborted(signal);
+    } finally {
+      await stack.close();
+    }
+    output.line('the local stack has ended');
+    return EXIT.ok;
+  },
+};
+
+function portFlag(name: string, text: string | null): number | null {
+  if (text === null) return null;
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
+  throw new UsageError(`--${name} must be a port from 1 to 65535, got ${JSON.stringify(text)}; pass a free one`);
+}
+
+/** A pending promise does not keep Node alive, the stack's socket does. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((end) => {
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', () => end(), { once: true });
+  });
+}

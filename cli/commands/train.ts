@@ -1,0 +1,78 @@
+import { relative } from 'node:path';
+import type { Command, CommandContext } from '../command.ts';
+import { CommandFailed, EXIT } from '../errors.ts';
+import { RUN_OPTIONS } from '../train/run-flags.ts';
+import type { PlannedRun } from '../train/plan-run.ts';
+
+export const train: Command = {
+  name: 'train',
+  summary: 'start a run, or go on with it; shows progress until it ends',
+  usage: 'train AGENT [--run NAME] --base-model MODEL [flags]',
+  details: [
+    'AGENT is a file that exports defineAgent({ … }) by default. The run goes on where it was if its name exists;',
+    'a run that is complete shows its result. Ctrl-C detaches (exit code 130): the same command goes on.',
+  ],
+  examples: [
+    'temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100',
+    'temper train agent.ts --base-model Qwen/Qwen3-4B --steps 200 --group-size 8',
+  ],
+  positionals: ['AGENT'],
+  options: {
+    run: { type: 'string', placeholder: 'NAME', description: "name of the run; absent: the agent's name" },
+    ...RUN_OPTIONS,
+  },
+  async run(context) {
+    const { planRun } = await import('../train/plan-run.ts');
+    const plan = await planRun(context);
+    return plan.existing?.state?.state === 'completed' ? showCompleted(context, plan) : play(context, plan);
+  },
+};
+
+/** Needs no server: the store has it all. */
+async function showCompleted(context: CommandContext, plan: PlannedRun): Promise<number> {
+  const { config } = plan;
+  context.output.line(`the run ${config.run} is complete; for another one pass --run NAME`);
+  await tellResult(context, plan);
+  return EXIT.ok;
+}
+
+async function play(context: CommandContext, plan: PlannedRun): Promise<number> {
+  const { createViewer } = await import('../view/viewer.ts');
+  const { playSession } = await import('../train/session.ts');
+  const { output, project, signal, env } = context;
+  const { run } = plan.config;
+  const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
+  const viewer = createViewer(output, { run, before, hint: 'Ctrl-C detaches; the same command goes on' });
+  try {
+    const ended = await playSession({ plan, project, viewer, signal, env });
+    viewer.close();
+    if (ended === null) return detached(context, run);
+    await tellResult(context, plan);
+    return EXIT.ok;
+  } catch (error) {
+    viewer.close();
+    if (signal.aborted) return detached(context, run);
+    if (error instanceof CommandFailed) await tellResult(context, plan).catch(() => undefined);
+    throw error;
+  }
+}
+
+function detached({ output }: CommandContext, run: string): number {
+  output.line(
+    `detached from ${run}: what this command started has ended, and nothing is lost; the same command goes on`,
+  );
+  return EXIT.interrupted;
+}
+
+/** The report is written at the end of every run, and named among the last lines. */
+async function tellResult({ output, project, cwd }: CommandContext, { store, config }: PlannedRun): Promise<void> {
+  const { readState } = await import('../../store/run-reader.ts');
+  const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
+  const { resultLines } = await import('../result.ts');
+  const { version } = await import('../version.ts');
+  const state = await readState(store, config.run);
+  if (state === null) return;
+  const file = defaultReportFile(project, config.run);
+  await writeReport(store, config.run, file, version());
+  for (const line of resultLines(state, relative(cwd, file))) output.line(line);
+}

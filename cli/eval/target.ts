@@ -1,0 +1,44 @@
+/** What `--model` names: a checkpoint `run@step`, a run (its last step), a base model, or any model behind `--base-url`. */
+import { NAME_PATTERN } from '../../core/contract.ts';
+import type { Prepared, RunConfig } from '../../core/contract.ts';
+import { parsePolicyName, policyName } from '../../core/policy-name.ts';
+import type { Policy } from '../../core/policy-name.ts';
+import { readManifest, readPrepared, readRun } from '../../store/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { UsageError } from '../errors.ts';
+
+/** A checkpoint of the store, with the configuration that it was trained under. */
+export interface CheckpointTarget {
+  readonly model: string;
+  readonly policy: Policy;
+  readonly adapterSha256: string;
+  readonly config: RunConfig;
+  readonly prepared: Prepared | null;
+}
+
+/** Null where the name is no run's: it is a base model then. */
+export async function findCheckpoint(store: Store, model: string): Promise<CheckpointTarget | null> {
+  const policy = parsePolicyName(model) ?? (await lastStep(store, model));
+  if (policy === null) return null;
+  const run = await readRun(store, policy.run);
+  if (run === null) throw new UsageError(`no run ${policy.run} in the store ${store.uri}; see temper runs`);
+  const manifest = await readManifest(store, policy);
+  if (manifest === null) {
+    throw new UsageError(
+      `${policyName(policy)} is not committed (${policy.run} is at step ${run.state?.step ?? 0}); pass an earlier step`,
+    );
+  }
+  return {
+    model: policyName(policy),
+    policy,
+    adapterSha256: manifest.adapter.sha256,
+    config: run.file.config,
+    prepared: await readPrepared(store, policy.run),
+  };
+}
+
+async function lastStep(store: Store, name: string): Promise<Policy | null> {
+  if (!NAME_PATTERN.test(name)) return null;
+  const run = await readRun(store, name);
+  return run === null ? null : { run: name, branch: run.state?.branch ?? 0, step: run.state?.step ?? 0 };
+}

@@ -1,0 +1,62 @@
+/** The agent as the command line sees it before anything is started: its file, its name, its scenarios. */
+import { resolve } from 'node:path';
+import type { RunConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { isAgent } from '../../sdk/define-agent.ts';
+import type { Agent } from '../../sdk/define-agent.ts';
+import { checkUnique, readScenarios } from '../../sdk/scenarios.ts';
+import { importAgentFile } from '../../workers/agent-code.ts';
+import { UsageError } from '../errors.ts';
+
+export interface AgentFile {
+  readonly path: string;
+  readonly agent: Agent;
+}
+
+export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
+  const path = resolve(cwd, file);
+  const exported = await importAgent(path);
+  if (isAgent(exported)) return { path, agent: exported };
+  throw new UsageError(
+    `the agent file ${path} must export defineAgent({ … }) by default, and does not; write export default defineAgent({ name, scenarios, rollout })`,
+  );
+}
+
+type ScenarioLimits = Pick<RunConfig, 'maxScenarios' | 'evalScenarios'>;
+
+/** Scenarios are read by a worker later; what is wrong with them is known to their author now. */
+export async function checkScenarios({ path, agent }: AgentFile, limits: ScenarioLimits): Promise<void> {
+  const train = await readScenarios(agent.scenarios, limits.maxScenarios);
+  if (train.length === 0)
+    throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); give it at least one`);
+  if (agent.evalScenarios === undefined) {
+    if (train.length > 1) return checkUnique({ scenarios: train });
+    throw new UsageError(
+      `the agent ${agent.name} has one scenario (${path}), a tenth is held out for evaluation; give it another one, or evalScenarios`,
+    );
+  }
+  const held = await readScenarios(agent.evalScenarios, limits.evalScenarios);
+  if (held.length === 0) {
+    throw new UsageError(
+      `the agent ${agent.name} has an empty evalScenarios (${path}); fill it, or leave it out and a tenth is held out`,
+    );
+  }
+  checkUnique({ scenarios: train, evalScenarios: held });
+}
+
+async function importAgent(path: string): Promise<unknown> {
+  try {
+    return await importAgentFile(path);
+  } catch (cause) {
+    if (cause instanceof TemperError) throw cause;
+    throw new UsageError(`the agent file ${path} cannot be loaded: ${describeCause(cause, path)}`, { cause });
+  }
+}
+
+/** The message, and the line of the agent's own file where there is one. */
+function describeCause(cause: unknown, path: string): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const at = cause.stack?.split('\n').find((line) => line.includes(path) && /:\d+:\d+/.test(line));
+  const place = at === undefined ? '' : ` (line ${/:(\d+):\d+/.exec(at)?.[1]})`;
+  return `${cause.name}: ${cause.message}${place}`;
+}

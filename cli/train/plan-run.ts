@@ -1,0 +1,70 @@
+/** From flags to a run that may be started: everything is checked here, before anything is installed, started or written. */
+import { NAME_PATTERN } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
+import { describeConfigDifferences } from '../../core/config-differences.ts';
+import { readRun } from '../../store/run-reader.ts';
+import type { Run } from '../../store/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config.ts';
+import type { CommandContext } from '../command.ts';
+import { stringFlag } from '../command.ts';
+import { UsageError } from '../errors.ts';
+import { openProjectStore } from '../project-store.ts';
+import { resolveBaseModel } from './base-model.ts';
+import { checkScenarios, loadAgent } from './load-agent.ts';
+import { applyRunFlags, parseRunFlags, RUN_FLAGS } from './run-flags.ts';
+
+export interface PlannedRun {
+  readonly config: RunConfig;
+  readonly agentFile: string;
+  readonly models: Readonly<Record<string, string>>;
+  readonly store: Store;
+  /** The run of this name in the store, where there is one: it has this very configuration. */
+  readonly existing: Run | null;
+}
+
+export async function planRun({ flags, positionals, project, cwd }: CommandContext): Promise<PlannedRun> {
+  const values = new Map(parseRunFlags(flags));
+  const baseModel = stringFlag(flags, 'base-model');
+  values.delete('baseModel');
+  const name = checkRunName(stringFlag(flags, 'run'));
+  const agentFile = await loadAgent(positionals[0]!, cwd);
+  if (baseModel === null) {
+    throw new UsageError(
+      '--base-model is missing; pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub',
+    );
+  }
+  const { models: configured } = await loadConfig(project);
+  const model = resolveBaseModel(baseModel, cwd, project, configured);
+  const { agent, path } = agentFile;
+  const config = applyRunFlags({ run: name ?? agent.name, agent: agent.name, baseModel: model.name }, values);
+  await checkScenarios(agentFile, config);
+  const store = await openProjectStore(project);
+  const existing = await readRun(store, config.run);
+  if (existing !== null) checkSameConfig(existing.file.config, config);
+  // What is complete is only shown.
+  if (existing?.state?.state !== 'completed') await store.checkWritable();
+  return { config, agentFile: path, models: model.models, store, existing };
+}
+
+function checkRunName(name: string | null): string | null {
+  if (name === null || NAME_PATTERN.test(name)) return name;
+  throw new UsageError(
+    `--run must be lower case letters, digits and ._- (at most 63, the first a letter or digit), got ${JSON.stringify(name)}; pass --run my-run`,
+  );
+}
+
+export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
+  const differences = describeConfigDifferences(recorded, asked).map(nameFlag);
+  if (differences.length === 0) return;
+  throw new UsageError(
+    `the run ${asked.run} exists with another configuration (recorded → asked for): ${differences.join(', ')}; pass another --run, or the recorded values`,
+  );
+}
+
+/** `train.lora.rank: 16 → 8` as a person typed it: `--lora-rank: 16 → 8`. */
+function nameFlag(difference: string): string {
+  const [path = ''] = difference.split(':', 1);
+  const row = RUN_FLAGS.find((candidate) => candidate.path === path);
+  return row === undefined ? difference : `--${row.flag}${difference.slice(path.length)}`;
+}

@@ -1,0 +1,151 @@
+/** One command's part in a run: open the stack, start or join the run, watch it to its end, let go. */
+import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import type { RunConfig, RunState } from '../../core/contract.ts';
+import { rolloutQueue, runWorkflowId } from '../../core/queues.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { connectClient, patiently } from '../../workers/connection.ts';
+import type { TemporalClient } from '../../workers/connection.ts';
+import { openLocalStack } from '../../workers/local-stack/client.ts';
+import type { LocalStack } from '../../workers/local-stack/client.ts';
+import type { TrainRunInput, trainRun } from '../../workflows/train-run.ts';
+import { CommandFailed } from '../errors.ts';
+import { followRun, readProgress } from '../follow-run.ts';
+import { readPending, worstReason } from '../pending.ts';
+import type { Viewer } from '../view/viewer.ts';
+import { checkSameConfig } from './plan-run.ts';
+import type { PlannedRun } from './plan-run.ts';
+
+export interface Session {
+  readonly plan: PlannedRun;
+  readonly project: string;
+  readonly viewer: Viewer;
+  readonly signal: AbortSignal;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** How the run ended; null where the person detached. Throws CommandFailed where the run failed. */
+export async function playSession(session: Session): Promise<RunState | null> {
+  const { plan, project, viewer, signal, env } = session;
+  const stack = await openLocalStack({
+    project,
+    agentFile: plan.agentFile,
+    models: plan.models,
+    onEvent: (event) => viewer.stack(event),
+    signal,
+    env,
+  });
+  try {
+    if (stack.adopted) viewer.note('joined the local stack that was running');
+    return await playOn(stack, session);
+  } finally {
+    await stack.close();
+  }
+}
+
+async function playOn(stack: LocalStack, session: Session): Promise<RunState | null> {
+  const { plan, project, signal, env } = session;
+  const server = await connectClient(
+    { address: stack.temporalAddress, namespace: stack.namespace },
+    stackEnv(stack, env),
+  );
+  try {
+    const handle = await startRun(server.client, plan, project);
+    const ended = new AbortController();
+    const result = patiently(() => handle.result(), { limitMs: null, signal }).finally(() => ended.abort());
+    // Its failure is thrown below, when the view is up to date.
+    result.catch(() => undefined);
+    await Promise.all([
+      follow(session, AbortSignal.any([ended.signal, signal])),
+      tellReasons(session, server, AbortSignal.any([ended.signal, signal])),
+    ]);
+    if (signal.aborted) return null;
+    session.viewer.progress(await readProgress(plan.store, plan.config.run));
+    return await result;
+  } catch (error) {
+    throw explainFailure(plan.config.run, error);
+  } finally {
+    await server.close();
+  }
+}
+
+/** A profile of the user's may name another server than the stack's own. */
+function stackEnv(stack: LocalStack, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (stack.uiUrl === null) return env;
+  const own = Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'));
+  return { ...Object.fromEntries(own), TEMPORAL_TLS: 'false' };
+}
+
+/** Start or attach: two commands at once, and a command after a crash, get the same run. */
+async function startRun(
+  client: Client,
+  { config, store }: PlannedRun,
+  project: string,
+): Promise<WorkflowHandle<typeof trainRun>> {
+  const { queues } = await loadConfig(project);
+  const input: TrainRunInput = {
+    config,
+    queues: { rollout: rolloutQueue(await store.id(), config.agent), gpu: queues.gpu },
+    carried: null,
+  };
+  const handle = await patiently(
+    () =>
+      client.workflow.start<typeof trainRun>('trainRun', {
+        workflowId: runWorkflowId(config.run),
+        taskQueue: queues.workflows,
+        args: [input],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        staticSummary: `${config.run}: ${config.agent} on ${config.baseModel}`,
+        staticDetails: describeConfig(config),
+        memo: { config },
+      }),
+    { limitMs: 30_000 },
+  );
+  // A run that was joined before it wrote its run.json: the store could not tell that it is another one.
+  const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
+  if (memo?.['config']) checkSameConfig(memo['config'] as RunConfig, config);
+  return handle;
+}
+
+function describeConfig(config: RunConfig): string {
+  const { steps, groupsPerStep, groupSize, learningRate, seed, train } = config;
+  return [
+    `Trains the agent **${config.agent}** on **${config.baseModel}**: ${steps} steps of ${groupsPerStep} groups × ${groupSize} attempts.`,
+    `Loss ${train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), LoRA rank ${train.lora.rank}, seed ${seed}.`,
+    `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
+  ].join('\n\n');
+}
+
+async function follow({ plan, viewer }: Session, signal: AbortSignal): Promise<void> {
+  for await (const progress of followRun(plan.store, plan.config.run, signal)) viewer.progress(progress);
+}
+
+const REASONS_EVERY_MS = 3000;
+
+/** What is tried again and again stands in no file: the server knows it. */
+async function tellReasons({ plan, viewer }: Session, server: TemporalClient, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const pending = await readPending(server, plan.config.run, REASONS_EVERY_MS);
+    viewer.waiting(worstReason(pending));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, REASONS_EVERY_MS);
+      signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+    });
+  }
+}
+
+/** The innermost cause is what a person can act on: Temporal wraps it twice. */
+function explainFailure(run: string, error: unknown): unknown {
+  if (isGrpcServiceError(error))
+    return new CommandFailed(`the Temporal server does not answer: ${error.message}; see temper doctor`, {
+      cause: error,
+    });
+  if (!(error instanceof WorkflowFailedError)) return error;
+  let cause: Error = error;
+  while (cause.cause instanceof Error) cause = cause.cause;
+  const isCancelled = error.cause?.name === 'CancelledFailure';
+  const text = isCancelled
+    ? `the run ${run} was cancelled; its committed steps stay`
+    : `the run ${run} failed: ${cause.message}`;
+  return new CommandFailed(text, { cause: error });
+}

@@ -1,0 +1,48 @@
+"""python -m temper_gpu: one process that owns a device's weights. The environment is read here alone."""
+
+import os
+import socket
+import sys
+from collections.abc import Sequence
+
+from temper_gpu.arguments import parse_arguments
+from temper_gpu.failures import TemperError
+from temper_gpu.logs import configure_logs
+
+EXIT_USAGE = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = parse_arguments(argv)
+    try:
+        key = require_key(os.environ.get("TEMPER_ENGINE_KEY"))
+        listener = listen(arguments.host, arguments.port)
+        configure_logs()
+        # torch and transformers take seconds: bad usage is told before.
+        from temper_gpu.worker import run_worker
+
+        run_worker(arguments, key, listener)
+    except TemperError as error:
+        print(f"temper_gpu: {error}", file=sys.stderr)
+        return EXIT_USAGE if error.type == "BadConfig" else 1
+    return 0
+
+
+def require_key(key: str | None) -> str:
+    if not key:
+        raise TemperError("BadConfig", "TEMPER_ENGINE_KEY must hold the key that clients send, it is empty; set it to a random text")
+    return key
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Bound before anything is loaded, so that a port in use is told at once; clients wait until the server takes it over."""
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        raise TemperError(
+            "BadConfig", f"the server must listen on {host}:{port}, got {error.strerror}; end what uses it, or pass another --port"
+        ) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""The embedded engine of one base model: a queue, a thread, and policies loaded beside it."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import torch
+
+from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.policies import LoadAdapter, Policies
+from temper_gpu.engine.proof import prove_sizes
+from temper_gpu.engine.requests import Generation, GenerationRequest, QueueFull, Sequence
+from temper_gpu.engine.scheduler import EngineCounters, Scheduler
+from temper_gpu.engine.sizes import sizes_for
+from temper_gpu.failures import TemperError
+from temper_gpu.models import BaseModel
+from temper_gpu.settings import EngineSettings
+
+# How often requests are looked through for passed deadlines while training has the device.
+DEVICE_POLL_S = 0.2
+POLICY_ROOM_TIMEOUT_S = 60.0
+
+
+class Engine:
+    """What a request samples depends on (adapter, prompt, parameters, seed) alone, never on the load."""
+
+    def __init__(
+        self,
+        base: BaseModel,
+        settings: EngineSettings,
+        device_lock: "DeviceLock | threading.Lock | None" = None,
+        on_death: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        self.base = base
+        self.settings = settings
+        self.failure: BaseException | None = None
+        self._device_lock = device_lock or DeviceLock()
+        self._on_death = on_death
+        self._is_closed = False
+        # Guards `_loading` and `_is_closed`.
+        self._lock = threading.Lock()
+        self._loading: dict[str, list[Sequence]] = {}
+        self._loader = ThreadPoolExecutor(1, thread_name_prefix=f"policies of {base.name}")
+        torch.set_num_threads(settings.num_threads)
+        with self._device_lock:
+            self.sizes = prove_sizes(base, sizes_for(base.num_parameters, settings.max_pass_tokens))
+        self._policies = Policies(base, settings.max_policies)
+        self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
+        self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)
+        self._thread.start()
+
+    def submit(
+        self, policy_sha256: str | None, load: LoadAdapter, request: GenerationRequest, deadline_s: float
+    ) -> Future[Generation]:
+        """Queues a request; `deadline_s` seconds from now nobody wants the answer any more."""
+        self._check(request)
+        sequence = Sequence(policy_sha256, request, time.monotonic() + deadline_s)
+        with self._lock:
+            self._check_open()
+            if self._policies.use(policy_sha256):
+                self._scheduler.enqueue(sequence)
+            elif policy_sha256 is not None:
+                self._enqueue_after_loading(policy_sha256, sequence, load)
+        return sequence.future
+
+    def loaded_policies(self) -> list[str]:
+        return self._policies.loaded()
+
+    @property
+    def counters(self) -> EngineCounters:
+        return self._scheduler.counters
+
+    def num_waiting(self) -> int:
+        return self._scheduler.num_waiting() + sum(map(len, tuple(self._loading.values())))
+
+    def num_running(self) -> int:
+        return self._scheduler.num_running()
+
+    def close(self) -> None:
+        """Ends the thread; what still waits fails."""
+        with self._lock:
+            self._is_closed = True
+        with self._scheduler.arrived:
+            self._scheduler.arrived.notify()
+        self._thread.join()
+        self._loader.shutdown(cancel_futures=True)
+        self._fail_all(TemperError("EngineFailed", f"the engine of {self.base.name} was closed; ask again"))
+
+    def _check(self, request: GenerationRequest) -> None:
+        length, window = len(request.prompt_token_ids), self.base.context_window
+        if not length:
+            raise TemperError("BadConfig", "a prompt must have at least 1 token, got none; send a message")
+        if request.max_tokens < 1:
+            raise TemperError("BadConfig", f"max_tokens must be at least 1, got {request.max_tokens}; raise it or leave it out")
+        if length + request.max_tokens > window:
+            raise TemperError(
+                "BadConfig",
+                f"prompt and max_tokens must fit into the {window} tokens of {self.base.name}, got {length} + "
+                f"{request.max_tokens}; shorten the conversation or lower max_tokens",
+            )
+        if not (request.temperature >= 0 and math.isfinite(request.temperature)):
+            raise TemperError("BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1")
+
+    def _check_open(self) -> None:
+        if self.failure is not None or self._is_closed:
+            reason = repr(self.failure) if self.failure else "closed"
+            raise TemperError("EngineFailed", f"the engine of {self.base.name} is down ({reason}); it is started again")
+        if self.num_waiting() >= self.settings.max_waiting:
+            raise QueueFull(
+                f"at most {self.settings.max_waiting} requests may wait for {self.base.name}, and so many do; ask again later"
+            )
+
+    def _enqueue_after_loading(self, key: str, sequence: Sequence, load: LoadAdapter) -> None:
+        if key in self._loading:
+            self._loading[key].append(sequence)
+        else:
+            self._loading[key] = [sequence]
+            self._loader.submit(self._load, key, load)
+
+    def _load(self, key: str, load: LoadAdapter) -> None:
+        """In the loader's thread, so that other policies go on sampling meanwhile."""
+        error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; ask again")
+        try:
+            torch.set_num_threads(self.settings.num_threads)
+            self._policies.load(key, load, POLICY_ROOM_TIMEOUT_S)
+        except BaseException as caught:
+            error = caught
+        with self._lock:
+            for sequence in self._loading.pop(key):
+                if self._policies.use(key):
+                    self._scheduler.enqueue(sequence)
+                else:
+                    sequence.fail(error)
+
+    def _run(self) -> None:
+        torch.set_num_threads(self.settings.num_threads)
+        try:
+            with torch.inference_mode():
+                while self._wait_for_work():
+                    with self._device():
+                        self._scheduler.step()
+        except BaseException as error:
+            self.failure = error
+            self._fail_all(TemperError("EngineFailed", f"the engine of {self.base.name} died ({error!r}); it is started again"))
+            if self._on_death is not None:
+                self._on_death(error)
+
+    def _wait_for_work(self) -> bool:
+        with self._scheduler.arrived:
+            self._scheduler.arrived.wait_for(lambda: self._is_closed or self._scheduler.has_work())
+        return not self._is_closed
+
+    @contextmanager
+    def _device(self) -> Iterator[None]:
+        started = time.perf_counter()
+        while not self._device_lock.acquire(timeout=DEVICE_POLL_S):
+            self._scheduler.drop_abandoned()
+        self.counters.device_wait_s += time.perf_counter() - started
+        try:
+            yield
+        finally:
+            self._device_lock.release()
+
+    def _fail_all(self, error: BaseException) -> None:
+        self._scheduler.fail_all(error)
+        with self._lock:
+            for sequence in [sequence for sequences in self._loading.values() for sequence in sequences]:
+                sequence.fail(error)

@@ -1,0 +1,96 @@
+"""All engines of one worker: finds policies by name, keeps one engine per base model, and does not outlive any of them."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from temper_gpu.checkpoints import PolicyResolver
+from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.engine import Engine
+from temper_gpu.engine.policies import LoadAdapter
+from temper_gpu.engine.requests import NotFound
+from temper_gpu.failures import TemperError
+from temper_gpu.models import ModelLibrary
+from temper_gpu.settings import EngineSettings
+
+EXIT_CODE = 70
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a name stands for: the engine, and the policy to run on it."""
+
+    engine: Engine
+    policy_sha256: str | None
+    load: LoadAdapter
+
+
+def exit_process(error: BaseException) -> None:
+    """A worker without an engine would take work and never do it; the supervisor starts a new one."""
+    logging.getLogger(__name__).critical("engine died, the process exits", exc_info=error)
+    logging.shutdown()
+    os._exit(EXIT_CODE)
+
+
+class EngineHost:
+    def __init__(
+        self,
+        library: ModelLibrary,
+        resolver: PolicyResolver,
+        settings: EngineSettings,
+        device_lock: "DeviceLock | threading.Lock | None" = None,
+        on_death: Callable[[BaseException], None] = exit_process,
+    ) -> None:
+        self._library = library
+        self._resolver = resolver
+        self._settings = settings
+        self._device_lock = device_lock or DeviceLock()
+        self._on_death = on_death
+        self._engines: dict[str, Engine] = {}
+        self._opening = threading.Lock()
+
+    def find(self, name: str) -> Target | None:
+        """Where a name leads, or None if its base model has to be opened first (seconds: not for an event loop)."""
+        return self._find(name, is_blocking=False)
+
+    def open(self, name: str) -> Target:
+        """As `find`, loading the base model and starting its engine if need be."""
+        target = self._find(name, is_blocking=True)
+        assert target is not None
+        return target
+
+    def engine(self, base_model: str) -> Engine:
+        """The engine of a base model, started on first use."""
+        with self._opening:
+            if base_model not in self._engines:
+                base = self._library.get(base_model)
+                self._engines[base_model] = Engine(base, self._settings, self._device_lock, self._on_death)
+            return self._engines[base_model]
+
+    def engines(self) -> dict[str, Engine]:
+        return dict(self._engines)
+
+    def base_models(self) -> list[str]:
+        return self._library.names()
+
+    @property
+    def failure(self) -> BaseException | None:
+        return next((engine.failure for engine in self.engines().values() if engine.failure), None)
+
+    def close(self) -> None:
+        for engine in self.engines().values():
+            engine.close()
+
+    def _find(self, name: str, is_blocking: bool) -> Target | None:
+        try:
+            policy = self._resolver.resolve(name)
+        except TemperError as error:
+            raise (NotFound(error.message) if error.type == "BadConfig" else error) from error
+        if policy.adapter_sha256 is None and policy.base_model not in self._library.names():
+            known = ", ".join(self._library.names())
+            raise NotFound(f"model must be one of {known} or a policy run@step, got {name!r}; add it to models.json")
+        if not is_blocking and policy.base_model not in self._engines:
+            return None
+        return Target(self.engine(policy.base_model), policy.adapter_sha256, policy.load)

@@ -1,0 +1,218 @@
+"""Continuous batching: which tokens the next forward pass takes. Runs in the engine's thread; starts none itself.
+
+waiting -> (a slot) -> prefill, piece by piece -> decode, one token a pass -> done.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Condition
+
+from torch import Tensor
+
+from temper_gpu.engine.forward import Forward, Piece, piece_size
+from temper_gpu.engine.kv_cache import SlotCache
+from temper_gpu.engine.policies import Policies
+from temper_gpu.engine.requests import DeadlinePassed, Sequence
+from temper_gpu.engine.sampling import sample, uniforms
+from temper_gpu.engine.sizes import Sizes
+from temper_gpu.engine.slots import Slots
+from temper_gpu.failures import TemperError
+from temper_gpu.models import BaseModel
+from temper_gpu.settings import EngineSettings
+
+
+@dataclass
+class EngineCounters:
+    """Since the engine was made; for /health and benches."""
+
+    requests: int = 0
+    prefill_passes: int = 0
+    decode_passes: int = 0
+    prompt_tokens: int = 0
+    sampled_tokens: int = 0
+    forward_s: float = 0.0
+    device_wait_s: float = 0.0
+
+
+class Scheduler:
+    def __init__(self, base: BaseModel, sizes: Sizes, policies: Policies, settings: EngineSettings) -> None:
+        self.counters = EngineCounters()
+        # Guards `_waiting` and `_last_arrival`; everything else belongs to the engine's thread.
+        self.arrived = Condition()
+        self._waiting: dict[str | None, deque[Sequence]] = {}
+        self._last_arrival = 0.0
+        self._turns: deque[str | None] = deque()
+        self._settings = settings
+        self._sizes = sizes
+        self._policies = policies
+        dtype = next(iter(base.tensors.values())).dtype
+        cache = SlotCache(base.config, dtype, base.device)
+        self._forward = Forward(cache, sizes, base.device, dtype)
+        max_slots = max((size for size in sizes.allowed if size <= settings.max_slots), default=sizes.allowed[0])
+        self._slots = Slots(cache, sizes, max_slots, settings.kv_cache_bytes, base.context_window)
+
+    # ---- any thread
+
+    def enqueue(self, sequence: Sequence) -> None:
+        """The sequence's policy has to be in use for it; it is left again when the sequence is done."""
+        with self.arrived:
+            self._waiting.setdefault(sequence.policy, deque()).append(sequence)
+            self._last_arrival = time.monotonic()
+            self.arrived.notify()
+
+    def num_waiting(self) -> int:
+        return sum(map(len, tuple(self._waiting.values())))
+
+    def num_running(self) -> int:
+        return len(self._slots.sequences)
+
+    def has_work(self) -> bool:
+        return bool(self._slots.sequences) or any(self._waiting.values())
+
+    # ---- the engine's thread
+
+    def step(self) -> None:
+        """One forward pass, for the policy whose turn it is."""
+        self.drop_abandoned()
+        self._gather()
+        self._admit()
+        sequences = self._sequences_in_turn()
+        unfinished = [sequence for sequence in sequences if sequence.computed < len(sequence.prompt)]
+        started = time.perf_counter()
+        # Prefill goes first: decode passes are worth their fixed cost when many slots take part.
+        if unfinished:
+            self._prefill(unfinished)
+        elif sequences:
+            self._decode(sequences)
+        self.counters.forward_s += time.perf_counter() - started
+
+    def drop_abandoned(self) -> None:
+        """Requests past their deadline, or whose caller went away."""
+        now = time.monotonic()
+        with self.arrived:
+            for policy, queue in self._waiting.items():
+                if any(is_abandoned(sequence, now) for sequence in queue):
+                    self._waiting[policy] = deque(s for s in queue if not self._drop_if_abandoned(s, now))
+        for sequence in [s for s in self._slots.sequences.values() if is_abandoned(s, now)]:
+            self._drop_if_abandoned(sequence, now)
+
+    def fail_all(self, error: BaseException) -> None:
+        with self.arrived:
+            waiting = [sequence for queue in self._waiting.values() for sequence in queue]
+            self._waiting.clear()
+        for sequence in (*waiting, *self._slots.sequences.values()):
+            sequence.fail(error)
+
+    def _drop_if_abandoned(self, sequence: Sequence, now: float) -> bool:
+        if not is_abandoned(sequence, now):
+            return False
+        state = "waiting for a slot" if sequence.slot < 0 else f"after {len(sequence.token_ids)} tokens"
+        sequence.fail(DeadlinePassed(f"an answer must be ready by its deadline, it passed {state}; allow more time or load less"))
+        self._leave(sequence)
+        return True
+
+    def _leave(self, sequence: Sequence, is_clean: bool = True) -> None:
+        if sequence.slot >= 0:
+            self._slots.release(sequence, is_clean)
+        self._policies.leave(sequence.policy)
+
+    def _gather(self) -> None:
+        """While requests come in one after another, a fuller pass is worth a moment."""
+        pause, end = self._settings.gather_pause_s, time.monotonic() + self._settings.gather_s
+        while self._waiting and time.monotonic() - self._last_arrival < pause and time.monotonic() < end:
+            time.sleep(pause)
+
+    def _admit(self) -> None:
+        """Waiting requests take slots in turn by policy; where the first has no room, nobody overtakes it."""
+        with self.arrived:
+            queues = deque(queue for queue in self._waiting.values() if queue)
+            while queues and self._slots.take(queues[0][0]):
+                queues[0].popleft()
+                queues.rotate(-1)
+                queues = deque(queue for queue in queues if queue)
+            self._waiting = {policy: queue for policy, queue in self._waiting.items() if queue}
+
+    def _sequences_in_turn(self) -> list[Sequence]:
+        """Those of one policy, by slot; policies take turns."""
+        present = dict.fromkeys(sequence.policy for sequence in self._slots.sequences.values())
+        self._turns = deque([policy for policy in self._turns if policy in present])
+        self._turns.extend(policy for policy in present if policy not in self._turns)
+        if not self._turns:
+            return []
+        self._turns.rotate(-1)
+        return [sequence for sequence in self._slots.sequences.values() if sequence.policy == self._turns[-1]]
+
+    def _prefill(self, sequences: list[Sequence]) -> None:
+        chosen = self._pieces(sequences)
+        logits_SV = self._forward.prefill(self._policies.model(sequences[0].policy), [piece for _, piece in chosen])
+        for sequence, piece in chosen:
+            sequence.computed = piece.start + len(piece.tokens)
+            self._slots.positions[sequence.slot] = sequence.computed
+            self.counters.prompt_tokens += len(piece.tokens)
+        self.counters.prefill_passes += 1
+        if completed := [sequence for sequence, piece in chosen if piece.is_last]:
+            self._sample(completed, range(len(completed)), logits_SV)
+
+    def _pieces(self, sequences: list[Sequence]) -> list[tuple[Sequence, Piece]]:
+        waiting = [(sequence, piece) for sequence in sequences for piece in pieces_of(sequence, self._sizes.largest)]
+        room = self._sizes.worthwhile(sum(len(piece.tokens) for _, piece in waiting))
+        chosen: list[tuple[Sequence, Piece]] = []
+        for sequence, piece in waiting:
+            room -= len(piece.tokens)
+            if room < 0 and chosen:
+                break
+            chosen.append((sequence, piece))
+        return chosen
+
+    def _decode(self, sequences: list[Sequence]) -> None:
+        num_rows = self._sizes.at_least(max(sequence.slot for sequence in sequences) + 1)
+        slots = self._slots
+        model = self._policies.model(sequences[0].policy)
+        logits_SV = self._forward.decode(model, slots.tokens[:num_rows], slots.positions[:num_rows])
+        for sequence in sequences:
+            slots.positions[sequence.slot] += 1
+        self.counters.decode_passes += 1
+        self._sample(sequences, [sequence.slot for sequence in sequences], logits_SV)
+
+    def _sample(self, sequences: list[Sequence], rows: Iterable[int], logits_SV: Tensor) -> None:
+        """Draws one token for each sequence from its row; rows of nobody are drawn too, so that the shape stays fixed."""
+        num_rows = len(logits_SV)
+        temperatures, seeds, indices = [1.0] * num_rows, [0] * num_rows, [0] * num_rows
+        rows = list(rows)
+        for sequence, row in zip(sequences, rows, strict=True):
+            temperatures[row], seeds[row] = sequence.request.temperature, sequence.request.seed
+            indices[row] = len(sequence.token_ids)
+        token_ids, logprobs = sample(logits_SV, temperatures, uniforms(seeds, indices))
+        self.counters.sampled_tokens += len(sequences)
+        for sequence, row in zip(sequences, rows, strict=True):
+            self._accept(sequence, token_ids[row], logprobs[row])
+
+    def _accept(self, sequence: Sequence, token_id: int, logprob: float) -> None:
+        if math.isnan(logprob):
+            policy = sequence.policy or "the base model"
+            sequence.fail(TemperError("LossNotFinite", f"logits must be finite, {policy} gives NaN; train from an earlier step"))
+            self._leave(sequence, is_clean=False)
+            return
+        self._slots.tokens[sequence.slot] = token_id
+        if reason := sequence.add(token_id, logprob):
+            self._leave(sequence)
+            self.counters.requests += 1
+            sequence.finish(reason)
+
+
+def is_abandoned(sequence: Sequence, now: float) -> bool:
+    return now > sequence.deadline or sequence.future.cancelled()
+
+
+def pieces_of(sequence: Sequence, max_tokens: int) -> list[Piece]:
+    """What is left of a prompt, cut at multiples of its piece size; no more than one pass can take."""
+    size, end = piece_size(len(sequence.prompt)), len(sequence.prompt)
+    starts = range(sequence.computed, min(end, sequence.computed + max_tokens), size)
+    return [
+        Piece(sequence.slot, start, sequence.prompt[start : start + size], size, is_last=start + size >= end) for start in starts
+    ]
+
+

@@ -1,0 +1,57 @@
+"""Temporal's side of the GPU worker: connect and poll for as long as the process lives, whether the server is there or not."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.envconfig import ClientConfig
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+from temporalio.worker import Worker
+
+RECONNECT_S = 1.0
+# Beats come every second; with the default throttle they would leave every 0.8 × timeout only.
+HEARTBEAT_THROTTLE = timedelta(seconds=2)
+# A step ends within it or is cancelled between two micro-batches.
+GRACEFUL_SHUTDOWN = timedelta(seconds=3)
+
+log = logging.getLogger("temporalio.temper")
+
+
+async def poll_forever(address: str | None, namespace: str | None, queue: str, activities: Sequence[Callable[..., Any]]) -> None:
+    """Until cancelled. The log repeats one message at most every half minute (logs.py)."""
+    runtime = _runtime()
+    while True:
+        try:
+            client = await connect(address, namespace, runtime)
+            worker = Worker(
+                client,
+                task_queue=queue,
+                activities=activities,
+                max_concurrent_activities=1,
+                max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+                default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+                graceful_shutdown_timeout=GRACEFUL_SHUTDOWN,
+            )
+            log.info("polling", extra={"queue": queue, "namespace": client.namespace})
+            await worker.run()
+        except Exception as error:
+            log.warning("no Temporal server yet, trying again: %s", error)
+        await asyncio.sleep(RECONNECT_S)
+
+
+async def connect(address: str | None, namespace: str | None, runtime: Runtime) -> Client:
+    """Flags before TEMPORAL_* and temporal.toml before Temporal's own defaults."""
+    settings: dict[str, Any] = {"target_host": "localhost:7233", **ClientConfig.load_client_connect_config()}
+    flags = {"target_host": address, "namespace": namespace}
+    settings |= {name: value for name, value in flags.items() if value is not None}
+    return await Client.connect(**settings, data_converter=pydantic_data_converter, runtime=runtime)
+
+
+def _runtime() -> Runtime:
+    forwarding = LogForwardingConfig(logging.getLogger("temporalio.core"))
+    telemetry = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"), forwarding)
+    return Runtime(telemetry=TelemetryConfig(logging=telemetry))

@@ -1,0 +1,153 @@
+import asyncio
+import dataclasses
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from temper_gpu.activities import GpuActivities
+from temper_gpu.checkpoints import manifest_key
+from temper_gpu.contract import TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+from temper_gpu.training.trainer import Trainer
+from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
+
+
+def activities(store: FileStore, probe=None) -> GpuActivities:
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    return GpuActivities(trainer, store, probe)
+
+
+def run(activity, work, environment: ActivityEnvironment | None = None):
+    return asyncio.run((environment or ActivityEnvironment()).run(activity, work))
+
+
+def first_step(store: FileStore, gpu: GpuActivities) -> TrainInput:
+    parent = run(gpu.initialise, initialise_input()).checkpoint
+    return train_input(store, parent, sampled_groups(parent.adapter_sha256))
+
+
+def test_a_step_is_made_once_and_found_ever_after(tmp_path: Path):
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    work = first_step(store, gpu)
+    made, found = run(gpu.train, work), run(activities(store).train, work)
+    assert (made.found, found.found) == (False, True)
+    assert (made.checkpoint, made.metrics) == (found.checkpoint, found.metrics)
+    assert made.seconds.keys() == {"load", "wait", "train", "commit", "publish"}
+    assert made.metrics.root["rows"] == 8
+
+
+def test_a_commit_is_published_with_its_times_beside_it(tmp_path: Path):
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    run(gpu.train, first_step(store, gpu))
+    for step in (0, 1):
+        assert (store.root / f"runs/demo/branches/0/checkpoints/{step}/adapter/adapter_model.safetensors").is_file()
+    times = store.read("runs/demo/branches/0/steps/1/manifest.times.json")
+    assert times is not None
+    assert json.loads(times).keys() == {"attempt", "committedAt", "host", "pid", "seconds"}
+
+
+def test_results_are_json_that_every_parser_reads(tmp_path: Path):
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    result = run(gpu.train, first_step(store, gpu)).model_dump(by_alias=True)
+    assert result["checkpoint"]["adapterSha256"]
+    json.dumps(result, allow_nan=False)
+
+
+def test_the_engine_of_the_process_is_asked_for_its_hash(tmp_path: Path):
+    store, asked = open_folder(tmp_path), []
+    with pytest.raises(ApplicationError, match="demo@0.*somebody else") as caught:
+        run(activities(store, lambda policy: asked.append(policy) or "somebody else").initialise, initialise_input())
+    assert (caught.value.type, caught.value.non_retryable, asked) == ("PolicyMismatch", True, ["demo@0"])
+
+
+def test_a_frozen_workers_attempt_ends_before_any_effect(tmp_path: Path):
+    environment = ActivityEnvironment()
+    long_ago = datetime.now(UTC) - timedelta(seconds=11)
+    environment.info = dataclasses.replace(environment.info, started_time=long_ago, heartbeat_timeout=timedelta(seconds=10))
+    with pytest.raises(ApplicationError, match="11") as caught:
+        run(activities(open_folder(tmp_path)).initialise, initialise_input(), environment)
+    assert (caught.value.type, caught.value.non_retryable) == ("StaleAttempt", False)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(("type_", "non_retryable"), [("StoreUnavailable", False), ("StoreCorrupt", True)])
+def test_failures_keep_their_type_and_whether_a_retry_may_help(tmp_path: Path, monkeypatch, type_, non_retryable: bool):
+    store = open_folder(tmp_path)
+
+    def fail(_: bytes) -> None:
+        raise TemperError(type_, "why")
+
+    monkeypatch.setattr(store, "put_blob", fail)
+    with pytest.raises(ApplicationError, match="why") as caught:
+        run(activities(store).initialise, initialise_input())
+    assert (caught.value.type, caught.value.non_retryable) == (type_, non_retryable)
+
+
+def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path, monkeypatch):
+    gpu = activities(open_folder(tmp_path))
+    monkeypatch.setattr(gpu._trainer, "initialise", lambda _: 1 / 0)
+    with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
+        run(gpu.initialise, initialise_input())
+    assert (caught.value.type, caught.value.non_retryable) == ("TrainerFailed", False)
+
+
+def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("temper_gpu.heartbeat.BEAT_EVERY_S", 0.01)
+    gpu, beats, enough = activities(open_folder(tmp_path)), [], threading.Event()
+    initialise = gpu._trainer.initialise
+
+    def slow(work):
+        assert enough.wait(10)
+        return initialise(work)
+
+    def beat(*details) -> None:
+        beats.append(details)
+        if len(beats) >= 3:
+            enough.set()
+
+    monkeypatch.setattr(gpu._trainer, "initialise", slow)
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = beat
+    run(gpu.initialise, initialise_input(), environment)
+    assert len(beats) >= 3
+
+
+def test_a_cancelled_step_is_awaited_and_commits_nothing(tmp_path: Path, monkeypatch):
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    work = first_step(store, gpu)
+    train, began = gpu._trainer.train, threading.Event()
+
+    def cancelled_midway(work: TrainInput, is_cancelled):
+        def poll() -> bool:
+            began.set()
+            deadline = datetime.now(UTC) + timedelta(seconds=10)
+            while not is_cancelled() and datetime.now(UTC) < deadline:
+                pass
+            return is_cancelled()
+
+        return train(work, poll)
+
+    monkeypatch.setattr(gpu._trainer, "train", cancelled_midway)
+
+    async def cancel_midway() -> None:
+        environment = ActivityEnvironment()
+        step = asyncio.create_task(environment.run(gpu.train, work))
+        await asyncio.to_thread(began.wait, 10)
+        environment.cancel()
+        await step
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancel_midway())
+    assert store.read(manifest_key("demo", 0, 1)) is None
+    monkeypatch.undo()
+    assert not run(gpu.train, work).found

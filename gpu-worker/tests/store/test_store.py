@@ -1,0 +1,128 @@
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore, FileSystem, blob_ref, open_store
+
+
+class FailingAt(FileSystem):
+    """A disk whose n-th operation that changes something fails; counts them."""
+
+    def __init__(self, fail_at: int, code: int) -> None:
+        self.num_changes, self._fail_at, self._code = 0, fail_at, code
+
+    def _change(self) -> None:
+        self.num_changes += 1
+        if self.num_changes - 1 == self._fail_at:
+            raise OSError(self._code, os.strerror(self._code))
+
+    def make_folder(self, folder: Path) -> None:
+        self._change()
+        super().make_folder(folder)
+
+    def write_synced(self, path: Path, data: bytes) -> None:
+        if self.num_changes == self._fail_at:
+            path.write_bytes(data[:3])  # a full disk leaves a torn file
+        self._change()
+        super().write_synced(path, data)
+
+    def link(self, source: Path, target: Path) -> None:
+        self._change()
+        super().link(source, target)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._change()
+        super().rename(source, target)
+
+    def sync_folder(self, folder: Path) -> None:
+        self._change()
+        super().sync_folder(folder)
+
+
+def write_all(store: FileStore) -> None:
+    ref = store.put_blob(b"weights")
+    assert store.publish("runs/demo/manifest.json", b"commit").bytes == b"commit"
+    store.link_blob(ref, "runs/demo/view/adapter")
+    store.replace("runs/demo/times.json", b"{}")
+
+
+def count_changes(root: Path) -> int:
+    disk = FailingAt(-1, 0)
+    write_all(FileStore(root, disk))
+    return disk.num_changes
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_refuses_any_write_is_unavailable_and_the_retry_succeeds(tmp_path: Path, code: int):
+    for fail_at in range(count_changes(tmp_path / "counted")):
+        root = tmp_path / f"{code}.{fail_at}"
+        with pytest.raises(TemperError, match=rf"{root}.*{errno.errorcode[code]}") as caught:
+            write_all(FileStore(root, FailingAt(fail_at, code)))
+        assert (caught.value.type, caught.value.retryable) == ("StoreUnavailable", True)
+        write_all(FileStore(root))
+        assert not [path for path in root.rglob("*.tmp")]
+        assert FileStore(root).get_blob(blob_ref(b"weights")) == b"weights"
+
+
+def test_a_write_once_object_keeps_its_first_bytes(tmp_path: Path):
+    first, second = FileStore(tmp_path).publish("a/b", b"one"), FileStore(tmp_path).publish("a/b", b"two")
+    assert (first.created, second.created) == (True, False)
+    assert second.bytes == FileStore(tmp_path).read("a/b") == b"one"
+
+
+def test_a_writer_that_loses_the_race_after_looking_gets_the_winners_bytes(tmp_path: Path):
+    class Racing(FileSystem):
+        def link(self, source: Path, target: Path) -> None:
+            target.write_bytes(b"winner")
+            super().link(source, target)
+
+    published = FileStore(tmp_path, Racing()).publish("a/b", b"loser")
+    assert (published.created, published.bytes) == (False, b"winner")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+
+
+def test_a_flipped_bit_is_corrupt_and_named(tmp_path: Path):
+    store = FileStore(tmp_path)
+    ref = store.put_blob(b"weights")
+    (tmp_path / ref.key).write_bytes(b"weighty")
+    with pytest.raises(TemperError, match=f"{ref.key}.*restore it") as caught:
+        store.get_blob(ref)
+    assert (caught.value.type, caught.value.retryable) == ("StoreCorrupt", False)
+    assert store.get_blob(store.put_blob(b"weights")) == b"weights"  # whoever makes the bytes again mends it
+
+
+def test_a_missing_blob_is_corrupt(tmp_path: Path):
+    with pytest.raises(TemperError, match="missing") as caught:
+        FileStore(tmp_path).get_blob(blob_ref(b"never written"))
+    assert caught.value.type == "StoreCorrupt"
+
+
+def test_a_view_shares_the_blobs_bytes_on_disk(tmp_path: Path):
+    store = FileStore(tmp_path)
+    ref = store.put_blob(b"weights")
+    for _ in range(2):
+        store.link_blob(ref, "view/adapter")
+    assert (tmp_path / ref.key).samefile(tmp_path / "view/adapter")
+
+
+def test_a_disk_without_links_gets_a_copy(tmp_path: Path):
+    class Linkless(FileSystem):
+        def link(self, source: Path, target: Path) -> None:
+            raise OSError(errno.EPERM, "no links here")
+
+    store = FileStore(tmp_path, Linkless())
+    store.link_blob(store.put_blob(b"weights"), "view/adapter")
+    assert store.read("view/adapter") == b"weights"
+
+
+def test_a_store_is_a_file_uri(tmp_path: Path):
+    folder = tmp_path / "a b"
+    assert open_store(folder.as_uri()).root == folder
+    assert open_store(folder.as_uri()).uri == folder.as_uri()
+    for uri in ("s3://bucket/x", "/plain/path", "file://elsewhere/x"):
+        with pytest.raises(TemperError, match="file://") as caught:
+            open_store(uri)
+        assert caught.value.type == "BadConfig"

@@ -1,0 +1,61 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from temper_gpu.lora import PREFIX, initial_tensors
+from temper_gpu.training.losses import token_loss
+from temper_gpu.training.packing import deal, pack
+from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.rows import Row, build_rows
+from tests.training.samples import lora, sampled_groups, tiny_base, tiny_model, train_config
+
+rows_of_any_length = st.lists(st.integers(1, 30).map(lambda length: Row(0.0, [1] * length, [0])), max_size=20)
+
+
+@given(rows_of_any_length, st.integers(1, 100))
+def test_dealing_keeps_every_row_within_the_bound(rows: list[Row], max_tokens: int):
+    parts = deal(rows, max_tokens)
+    assert sorted(map(id, rows)) == sorted(id(row) for part in parts for row in part)
+    for part in parts:
+        assert len(part) == 1 or len(part) * max(len(row.token_ids) for row in part) <= max_tokens
+
+
+def test_rows_of_one_length_keep_their_plan_order():
+    rows = [Row(float(i), [1] * (i % 2 + 1), [0]) for i in range(6)]
+    assert [row.advantage for part in deal(rows, 100) for row in part] == [1, 3, 5, 0, 2, 4]
+
+
+def policy_with_a_step_behind_it() -> TrainablePolicy:
+    """B is zero at the start and hides A's gradient; here it is not."""
+    policy = TrainablePolicy(tiny_base(), lora())
+    tensors = initial_tensors(tiny_model(), policy.targets, 4, 0)
+    moved = {name: tensor + (0.1 if ".lora_B." in name else 0) for name, tensor in tensors.items()}
+    assert all(name.startswith(PREFIX) for name in moved)
+    policy.load(moved, initial_optimizer_tensors(moved))
+    return policy
+
+
+POLICY = policy_with_a_step_behind_it()
+
+
+def gradient(seed: int, max_tokens: int) -> torch.Tensor:
+    groups = sampled_groups("x", seed)
+    attempts = [attempt for group in groups for attempt in group.attempts]
+    rows = build_rows(attempts, [attempt.reward for attempt in attempts], "keep")
+    POLICY.zero_grad()
+    for batch in pack(rows.rows, rows.num_trained_tokens, max_tokens, POLICY.device):
+        logprobs_N = POLICY.log_probabilities(batch).logprobs_N
+        token_loss(train_config().loss, logprobs_N, batch.sampled_logprobs_N, batch.weighted_advantages_N).loss_N.sum().backward()
+    return torch.cat([parameter.grad.flatten() for parameter in POLICY.parameters.values() if parameter.grad is not None])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 5), st.integers(1, 400))
+def test_the_gradient_does_not_depend_on_the_micro_batches(seed: int, max_tokens: int):
+    torch.testing.assert_close(gradient(seed, max_tokens), gradient(seed, 10**6), atol=1e-6, rtol=1e-4)
+
+
+def test_the_gradient_does_not_depend_on_the_chunks_of_the_output_head(monkeypatch):
+    whole = gradient(0, 10**6)
+    monkeypatch.setattr("temper_gpu.training.policy.MAX_LOGITS", 37 * 5)
+    torch.testing.assert_close(gradient(0, 10**6), whole, atol=1e-6, rtol=1e-4)

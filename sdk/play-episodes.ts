@@ -1,0 +1,158 @@
+/**
+ * Plays many attempts at once, each with a recorder of its own, one journal for all. Knows nothing of Temporal: the
+ * activities play through it, and so does an evaluation of any other model.
+ */
+import pLimit from 'p-limit';
+
+import type { RolloutConfig } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { callSeed, deriveSeed } from '../core/seeds.ts';
+import type { JournalSegments } from '../store/store.ts';
+import type { AttemptRecord } from '../store/trajectories.ts';
+import type { Agent, Scenario } from './define-agent.ts';
+import { playAttempt } from './play-attempt.ts';
+import type { ExpectedPolicy } from './recorder/answer.ts';
+import type { EngineConnection } from './recorder/engine-connection.ts';
+import { Journal } from './recorder/journal.ts';
+import { Recorder } from './recorder/recorder.ts';
+import type { RequestMode } from './recorder/request.ts';
+
+export interface Episode {
+  attempt: number;
+  /** Its index among the run's scenarios: part of every seed. */
+  scenarioIndex: number;
+  scenario: Scenario;
+}
+
+export interface EpisodesOptions {
+  agent: Agent;
+  episodes: readonly Episode[];
+  /** At most so many are played at once. */
+  concurrency: number;
+  engine: EngineConnection;
+  segments: JournalSegments;
+  policy: ExpectedPolicy;
+  mode: RequestMode;
+  rollout: RolloutConfig;
+  place: { seed: number; branch: number; step: number };
+  /** Names an attempt in the engine's log. */
+  attemptKey: (attempt: number) => string;
+  /** Ends everything; its reason is not looked at. */
+  signal: AbortSignal;
+  /** False where this process may have lost its work to another one. */
+  isFresh: () => boolean;
+}
+
+export interface EpisodesProgress {
+  done: number;
+  of: number;
+  calls: number;
+  /** Why attempts wait for the engine now, and how many; null where none does. */
+  waiting: { attempts: number; reason: string } | null;
+}
+
+export class Episodes {
+  private readonly options: EpisodesOptions;
+  private readonly journal: Journal;
+  private readonly playing = new Set<Recorder>();
+  private ended: TemperError | null = null;
+  private done = 0;
+  private callsDone = 0;
+
+  constructor(options: EpisodesOptions) {
+    this.options = options;
+    this.journal = new Journal(options.segments);
+  }
+
+  /** In the order of `episodes`. The first attempt that is no data ends them all, and its mark is thrown. */
+  async play(): Promise<AttemptRecord[]> {
+    const { signal, episodes, concurrency } = this.options;
+    const cancel = (): void => this.end(new TemperError('EngineFailed', 'the attempt was cancelled'));
+    signal.addEventListener('abort', cancel);
+    if (signal.aborted) cancel();
+    const limit = pLimit(concurrency);
+    const attempts = episodes.map((episode) => limit(() => this.playOne(episode)));
+    try {
+      return await Promise.all(attempts);
+    } catch (error) {
+      this.end(error as TemperError);
+      await Promise.allSettled(attempts);
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', cancel);
+      this.journal.close();
+    }
+  }
+
+  progress(): EpisodesProgress {
+    const waiting = [...this.playing].map(({ outage }) => outage.reason).filter((reason) => reason !== null);
+    const [reason] = waiting;
+    return {
+      done: this.done,
+      of: this.options.episodes.length,
+      calls: [...this.playing].reduce((calls, { callCount }) => calls + callCount, this.callsDone),
+      waiting: reason === undefined ? null : { attempts: waiting.length, reason },
+    };
+  }
+
+  /** What was answered is in the journal: a repetition goes on from there. */
+  private end(error: TemperError): void {
+    this.ended ??= error;
+    for (const { ending } of this.playing) ending.markAs(this.ended);
+  }
+
+  private async playOne(episode: Episode): Promise<AttemptRecord> {
+    if (this.ended !== null) throw this.ended;
+    const { agent, policy, rollout, isFresh } = this.options;
+    const { attempt, scenario } = episode;
+    const recorder = this.createRecorder(episode);
+    this.playing.add(recorder);
+    try {
+      const seed = deriveSeed([...this.seedParts(episode), 'random']);
+      const { journal } = this;
+      return await playAttempt({
+        agent,
+        scenario,
+        attempt,
+        seed,
+        model: policy.model,
+        rollout,
+        recorder,
+        journal,
+        isFresh,
+      });
+    } finally {
+      this.playing.delete(recorder);
+      this.done += 1;
+      this.callsDone += recorder.callCount;
+    }
+  }
+
+  private createRecorder({ attempt, scenarioIndex }: Episode): Recorder {
+    const { engine, policy, mode, rollout, place, attemptKey, isFresh } = this.options;
+    const seedOf = (key: string, occurrence: number): number =>
+      callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
+    const { journal } = this;
+    return new Recorder({
+      engine,
+      journal,
+      attempt,
+      attemptKey: attemptKey(attempt),
+      policy,
+      mode,
+      rollout,
+      seedOf,
+      isFresh,
+    });
+  }
+
+  private seedParts({ attempt, scenarioIndex }: Episode): number[] {
+    const { seed, branch, step } = this.options.place;
+    return [seed, branch, step, scenarioIndex, attempt];
+  }
+}
+
+/** A journal that nobody will read: for what is not durable. */
+export function forgetfulSegments(): JournalSegments {
+  return { existing: [], append: () => undefined, close: () => undefined };
+}

@@ -1,0 +1,29 @@
+/** The command line in this process, with its output caught. */
+import type { Output } from '../../cli/output.ts';
+import { main } from '../../cli/main.ts';
+
+export interface CliResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal;
+}
+
+export async function runCli(cwd: string, args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const lines = { stdout: [] as string[], stderr: [] as string[] };
+  const output: Output = {
+    isTerminal: false,
+    columns: 100,
+    rows: 30,
+    stream: process.stdout,
+    line: (text = '') => void lines.stdout.push(text),
+    errorLine: (text) => void lines.stderr.push(text),
+  };
+  const { env = {}, signal = new AbortController().signal } = options;
+  const exitCode = await main(args, { output, cwd, env, signal });
+  return { exitCode, stdout: lines.stdout.join('\n'), stderr: lines.stderr.join('\n') };
+}

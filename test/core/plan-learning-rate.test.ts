@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+
+import { planLearningRate } from '../../core/plan-learning-rate.ts';
+
+const CONFIG = {
+  learningRate: 0.005,
+  learningRateSchedule: 'linear',
+  finalLearningRateShare: 0.1,
+  warmupSteps: 0,
+  steps: 5,
+} as const;
+
+function rates(change: Partial<Parameters<typeof planLearningRate>[0]>): number[] {
+  const config = { ...CONFIG, ...change };
+  return Array.from({ length: config.steps }, (_, index) => planLearningRate(config, index + 1));
+}
+
+test('constant stays', () => {
+  expect(rates({ learningRateSchedule: 'constant', finalLearningRateShare: 1 })).toEqual(Array(5).fill(0.005));
+});
+
+test('linear begins at the full rate and ends at its share, in equal parts', () => {
+  expect(rates({})).toEqual([0.005, 0.003875, 0.00275, 0.001625, 0.0005]);
+});
+
+test('cosine begins at the full rate, is half-way in the middle and ends at its share', () => {
+  expect(rates({ learningRateSchedule: 'cosine', finalLearningRateShare: 0 })).toEqual([
+    0.005, 0.00426776695297, 0.0025, 0.000732233047034, 0,
+  ]);
+});
+
+test('warm-up rises to the full rate of the step after it', () => {
+  expect(rates({ warmupSteps: 3, steps: 6 })).toEqual([0.00125, 0.0025, 0.00375, 0.005, 0.00275, 0.0005]);
+});
+
+test('a run of one step trains at the full rate', () => {
+  expect(rates({ steps: 1 })).toEqual([0.005]);
+});
+
+test('a learning rate of 0 stays 0', () => {
+  expect(rates({ learningRate: 0 })).toEqual([0, 0, 0, 0, 0]);
+});

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+
+import {
+  EvaluateInput,
+  InitialiseInput,
+  RolloutInput,
+  TrainInput,
+  type GroupResult,
+  type RunConfig,
+} from '../../core/contract.ts';
+import { hashOf } from '../../core/hashes.ts';
+import { isEvaluationDue, planEvaluation } from '../../core/plan-evaluation.ts';
+import {
+  planGroups,
+  planInitialise,
+  planNext,
+  planReplacements,
+  planTraining,
+  trainedGroups,
+  type RunPosition,
+} from '../../core/plan-step.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+
+const CONFIG = defaultRunConfig({ run: 'a', agent: 'agent', baseModel: 'pocket', groupsPerStep: 3, groupSize: 4 });
+const BLOB = { key: `blobs/${hashOf('scenarios')}`, sha256: hashOf('scenarios'), bytes: 10 };
+
+function positionOf(run: string, change: Partial<RunPosition> = {}): RunPosition {
+  const prepared = {
+    scenarios: BLOB,
+    trainScenarios: 8,
+    evalScenarios: 2,
+    heldOut: true,
+    agentCodeSha256: hashOf('code'),
+  };
+  const checkpoint = { run, branch: 0, step: 4, manifestSha256: hashOf('manifest'), adapterSha256: hashOf('adapter') };
+  return { branch: 0, prepared, step: 4, checkpoint, dealt: 12, emptySteps: 0, ...change };
+}
+const POSITION = positionOf('a');
+
+function resultOf({ step, group, scenario, attempts }: RolloutInput, use: GroupResult['use']): GroupResult {
+  const [rolloutsSha256, judgedSha256] = [hashOf(['rollouts', group]), hashOf(['judged', group])];
+  const counts = { attempts, failed: 0, truncated: 0, calls: 4, sampledTokens: 40 };
+  return { step, group, scenario, rolloutsSha256, judgedSha256, ...counts, rewards: [], metrics: {}, use };
+}
+
+const played = planGroups(CONFIG, POSITION).map((group) => resultOf(group, 'trained'));
+const uneven = played.map((group, index) => (index === 1 ? { ...group, use: 'no-variance' as const } : group));
+
+/** Of the four kinds of write-once objects. */
+function hashes(config: RunConfig, position: RunPosition) {
+  return {
+    group: planGroups(config, position)[0]?.inputsSha256,
+    step: planTraining(config, position, played)?.inputsSha256,
+    eval: planEvaluation(config, position).inputsSha256,
+    initial: planInitialise(config, position.branch).inputsSha256,
+  };
+}
+
+test('plans are what the wire takes', () => {
+  expect(RolloutInput.safeParse(planGroups(CONFIG, POSITION)[0]).error).toBeUndefined();
+  expect(TrainInput.safeParse(planTraining(CONFIG, POSITION, played)).error).toBeUndefined();
+  expect(EvaluateInput.safeParse(planEvaluation(CONFIG, POSITION)).error).toBeUndefined();
+  expect(InitialiseInput.safeParse(planInitialise(CONFIG, 0)).error).toBeUndefined();
+});
+
+test('a step plays its number of groups by the checkpoint at hand', () => {
+  const groups = planGroups(CONFIG, POSITION);
+  expect(groups.map(({ step, group, attempts, policy }) => [step, group, attempts, policy])).toEqual(
+    [0, 1, 2].map((group) => [5, group, 4, POSITION.checkpoint]),
+  );
+});
+
+test('a scenario that a small set deals twice to one step is played by other seeds', () => {
+  const tiny = positionOf('a', { prepared: { ...POSITION.prepared, trainScenarios: 1 } });
+  const seeds = planGroups(CONFIG, tiny).map(({ seed }) => seed);
+  expect(new Set(seeds).size).toBe(3);
+});
+
+describe('replacements', () => {
+  test('are as many as the groups without signal and deal on', () => {
+    const fresh = planReplacements(CONFIG, POSITION, uneven);
+    const whole = planGroups({ ...CONFIG, groupsPerStep: 4 }, POSITION);
+    expect(fresh).toEqual(whole.slice(3));
+  });
+
+  test('are none once the step is full', () => {
+    expect(planReplacements(CONFIG, POSITION, played)).toEqual([]);
+  });
+
+  test('are counted in the deal of the next step', () => {
+    const replaced = [...uneven, resultOf(planReplacements(CONFIG, POSITION, uneven)[0]!, 'trained')];
+    expect(planNext(POSITION, replaced, POSITION.checkpoint).dealt).toBe(16);
+  });
+});
+
+describe('training', () => {
+  test('takes the groups with signal in plan order, however they came back', () => {
+    const training = planTraining(CONFIG, POSITION, uneven.toReversed());
+    expect(training?.groups.map(({ group }) => group)).toEqual([0, 2]);
+    expect(training).toEqual(planTraining(CONFIG, POSITION, uneven));
+    expect(trainedGroups(uneven)).toHaveLength(2);
+  });
+
+  test('has nothing to do where no group carries a signal', () => {
+    expect(planTraining(CONFIG, POSITION, [])).toBeNull();
+  });
+
+  test('the policy stays after an empty step, and empty steps in a row are counted', () => {
+    const empty = planNext(POSITION, uneven, null);
+    expect(empty).toMatchObject({ step: 5, checkpoint: POSITION.checkpoint, emptySteps: 1 });
+    expect(planNext(empty, uneven, null).emptySteps).toBe(2);
+    const committed = { ...POSITION.checkpoint, step: 6 };
+    expect(planNext(empty, played, committed)).toMatchObject({ step: 6, checkpoint: committed, emptySteps: 0 });
+  });
+});
+
+describe('hashes of inputs', () => {
+  const base = hashes(CONFIG, POSITION);
+
+  test('know no names: a copy of a run under another name has the same', () => {
+    const copy = { ...CONFIG, run: 'b' };
+    expect(hashes(copy, positionOf('b'))).toEqual(base);
+  });
+
+  test("leave out the agent's code, so that a changed agent does not brick a run", () => {
+    const prepared = { ...POSITION.prepared, agentCodeSha256: hashOf('other code') };
+    expect(hashes(CONFIG, positionOf('a', { prepared }))).toEqual(base);
+  });
+
+  test.each<[string, Partial<RunConfig>, Partial<RunPosition>, (keyof typeof base)[]]>([
+    ['another seed', { seed: 2 }, {}, ['group', 'step', 'eval', 'initial']],
+    ['another branch', {}, { branch: 1 }, ['group', 'step', 'eval', 'initial']],
+    ['another temperature', { rollout: { ...CONFIG.rollout, temperature: 0.5 } }, {}, ['group', 'eval']],
+    ['another learning rate', { learningRate: 1 }, {}, ['step']],
+    ['another group size', { groupSize: 5 }, {}, ['group']],
+    ['another rank', { train: { ...CONFIG.train, lora: { ...CONFIG.train.lora, rank: 2 } } }, {}, ['step', 'initial']],
+    [
+      'another parent',
+      {},
+      { checkpoint: { ...POSITION.checkpoint, manifestSha256: hashOf('x') } },
+      ['group', 'step', 'eval'],
+    ],
+  ])('%s changes those that depend on it alone', (_, config, position, changed) => {
+    const now = hashes({ ...CONFIG, ...config }, positionOf('a', position));
+    const differing = (Object.keys(base) as (keyof typeof base)[]).filter((key) => now[key] !== base[key]);
+    expect(differing).toEqual(changed);
+  });
+});
+
+test('an evaluation is due every n steps and after the last; with 0 only after the last', () => {
+  const due = [0, 2, 5].map((evalEvery) =>
+    [1, 2, 3, 4, 5].filter((step) => isEvaluationDue({ ...CONFIG, steps: 5, evalEvery }, step)),
+  );
+  expect(due).toEqual([[5], [2, 4, 5], [5]]);
+});

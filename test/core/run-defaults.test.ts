@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+
+import { RunConfig } from '../../core/contract.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+
+const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
+
+test('the defaults are a run', () => {
+  const config = defaultRunConfig(NAMED);
+  expect(RunConfig.parse(config)).toEqual(config);
+});
+
+test('what is said is kept, at any depth, and the rest is filled in', () => {
+  const config = defaultRunConfig({
+    ...NAMED,
+    steps: 7,
+    rollout: { maxTokens: 3 },
+    train: { lora: { rank: 4 }, loss: { name: 'ppo', epsilonHigh: 0.3 } },
+  });
+  expect(config).toMatchObject({ steps: 7, rollout: { maxTokens: 3, temperature: 1 } });
+  expect(config.train.lora).toEqual({ rank: 4, alpha: 32, targetModules: null });
+  expect(config.train.loss).toEqual({ name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.3, dualClip: 3 });
+});
+
+test('a schedule that falls keeps a tenth', () => {
+  expect(defaultRunConfig({ ...NAMED, learningRateSchedule: 'linear' }).finalLearningRateShare).toBe(0.1);
+});
+
+test.each([
+  [{ groupSize: 4, minimumGroupSize: 5 }, 'minimumGroupSize must be at most groupSize, got 5 of 4'],
+  [{ steps: 3, warmupSteps: 3 }, 'warmupSteps must be fewer than steps, got 3 of 3'],
+  [{ finalLearningRateShare: 0.5 }, 'no effect with a constant learning rate'],
+  [{ train: { loss: { dualClip: 3 } } }, 'dualClip 3 has no effect with the loss cispo'],
+])('%j is refused', (options, message) => {
+  expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);
+});

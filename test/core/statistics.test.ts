@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+
+import { describeConfigDifferences } from '../../core/config-differences.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { hasNoVariance, mean, meanMetrics } from '../../core/statistics.ts';
+
+test('boolean metrics become rates, numbers stay means, over the attempts that report them', () => {
+  const attempts = [{ win: true, moves: 3 }, { win: false, moves: 5, extra: 1 }, { win: true }];
+  expect(meanMetrics(attempts)).toEqual({ extra: 1, moves: 4, winRate: 2 / 3 });
+});
+
+test('a metric that is sometimes a boolean and sometimes a number is a mean', () => {
+  expect(meanMetrics([{ win: true }, { win: 0 }])).toEqual({ win: 0.5 });
+});
+
+test('the mean of nothing is none', () => {
+  expect(mean([])).toBeNull();
+  expect(mean([1, 2])).toBe(1.5);
+});
+
+test('equal rewards have no variance', () => {
+  expect(hasNoVariance([1, 1, 1])).toBe(true);
+  expect(hasNoVariance([1, 0])).toBe(false);
+});
+
+test('differences between configurations are named by their paths', () => {
+  const recorded = defaultRunConfig({ run: 'a', agent: 'b', baseModel: 'pocket' });
+  const asked = defaultRunConfig({ run: 'a', agent: 'b', baseModel: 'pocket', steps: 7, train: { lora: { rank: 8 } } });
+  expect(describeConfigDifferences(recorded, recorded)).toEqual([]);
+  expect(describeConfigDifferences(recorded, asked)).toEqual(['steps: 100 → 7', 'train.lora.rank: 16 → 8']);
+});

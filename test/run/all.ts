@@ -1,0 +1,70 @@
+/** `npm test`: checks, then the tests of both languages; the last line counts them (each check counts as one). */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checks } from './checks.ts';
+import { runStep } from './command.ts';
+import { openTools } from './tools.ts';
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+const { python, temporalCli } = await openTools();
+const env = { ...process.env, TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli };
+const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
+const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+
+for (const check of checks(python)) {
+  add((await runStep(check, env)) ? { passed: 1, failed: 0, skipped: 0 } : { passed: 0, failed: 1, skipped: 0 });
+}
+await runPytest();
+for (const project of ['unit', 'workflows', 'crash', 'e2e']) await runVitest(project);
+rmSync(results, { recursive: true });
+console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exit(total.failed === 0 ? 0 : 1);
+
+async function runPytest(): Promise<void> {
+  const report = join(results, 'pytest.xml');
+  const command = [python, '-m', 'pytest', '-q', `--junitxml=${report}`] as const;
+  const succeeded = await runStep({ title: 'tests of Python', command, cwd: 'gpu-worker' }, env);
+  addSuite(succeeded, () => {
+    const suite = /<testsuite [^>]*>/.exec(readFileSync(report, 'utf8'))?.[0] ?? '';
+    const count = (name: string) => Number(new RegExp(`${name}="(\\d+)"`).exec(suite)?.[1] ?? 0);
+    const [failed, skipped] = [count('failures') + count('errors'), count('skipped')];
+    return { passed: count('tests') - failed - skipped, failed, skipped };
+  });
+}
+
+async function runVitest(project: string): Promise<void> {
+  const report = join(results, `${project}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const succeeded = await runStep(
+    { title: `tests: ${project}`, command: ['vitest', 'run', '--project', project, ...reporters] },
+    env,
+  );
+  addSuite(succeeded, () => {
+    const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'));
+    return { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests };
+  });
+}
+
+/** A suite that failed without a failed test (it did not start, say) counts as one failure. */
+function addSuite(succeeded: boolean, read: () => Counts): void {
+  let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  try {
+    counts = read();
+  } catch (error) {
+    console.log(`no test report: ${String(error)}`);
+    succeeded = false;
+  }
+  add(!succeeded && counts.failed === 0 ? { ...counts, failed: 1 } : counts);
+}
+
+function add(counts: Counts): void {
+  total.passed += counts.passed;
+  total.failed += counts.failed;
+  total.skipped += counts.skipped;
+}

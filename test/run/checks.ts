@@ -1,0 +1,16 @@
+/** The checks: what can be known without running the product. */
+import type { Step } from './command.ts';
+
+export function checks(python: string): Step[] {
+  const gpuWorker = { cwd: 'gpu-worker' };
+  return [
+    { title: 'lint', command: ['oxlint'] },
+    { title: 'format', command: ['oxfmt', '--check'] },
+    { title: 'types', command: ['tsc', '-p', 'tsconfig.json'] },
+    { title: 'types of workflows', command: ['tsc', '-p', 'workflows/tsconfig.json'] },
+    { title: 'unused code and dependencies', command: ['knip'] },
+    { title: 'lint of Python', command: [python, '-m', 'ruff', 'check', '.', '../bench'], ...gpuWorker },
+    { title: 'format of Python', command: [python, '-m', 'ruff', 'format', '--check', '.', '../bench'], ...gpuWorker },
+    { title: 'types of Python', command: [python, '-m', 'pyright', '--pythonpath', python], ...gpuWorker },
+  ];
+}

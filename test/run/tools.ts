@@ -1,0 +1,28 @@
+/** What the checks and tests run with: the Python environment with its tools and Temporal's CLI, installed where they are not. */
+import { cacheFolder } from '../../workers/folders.ts';
+import type { StackEvent } from '../../workers/local-stack/events.ts';
+import { installDevTools, openPythonEnvironment } from '../../workers/python-environment.ts';
+import { findTemporalCli } from '../../workers/temporal-cli.ts';
+
+export interface Tools {
+  readonly python: string;
+  readonly temporalCli: string;
+}
+
+export async function openTools(): Promise<Tools> {
+  const options = { env: process.env, cache: cacheFolder(), onEvent: printer() };
+  const environment = await openPythonEnvironment(options);
+  await installDevTools(environment, options);
+  const { path } = await findTemporalCli({ ...options, databaseServer: null });
+  return { python: environment.python, temporalCli: path };
+}
+
+/** A line whenever the message changes: logs of CI are read, not watched. */
+function printer(): (event: StackEvent) => void {
+  let last = '';
+  return (event) => {
+    if (event.kind !== 'progress' || event.message === last) return;
+    last = event.message;
+    console.log(`${event.task}: ${event.message} (${event.elapsedSeconds} s)`);
+  };
+}

@@ -1,0 +1,183 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engine.ts';
+import { markOf, memoryJournal, playEpisodes, playOne, prepareEpisodes, say, type TestRollout } from './play.ts';
+
+let engine: FakeEngine;
+beforeEach(async () => {
+  engine = await startFakeEngine();
+});
+afterEach(() => engine.close());
+
+const threeTurns: TestRollout = async (context) => {
+  for (let turn = 0; turn < 3; turn++) await say(context, `turn ${turn}`);
+  return 1;
+};
+
+/** What users write, and what must not turn an outage into data. */
+const swallowing: TestRollout = async (context) => {
+  try {
+    return await threeTurns(context);
+  } catch {
+    return { reward: 0 };
+  }
+};
+
+const SHORT = { callRetryBudgetMs: 250 };
+
+describe('an outage that ends within the budget', () => {
+  const failures: [string, FakeFailure[]][] = [
+    ['503', [{ status: 503 }, { status: 503 }]],
+    ['429', [{ status: 429 }]],
+    ['500', [{ status: 500, body: 'boom' }]],
+    ['a cut connection', [{ destroy: true }]],
+    ['an answer that is no JSON', [{ status: 200, body: '<html>' }]],
+    ['half an answer', [{ status: 200, body: '{"choices":[]}' }]],
+  ];
+  test.each(failures)('of %s is not seen by the agent', async (_name, scripted) => {
+    engine.failNext(...scripted);
+    const attempt = await playOne(engine, threeTurns);
+    expect(attempt.calls).toHaveLength(3);
+    expect(engine.received).toBe(3 + scripted.length);
+  });
+
+  test('of an engine that is away is waited for, and shown', async () => {
+    await engine.stop();
+    const episodes = prepareEpisodes(engine, threeTurns, { attempts: 2, rollout: { callRetryBudgetMs: 5000 } });
+    const playing = episodes.play();
+    await sleep(150);
+    expect(episodes.progress()).toMatchObject({ done: 0, of: 2, waiting: { attempts: 2, reason: expect.stringContaining('ECONNREFUSED') } });
+    await engine.start();
+    expect((await playing).map(({ status }) => status)).toEqual(['ok', 'ok']);
+  });
+
+  test('of an engine that hangs ends with the call’s deadline', async () => {
+    engine.failNext({ hang: true });
+    const attempt = await playOne(engine, threeTurns, { rollout: { callTimeoutMs: 100 } });
+    expect(attempt.status).toBe('ok');
+    expect(engine.received).toBe(4);
+  });
+});
+
+test('Retry-After is obeyed', async () => {
+  engine.failNext({ status: 429, headers: { 'retry-after': '0.5' } });
+  const start = performance.now();
+  await playOne(engine, threeTurns);
+  expect(performance.now() - start).toBeGreaterThan(490);
+});
+
+test('a Retry-After beyond the budget ends the call at once', async () => {
+  engine.failNext({ status: 429, headers: { 'retry-after': '60' } });
+  const start = performance.now();
+  expect(await markOf(playOne(engine, swallowing))).toMatchObject({ type: 'EngineFailed' });
+  expect(performance.now() - start).toBeLessThan(1000);
+});
+
+describe('an outage beyond the budget is no data', () => {
+  test('whatever the agent returns', async () => {
+    engine.failWhen((_call, received) => (received > 1 ? { status: 503 } : null));
+    const mark = await markOf(playOne(engine, swallowing, { rollout: SHORT }));
+    expect(mark).toMatchObject({ type: 'EngineFailed', retryable: true });
+    expect(mark.message).toContain('scripted failure 503');
+  });
+
+  test('though the agent has a timeout of its own', async () => {
+    await engine.stop();
+    const impatient: TestRollout = async ({ openai, model }) => {
+      const body = { model, messages: [{ role: 'user' as const, content: 'x' }] };
+      await openai.chat.completions.create(body, { timeout: 50 }).catch(() => null);
+      return 0;
+    };
+    expect(await markOf(playOne(engine, impatient))).toMatchObject({ type: 'EngineFailed' });
+  });
+
+  test('though the agent does not wait for its call', async () => {
+    await engine.stop();
+    const racing: TestRollout = async (context) => {
+      await Promise.race([say(context, 'x').catch(() => null), sleep(100)]);
+      return 0;
+    };
+    expect(await markOf(playOne(engine, racing))).toMatchObject({ type: 'EngineFailed' });
+  });
+
+  test('and no further call is sent', async () => {
+    engine.failWhen(() => ({ status: 503 }));
+    const insisting: TestRollout = async (context) => {
+      for (let turn = 0; turn < 50; turn++) await say(context, `turn ${turn}`).catch(() => null);
+      return 0;
+    };
+    await markOf(playOne(engine, insisting, { rollout: { ...SHORT, maxCallsPerAttempt: 100 } }));
+    const received = engine.received;
+    await sleep(100);
+    expect(engine.received).toBe(received);
+  });
+
+  test('and ends the other attempts, which resume from the journal', async () => {
+    const journal = memoryJournal();
+    engine.failWhen((_call, received) => (received > 20 ? { status: 503 } : null));
+    const turns: TestRollout = async (context) => {
+      for (let turn = 0; turn < 5; turn++) await say(context, `turn ${turn}`);
+      return 1;
+    };
+    await markOf(playEpisodes(engine, turns, { attempts: 8, journal, rollout: SHORT }));
+    engine.failWhen(() => null);
+    const attempts = await playEpisodes(engine, turns, { attempts: 8, journal });
+    expect(attempts.every(({ status, unclaimedAnswers }) => status === 'ok' && unclaimedAnswers === 0)).toBe(true);
+    const calls = engine.executed.map(({ call }) => call);
+    expect(calls).toHaveLength(40);
+    expect(new Set(calls).size).toBe(40);
+    const undisturbed = await playEpisodes(engine, turns, { attempts: 8 });
+    expect(JSON.stringify(attempts)).toBe(JSON.stringify(undisturbed));
+  });
+});
+
+test.each([400, 401, 403, 404])('%i is the caller’s fault and not retried', async (status) => {
+  engine.failNext({ status });
+  const mark = await markOf(playOne(engine, swallowing));
+  expect(mark).toMatchObject({ type: 'BadConfig', retryable: false });
+  expect(mark.message).toContain(String(status));
+  expect(engine.received).toBe(1);
+});
+
+test('a cancellation ends attempts at once, and what they return is no data', async () => {
+  engine.failWhen(() => ({ hang: true }));
+  const cancelling = new AbortController();
+  const playing = playEpisodes(engine, swallowing, { attempts: 4, signal: cancelling.signal });
+  setTimeout(() => cancelling.abort(), 100);
+  const start = performance.now();
+  expect((await markOf(playing)).message).toContain('cancelled');
+  expect(performance.now() - start).toBeLessThan(900);
+});
+
+test('a process that stood still sends nothing and decides nothing', async () => {
+  const journal = memoryJournal();
+  let fresh = true;
+  const stalling: TestRollout = async (context) => {
+    await say(context, 'before');
+    fresh = false;
+    return swallowing(context);
+  };
+  const mark = await markOf(playOne(engine, stalling, { journal, isFresh: () => fresh }));
+  expect(mark).toMatchObject({ type: 'StaleAttempt', retryable: true });
+  expect(engine.received).toBe(1);
+});
+
+describe('the attempt’s deadline', () => {
+  test('fails an agent that takes too long, as data', async () => {
+    const attempt = await playOne(engine, () => sleep(10_000, 1), { rollout: { attemptTimeoutMs: 100 } });
+    expect(attempt).toMatchObject({ status: 'failed', reward: null });
+    expect(attempt.failure?.message).toContain('attemptTimeoutMs 100');
+  });
+
+  test('does not count what was waited for an engine that did not answer', async () => {
+    engine.failNext({ status: 503 }, { status: 503 }, { hang: true });
+    const rollout = { attemptTimeoutMs: 200, callTimeoutMs: 150, callRetryBudgetMs: 3000 };
+    expect(await playOne(engine, threeTurns, { rollout })).toMatchObject({ status: 'ok' });
+  });
+
+  test('is no verdict of a process that stood still', async () => {
+    const playing = playOne(engine, () => sleep(10_000, 1), { rollout: { attemptTimeoutMs: 50 }, isFresh: () => false });
+    expect(await markOf(playing)).toMatchObject({ type: 'StaleAttempt' });
+  });
+});

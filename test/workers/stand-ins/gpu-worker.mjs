@@ -1,0 +1,7 @@
+// Stands in for the GPU worker: answers /health on its port, ends with its leash, says which models file it was given.
+import { createServer } from 'node:http';
+
+const flag = (name) => process.argv[process.argv.indexOf(name) + 1];
+console.log(JSON.stringify({ level: 'info', msg: 'gpu worker stands in', models: flag('--models'), hasKey: Boolean(process.env.TEMPER_ENGINE_KEY) }));
+createServer((_request, response) => response.end('{"status":"ok"}')).listen(Number(flag('--port')), '127.0.0.1');
+process.stdin.resume().on('close', () => process.exit(0));

@@ -1,0 +1,21 @@
+/** The TypeScript worker as a process of the local stack: its options are one JSON argument, its life hangs on stdin. */
+import { createOutputLogger } from './logs.ts';
+import type { WorkerProcessOptions } from './worker-options.ts';
+import { runWorker } from './worker.ts';
+
+const options = JSON.parse(process.argv[2] ?? '') as WorkerProcessOptions;
+const ended = new AbortController();
+const logger = createOutputLogger('worker');
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => ended.abort());
+if (options.leash) process.stdin.resume().on('close', () => ended.abort());
+
+try {
+  await runWorker({ ...options, signal: ended.signal, logger });
+  process.exit(0);
+} catch (error) {
+  logger.fatal(
+    { err: error instanceof Error ? { type: error.name, message: error.message, stack: error.stack } : String(error) },
+    'worker failed',
+  );
+  process.exit(1);
+}
