@@ -23,8 +23,8 @@ export default defineConfig({
           name: 'workflows',
           include: ['test/workflows/**/*.test.ts'],
           globalSetup: ['test/workflows/global-setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {

@@ -80,7 +80,7 @@ export function defaultRunConfig(options: RunOptions): RunConfig {
 }
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */
-export function checkRunConfig(config: RunConfig): void {
+function checkRunConfig(config: RunConfig): void {
   const complaint = complaintAbout(config);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
 }

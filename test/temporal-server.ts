@@ -36,11 +36,14 @@ export async function startTestServer(): Promise<TestServer> {
   return { address, namespace: 'default', stop: () => stop(server) };
 }
 
+/** The one the local stack uses; where none is found, this installs it, and says so. */
 async function temporalCli(): Promise<string> {
-  const onEvent = (event: StackEvent) => {
-    if (event.kind === 'progress' && event.finished) console.error(event.message);
-  };
-  return (await findTemporalCli({ env: process.env, cache: cacheFolder(), databaseServer: null, onEvent })).path;
+  const options = { env: process.env, cache: cacheFolder(), databaseServer: null, onEvent: tell };
+  return (await findTemporalCli(options)).path;
+}
+
+function tell(event: StackEvent): void {
+  if (event.kind === 'progress' && event.finished) console.error(event.message);
 }
 
 async function freePort(): Promise<number> {

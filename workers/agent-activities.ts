@@ -15,12 +15,20 @@ export interface AgentActivities {
   close(): Promise<void>;
 }
 
-export async function openAgentActivities(file: string, settings: WorkerSettings, logger: Logger): Promise<AgentActivities> {
+export async function openAgentActivities(
+  file: string,
+  settings: WorkerSettings,
+  logger: Logger,
+): Promise<AgentActivities> {
   const { store } = settings;
   // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
   const codeSha256 = await agentCodeSha256(file);
   const agent = await importAgentFile(file);
-  if (!isAgent(agent)) throw new TemperError('BadConfig', `the agent file ${file} must export defineAgent({ … }) by default; write export default defineAgent({ … })`);
+  if (!isAgent(agent))
+    throw new TemperError(
+      'BadConfig',
+      `the agent file ${file} must export defineAgent({ … }) by default; write export default defineAgent({ … })`,
+    );
   const engine = connectEngine(settings.engine);
   const agents = new Map([[agent.name, { agent, codeSha256 }]]);
   return {

@@ -72,7 +72,9 @@ export async function pythonState({ env, cache }: Pick<InstallOptions, 'env' | '
   const python = await findInterpreter(env, !(await hasOwnUv(env)));
   const options = { env, cache, onEvent: () => undefined };
   const folder = join(cache, 'python', await environmentKey(python, options));
-  return isComplete(folder) ? `Python ${python.version}, ${folder}` : `Python ${python.version}; the first start installs its packages`;
+  return isComplete(folder)
+    ? `Python ${python.version}, ${folder}`
+    : `Python ${python.version}; the first start installs its packages`;
 }
 
 /** Adds the tools of the Python tests; asked for by `npm test` alone. */

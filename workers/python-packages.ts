@@ -82,7 +82,8 @@ const NEARLY = 0.97;
 export function countPackages(grown: () => number) {
   const pending = new Map<string, number>();
   let packages: number | null = null;
-  let done = 0;
+  let whole = 0;
+  let shown = 0;
   let total = 0;
   let phase = '';
   return {
@@ -96,7 +97,7 @@ export function countPackages(grown: () => number) {
       }
       const downloaded = /^\s*Downloaded (\S+)/.exec(line)?.[1];
       if (downloaded !== undefined) {
-        done += pending.get(downloaded) ?? 0;
+        whole += pending.get(downloaded) ?? 0;
         pending.delete(downloaded);
       }
       if (line.startsWith('Prepared ')) phase = 'writing them to disk';
@@ -105,8 +106,8 @@ export function countPackages(grown: () => number) {
     now(): { done: number; total: number; unit: 'bytes' } | undefined {
       if (total === 0) return undefined;
       const estimate = Math.min(grown() * PACKED_SHARE, total * NEARLY);
-      done = Math.max(done, pending.size === 0 ? total : estimate);
-      return { done: Math.round(done), total: Math.round(total), unit: 'bytes' };
+      shown = Math.max(shown, whole, pending.size === 0 ? total : estimate);
+      return { done: Math.round(shown), total: Math.round(total), unit: 'bytes' };
     },
     describe(message: string): string {
       const largest = [...pending].toSorted(([, a], [, b]) => b - a)[0]?.[0];

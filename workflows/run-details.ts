@@ -53,9 +53,9 @@ function notes(lines: readonly string[]): string {
 
 function commands(run: string): string {
   return [
-    `\`temper report ${run}\` writes curves, groups and conversations as one page`,
-    `\`temper show ${run}\` · \`temper watch ${run}\` · \`temper stop ${run}\` (finish the step, keep the result)`,
-  ].join('  \n');
+    `- \`temper report ${run}\` writes curves, groups and conversations as one page`,
+    `- \`temper show ${run}\` · \`temper watch ${run}\` · \`temper stop ${run}\` (finish the step, keep the result)`,
+  ].join('\n');
 }
 
 function shown(value: number | null): string {

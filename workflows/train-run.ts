@@ -24,7 +24,7 @@ export interface TrainRunInput {
 }
 
 /** What a run hands on at continue-as-new. */
-export interface CarriedRun {
+interface CarriedRun {
   position: RunPosition;
   board: CarriedBoard;
   stopping: boolean;

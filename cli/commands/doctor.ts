@@ -1,10 +1,42 @@
+import pc from 'picocolors';
+import type { examine } from '../../workers/doctor.ts';
 import type { Command } from '../command.ts';
+import { JSON_OPTION, stringFlags } from '../command.ts';
 import { EXIT } from '../errors.ts';
+import { printJson } from '../output.ts';
+import { createTable } from '../table.ts';
+
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'x',
-  usage: 'doctor',
+  summary: 'check server, queues, engine, store and environments; says what to do',
+  usage: 'doctor [--agent NAME]… [--json]',
+  details: ['Exit code 1 where a check failed. What concerns nothing that runs now is shown, and is no failure.'],
   positionals: [],
-  options: {},
-  run: async () => EXIT.ok,
+  options: {
+    agent: {
+      type: 'string',
+      multiple: true,
+      placeholder: 'NAME',
+      description: "look at this agent's queue too; may be given several times",
+    },
+    json: JSON_OPTION,
+  },
+  async run({ flags, project, env, output }) {
+    const doctors = await import('../../workers/doctor.ts');
+    const checks = await doctors.examine({ project, env, agents: stringFlags(flags, 'agent') });
+    if (flags['json'] === true) printJson(output, checks);
+    else output.line(renderChecks(checks, output.isTerminal));
+    return checks.some(({ ok }) => ok === false) ? EXIT.failed : EXIT.ok;
+  },
 };
+
+type Check = Awaited<ReturnType<typeof examine>>[number];
+
+function renderChecks(checks: readonly Check[], hasColors: boolean): string {
+  const { green, red, dim } = pc.createColors(hasColors);
+  const rows = checks.map(({ name, ok, detail, remedy }) => {
+    const mark = ok === null ? dim('–') : ok ? green('ok') : red('no');
+    return [mark, name, remedy === null ? detail : `${detail}; ${remedy}`];
+  });
+  return createTable([], rows);
+}

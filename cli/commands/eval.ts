@@ -22,7 +22,7 @@ export const evaluate: Command = {
     scenarios: {
       type: 'string',
       placeholder: 'N',
-      description: 'at most so many scenarios; absent: 200, or those of the run',
+      description: 'at most so many scenarios; absent: those of the run, or 200',
     },
     'base-url': {
       type: 'string',
@@ -32,7 +32,7 @@ export const evaluate: Command = {
     'key-env': { type: 'string', placeholder: 'NAME', description: 'environment variable that holds its key' },
     temperature: { type: 'string', placeholder: 'X', description: "absent: the run's, or 1" },
     seed: { type: 'string', placeholder: 'N', description: "absent: the run's, or 1" },
-    concurrency: { type: 'string', placeholder: 'N', description: 'scenarios played at once; absent: 32' },
+    concurrency: { type: 'string', placeholder: 'N', description: 'scenarios played at once; absent: 64' },
     json: JSON_OPTION,
   },
   async run(context) {
@@ -79,9 +79,7 @@ async function play(
   { signal, output }: CommandContext,
 ) {
   const { playScenarios } = await import('../eval/play.ts');
-  const { agentFile, ...rest } = plan;
-  const every = Math.max(1, Math.ceil(plan.scenarios.length / 10));
-  const onPlayed = (done: number) =>
-    void (done % every === 0 && output.errorLine(`played ${done} of ${plan.scenarios.length}`));
-  return playScenarios({ ...rest, agent: agentFile.agent, engine, mode, signal, onPlayed });
+  const onProgress = (done: number, of: number, waitingFor: string | null) =>
+    output.errorLine(`played ${done} of ${of}${waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`}`);
+  return playScenarios({ plan, engine, mode, signal, onProgress });
 }

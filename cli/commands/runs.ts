@@ -1,4 +1,3 @@
-import Table from 'cli-table3';
 import type { Command } from '../command.ts';
 import { JSON_OPTION } from '../command.ts';
 import { EXIT } from '../errors.ts';
@@ -7,6 +6,7 @@ import { printJson } from '../output.ts';
 import { openProjectStore } from '../project-store.ts';
 import { summariseRun } from '../run-summary.ts';
 import type { RunSummary } from '../run-summary.ts';
+import { createTable } from '../table.ts';
 
 export const runs: Command = {
   name: 'runs',
@@ -26,21 +26,11 @@ export const runs: Command = {
   },
 };
 
-const BORDERLESS = Object.fromEntries(
-  ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right', 'left', 'left-mid']
-    .concat(['mid', 'mid-mid', 'right', 'right-mid'])
-    .map((place) => [place, '']),
-);
-
 export function renderTable(summaries: readonly RunSummary[]): string {
-  const table = new Table({
-    head: ['run', 'agent', 'model', 'state', 'step', 'reward', 'before', 'after', 'time'],
-    chars: { ...BORDERLESS, middle: '  ' },
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  });
-  for (const summary of summaries) {
-    const { evalBefore, evalAfter } = summary.result;
-    table.push([
+  const head = ['run', 'agent', 'model', 'state', 'step', 'reward', 'before', 'after', 'time'];
+  return createTable(
+    head,
+    summaries.map(({ result: { evalBefore, evalAfter }, ...summary }) => [
       summary.run,
       summary.agent,
       summary.baseModel,
@@ -50,11 +40,6 @@ export function renderTable(summaries: readonly RunSummary[]): string {
       evalBefore === null ? '–' : describeHeadline(evalBefore),
       evalAfter === null ? '–' : describeHeadline(evalAfter),
       formatDuration(summary.wallSeconds),
-    ]);
-  }
-  return table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n');
+    ]),
+  );
 }

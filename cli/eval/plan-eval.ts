@@ -19,40 +19,37 @@ import type { CheckpointTarget } from './target.ts';
 export interface PlannedEval {
   readonly agentFile: AgentFile;
   readonly scenarios: readonly Scenario[];
+  /** Index of the first one, as a run counts them. */
+  readonly firstScenario: number;
   readonly model: string;
   readonly adapterSha256: string | null;
   readonly models: Readonly<Record<string, string>>;
   readonly rollout: RolloutConfig;
-  readonly seed: number;
+  readonly place: { seed: number; branch: number; step: number };
   readonly concurrency: number;
   /** A server elsewhere; null: the local stack's engine. */
   readonly elsewhere: { readonly url: string; readonly key: string | null } | null;
 }
 
-const DEFAULT_CONCURRENCY = 32;
+/** As many as a run's evaluation plays at once. */
+const DEFAULT_CONCURRENCY = 64;
 
 export async function planEval(context: CommandContext): Promise<PlannedEval> {
   const { flags, positionals, project, cwd } = context;
   const agentFile = await loadAgent(positionals[0]!, cwd);
   const elsewhere = planElsewhere(context);
   const store = await openProjectStore(project);
-  const player = await findPlayer(context, store, elsewhere !== null);
+  const { checkpoint, model, models } = await findPlayer(context, store, elsewhere !== null);
   const { agent } = agentFile;
-  const config =
-    player.checkpoint?.config ?? defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
+  const config = checkpoint?.config ?? defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
   return {
     agentFile,
-    scenarios: await heldOut(
-      store,
-      agentFile,
-      player.checkpoint,
-      countFlag(flags, 'scenarios') ?? config.evalScenarios,
-    ),
-    model: player.model,
-    adapterSha256: player.checkpoint?.adapterSha256 ?? null,
-    models: player.models,
+    ...(await heldOut(store, agentFile, checkpoint, countFlag(flags, 'scenarios') ?? config.evalScenarios)),
+    model,
+    adapterSha256: checkpoint?.adapterSha256 ?? null,
+    models,
     rollout: { ...config.rollout, temperature: temperatureFlag(flags) ?? config.rollout.temperature },
-    seed: countFlag(flags, 'seed') ?? config.seed,
+    place: { branch: 0, step: 0, ...checkpoint?.policy, seed: countFlag(flags, 'seed') ?? config.seed },
     concurrency: countFlag(flags, 'concurrency') ?? DEFAULT_CONCURRENCY,
     elsewhere,
   };
@@ -97,22 +94,25 @@ function planElsewhere({ flags, env }: CommandContext): PlannedEval['elsewhere']
   return { url, key };
 }
 
-/** Those of the run where a checkpoint is played, so that its numbers compare with the run's own; else the agent's. */
+type HeldOut = Pick<PlannedEval, 'scenarios' | 'firstScenario'>;
+
+/** Those of the run where a checkpoint of this agent is played, so that its numbers compare with the run's own. */
 async function heldOut(
   store: Store,
   { agent, path }: AgentFile,
   checkpoint: CheckpointTarget | null,
   limit: number,
-): Promise<readonly Scenario[]> {
-  if (agent.evalScenarios !== undefined) return nonEmpty(await readScenarios(agent.evalScenarios, limit), path);
-  if (checkpoint?.prepared) {
+): Promise<HeldOut> {
+  if (checkpoint?.prepared && checkpoint.config.agent === agent.name) {
     const lines = await readRecorded(store, checkpoint.prepared);
-    return lines
-      .slice(checkpoint.prepared.trainScenarios)
-      .slice(0, limit)
-      .map(({ scenario }) => scenario as Scenario);
+    const firstScenario = checkpoint.prepared.trainScenarios;
+    const scenarios = lines.slice(firstScenario, firstScenario + limit).map(({ scenario }) => scenario as Scenario);
+    return { scenarios, firstScenario };
   }
-  return nonEmpty(await readScenarios(agent.scenarios, limit), path);
+  return {
+    scenarios: nonEmpty(await readScenarios(agent.evalScenarios ?? agent.scenarios, limit), path),
+    firstScenario: 0,
+  };
 }
 
 function nonEmpty(scenarios: readonly Scenario[], path: string): readonly Scenario[] {

@@ -1,88 +1,47 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
-import pLimit from 'p-limit';
-import type { RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { callSeed, deriveSeed } from '../../core/seeds.ts';
-import type { Agent, Scenario } from '../../sdk/define-agent.ts';
-import { playAttempt } from '../../sdk/play-attempt.ts';
+import { Episodes, forgetfulSegments } from '../../sdk/play-episodes.ts';
 import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
 import type { EngineAddress } from '../../sdk/recorder/engine-connection.ts';
-import { Journal } from '../../sdk/recorder/journal.ts';
-import { Recorder } from '../../sdk/recorder/recorder.ts';
 import type { RequestMode } from '../../sdk/recorder/request.ts';
 import type { AttemptRecord } from '../../store/trajectories.ts';
+import type { PlannedEval } from './plan-eval.ts';
 
 export interface PlayOptions {
-  readonly agent: Agent;
-  readonly scenarios: readonly Scenario[];
+  readonly plan: PlannedEval;
   readonly engine: EngineAddress;
-  readonly model: string;
-  /** Null for a base model and for models elsewhere. */
-  readonly adapterSha256: string | null;
   readonly mode: RequestMode;
-  readonly rollout: RolloutConfig;
-  readonly seed: number;
-  readonly concurrency: number;
   readonly signal: AbortSignal;
-  onPlayed(done: number): void;
+  onProgress(done: number, of: number, waitingFor: string | null): void;
 }
 
-export async function playScenarios(options: PlayOptions): Promise<AttemptRecord[]> {
-  const engine = connectEngine(options.engine);
-  const limit = pLimit(options.concurrency);
-  let done = 0;
-  try {
-    const games = options.scenarios.map((scenario, index) =>
-      limit(async () => {
-        options.signal.throwIfAborted();
-        const record = await playOne(options, engine, scenario, index);
-        options.onPlayed(++done);
-        return record;
-      }),
-    );
-    return await Promise.all(games);
-  } finally {
-    limit.clearQueue();
-    await engine.close();
-  }
-}
+const TELL_EVERY_MS = 2000;
 
-async function playOne(
-  options: PlayOptions,
-  engine: ReturnType<typeof connectEngine>,
-  scenario: Scenario,
-  index: number,
-): Promise<AttemptRecord> {
-  const { agent, model, adapterSha256, mode, rollout, seed } = options;
-  const journal = new Journal({ existing: [], append: () => undefined, close: () => undefined });
-  const place = { seed, branch: 0, step: 0, scenario: index, attempt: 0 };
-  const recorder = new Recorder({
-    engine,
-    journal,
-    attempt: 0,
-    attemptKey: `eval/${scenario.id}`,
+export async function playScenarios({ plan, engine, mode, signal, onProgress }: PlayOptions): Promise<AttemptRecord[]> {
+  const connection = connectEngine(engine);
+  const { agentFile, scenarios, firstScenario, concurrency, model, adapterSha256, rollout, place } = plan;
+  const episodes = new Episodes({
+    agent: agentFile.agent,
+    // As a run numbers them: what plays `run@step` draws the same answers as the run's own evaluation did.
+    episodes: scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: firstScenario + attempt, scenario })),
+    concurrency,
+    engine: connection,
+    segments: forgetfulSegments(),
     policy: { model, adapterSha256 },
     mode,
     rollout,
-    seedOf: (key, occurrence) => callSeed({ ...place, key, occurrence }),
+    place,
+    attemptKey: (attempt) => `eval/${model}/${attempt}`,
+    signal,
     isFresh: () => true,
   });
-  const abort = () => recorder.ending.markAs(new TemperError('EngineFailed', 'interrupted'));
-  options.signal.addEventListener('abort', abort, { once: true });
+  const timer = setInterval(() => {
+    const { done, of, waiting } = episodes.progress();
+    onProgress(done, of, waiting?.reason ?? null);
+  }, TELL_EVERY_MS);
   try {
-    const agentSeed = deriveSeed([seed, 'eval', index]);
-    return await playAttempt({
-      agent,
-      scenario,
-      attempt: 0,
-      seed: agentSeed,
-      model,
-      rollout,
-      recorder,
-      journal,
-      isFresh: () => true,
-    });
+    return await episodes.play();
   } finally {
-    options.signal.removeEventListener('abort', abort);
+    clearInterval(timer);
+    await connection.close();
   }
 }

@@ -58,6 +58,6 @@ export function joinRun(progress: Progress): { line: string | null; told: Told }
   const { state } = progress;
   const { told } = linesSince(-1, progress);
   if (state === null || told < 0) return { line: null, told: -1 };
-  const line = `${state.run}: ${plural(Math.floor(told), 'step')} of ${state.steps} done before, reward ${formatNumber(state.reward)}`;
+  const line = `${state.run} goes on after step ${Math.floor(told)}/${state.steps}, reward ${formatNumber(state.reward)}`;
   return { line, told };
 }

@@ -1,7 +1,7 @@
 /** The live view of a run: a pure function from what is known to the text of the screen. */
 import type pc from 'picocolors';
 import type { RunState, StepSummary } from '../../core/contract.ts';
-import { describeMetrics, formatDuration, formatNumber, formatRate, headline } from '../format.ts';
+import { describeHeadline, describeMetrics, formatDuration, formatNumber, formatRate, plural } from '../format.ts';
 import { drawCurve, mean } from './curve.ts';
 import { stepSeconds } from './lines.ts';
 
@@ -34,7 +34,7 @@ export function renderLive(model: LiveModel, screen: Screen): string {
   const sections = [
     header(model, width, screen.colors),
     curve(model.steps, width, screen),
-    numbers(model, screen.colors),
+    numbers(model, width, screen.colors),
     tail(model, width, screen.colors),
   ];
   return sections
@@ -45,27 +45,25 @@ export function renderLive(model: LiveModel, screen: Screen): string {
 
 function header({ run, state, steps }: LiveModel, width: number, colors: Colors): string[] {
   if (state === null) return [`${colors.bold(run)}  ${colors.dim('starting')}`];
-  const title = `${colors.bold(run)}  ${colors.dim(`${state.agent} on ${state.baseModel}`)}`;
-  const bare = run.length + state.agent.length + state.baseModel.length + 6;
-  const status = stateMark(state, colors);
-  const gap = ' '.repeat(Math.max(2, width - bare - state.state.length - 2));
-  return [`${title}${gap}${status}`, progressBar(state, steps, width, colors), phaseBar(state, colors)];
+  const status = `● ${state.state}`;
+  const about = clip(`${state.agent} on ${state.baseModel}`, Math.max(0, width - run.length - status.length - 4));
+  const gap = ' '.repeat(Math.max(2, width - run.length - about.length - status.length - 2));
+  const title = `${colors.bold(run)}  ${colors.dim(about)}${gap}${stateColor(state, colors)(status)}`;
+  return [title, progressBar(state, steps, width, colors), phaseBar(state, width, colors)];
 }
 
-function stateMark({ state }: RunState, colors: Colors): string {
-  const paint =
-    state === 'failed' || state === 'cancelled' ? colors.red : state === 'completed' ? colors.green : colors.cyan;
-  return paint(`● ${state}`);
+function stateColor({ state }: RunState, colors: Colors): (text: string) => string {
+  if (state === 'failed' || state === 'cancelled') return colors.red;
+  return state === 'completed' ? colors.green : colors.cyan;
 }
 
 function progressBar(state: RunState, steps: readonly StepSummary[], width: number, colors: Colors): string {
   const left = secondsLeft(state, steps);
   const text = `step ${state.step}/${state.steps}`;
-  const time =
-    left === null
-      ? formatDuration(state.wallSeconds)
-      : `${formatDuration(state.wallSeconds)}, ${formatDuration(left)} left`;
-  const room = Math.max(10, width - text.length - time.length - 4);
+  const spent = formatDuration(state.wallSeconds);
+  const time = left === null ? spent : `${spent}, ${formatDuration(left)} left`;
+  const room = width - text.length - time.length - 4;
+  if (room < 8) return clip(`${text}  ${time}`, width);
   const filled = Math.round((state.step / state.steps) * room);
   return `${text}  ${colors.cyan('█'.repeat(filled))}${colors.dim('░'.repeat(room - filled))}  ${time}`;
 }
@@ -75,10 +73,10 @@ function secondsLeft(state: RunState, steps: readonly StepSummary[]): number | n
   return (state.steps - state.step) * mean(steps.slice(-RECENT).map(stepSeconds));
 }
 
-function phaseBar(state: RunState, colors: Colors): string {
-  const parts = PHASES.map((phase) =>
-    phase === state.phase ? colors.inverse(` ${phase} `) : colors.dim(` ${phase} `),
-  );
+function phaseBar(state: RunState, width: number, colors: Colors): string {
+  const isWide = width >= PHASES.join('').length + PHASES.length * 3 + 6;
+  const shown = isWide ? PHASES : PHASES.filter((phase) => phase === state.phase);
+  const parts = shown.map((phase) => (phase === state.phase ? colors.inverse(` ${phase} `) : colors.dim(` ${phase} `)));
   return `phase ${parts.join(colors.dim('›'))}`;
 }
 
@@ -95,37 +93,33 @@ function curve(steps: readonly StepSummary[], width: number, { rows, colors }: S
   });
 }
 
-function numbers({ state, steps }: LiveModel, colors: Colors): string[] {
-  const lines: string[] = [];
+function numbers({ state, steps }: LiveModel, width: number, colors: Colors): string[] {
+  const rows: [string, string][] = [];
   const last = steps.at(-1);
   if (last !== undefined) {
-    const recent = steps.slice(-RECENT);
-    const seconds = mean(recent.map(stepSeconds));
-    const tokens = mean(recent.map((step) => step.sampledTokens));
-    const speed = `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
-    lines.push(
-      `${colors.dim('last ')} ${describeMetrics(last.reward, last.metrics)}`,
-      `${colors.dim('speed')} ${speed}`,
-    );
+    rows.push(['last ', describeMetrics(last.reward, last.metrics)], ['speed', describeSpeed(steps)]);
   }
-  const evals = state?.evals ?? [];
-  const [before, latest] = [evals[0], evals.at(-1)];
+  const [before, latest] = [state?.evals[0], state?.evals.at(-1)];
   if (before !== undefined && latest !== undefined) {
     const shown = before === latest ? [before] : [before, latest];
-    const texts = shown.map((evaluation) => {
-      const { label, value } = headline(evaluation);
-      return `step ${evaluation.step}: ${formatNumber(value)} ${label}`;
-    });
-    lines.push(`${colors.dim('eval ')} ${texts.join(' → ')} ${colors.dim(`(${latest.attempts} held-out scenarios)`)}`);
+    const texts = shown.map((evaluation) => `step ${evaluation.step}: ${describeHeadline(evaluation)}`);
+    rows.push(['eval ', `${texts.join(' → ')} (${plural(latest.attempts, 'held-out scenario')})`]);
   }
-  return lines;
+  return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - label.length - 1)}`);
+}
+
+function describeSpeed(steps: readonly StepSummary[]): string {
+  const recent = steps.slice(-RECENT);
+  const seconds = mean(recent.map(stepSeconds));
+  const tokens = mean(recent.map((step) => step.sampledTokens));
+  return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
 }
 
 function tail({ waitingFor, events, hint, state }: LiveModel, width: number, colors: Colors): string[] {
   const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clip(`note: ${note}`, width)));
   const recent = events.slice(-4).map((event) => colors.yellow(clip(`· ${event}`, width)));
   const waiting = waitingFor === null ? [] : [clip(`waiting for ${waitingFor}`, width)];
-  return [...notes, ...recent, ...waiting, colors.dim(hint)];
+  return [...notes, ...recent, ...waiting, colors.dim(clip(hint, width))];
 }
 
 function clip(text: string, width: number): string {

@@ -2,16 +2,19 @@
 import type { StackEvent } from '../../workers/local-stack/events.ts';
 import { formatDuration } from '../format.ts';
 
-/** A line every few seconds says that an installation moves; one for each package would bury the rest. */
-const INSTALL_LINE_EVERY_MS = 5000;
+/** A line now and then says that it moves; one for each package or second would bury the rest. */
+const LINE_EVERY_MS = { progress: 5000, waiting: 15_000 } as const;
+/** A start as short as this is no news. */
+const SHORT_WAIT_SECONDS = 5;
 
 /** Prints events as lines, for pipes and logs. */
 export function createEventPrinter(line: (text: string) => void): (event: StackEvent) => void {
   const toldAt = new Map<string, number>();
   return (event) => {
+    if (event.kind === 'waiting' && event.seconds < SHORT_WAIT_SECONDS) return;
     if (isPassing(event)) {
-      const name = event.kind === 'progress' ? event.task : event.kind;
-      if (Date.now() - (toldAt.get(name) ?? 0) < INSTALL_LINE_EVERY_MS) return;
+      const name = event.kind === 'progress' ? event.task : event.for;
+      if (Date.now() - (toldAt.get(name) ?? 0) < LINE_EVERY_MS[event.kind]) return;
       toldAt.set(name, Date.now());
     }
     const text = describeStackEvent(event);
@@ -41,14 +44,17 @@ export function describeStackEvent(event: StackEvent): string | null {
 }
 
 /** True for what is overwritten by the next event instead of being kept. */
-export function isPassing(event: StackEvent): boolean {
+export function isPassing(event: StackEvent): event is Extract<StackEvent, { kind: 'waiting' | 'progress' }> {
   return event.kind === 'waiting' || (event.kind === 'progress' && !event.finished);
 }
 
 function describeProgress(event: Extract<StackEvent, { kind: 'progress' }>): string {
   const { done, total, unit, elapsedSeconds, finished, message } = event;
   if (finished) return `${message} (${formatDuration(elapsedSeconds)})`;
-  const count = done === null ? '' : ` ${amount(done, unit)}${total === null ? '' : ` of ${amount(total, unit)}`}`;
+  const count =
+    done === null
+      ? ''
+      : ` ${total === null ? '' : `${amount(done, unit === 'bytes' ? unit : null)} of `}${amount(total ?? done, unit)}`;
   return `${message}${count} … ${formatDuration(elapsedSeconds)}`;
 }
 

@@ -10,6 +10,8 @@ from temper_gpu.failures import TemperError
 from temper_gpu.logs import configure_logs
 
 EXIT_USAGE = 2
+# A step begins with hundreds of calls at once.
+BACKLOG = 2048
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,12 +37,13 @@ def require_key(key: str | None) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bound before anything is loaded, so that a port in use is told at once; clients wait until the server takes it over."""
+    """Bound before anything is loaded: a port in use is told at once, and clients that come early wait instead of failing."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port))
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise TemperError(
-            "BadConfig", f"the server must listen on {host}:{port}, got {error.strerror}; end what uses it, or pass another --port"
+            "BadConfig", f"the engine's port must be free, {host}:{port} is not ({error.strerror}); pass another --port"
         ) from error
 
 

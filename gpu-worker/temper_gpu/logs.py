@@ -1,10 +1,11 @@
 """Logs: one JSON line each on stdout, with the fields that a record carries (run, step, attempt …)."""
 
-import json
 import logging
 import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
+
+import orjson
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "temporal_log"}
 # Temporal's messages differ in what follows the first words (addresses, counts, tokens).
@@ -23,7 +24,7 @@ class JsonLines(logging.Formatter):
         line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info:
             line["stack"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return orjson.dumps(line, default=str).decode()
 
 
 class Occasionally(logging.Filter):

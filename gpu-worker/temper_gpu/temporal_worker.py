@@ -10,6 +10,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 RECONNECT_S = 1.0
@@ -38,7 +39,7 @@ async def poll_forever(address: str | None, namespace: str | None, queue: str, a
             )
             log.info("polling", extra={"queue": queue, "namespace": client.namespace})
             await worker.run()
-        except Exception as error:
+        except (RuntimeError, RPCError) as error:
             log.warning("no Temporal server yet, trying again: %s", error)
         await asyncio.sleep(RECONNECT_S)
 

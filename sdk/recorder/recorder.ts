@@ -2,6 +2,7 @@
  * The recorder stands between one attempt and the engine. Each call: parse → refuse what breaks training → key and
  * occurrence → journal, or else the engine → check the policy → journal → trajectory → agent.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
 
 import type { RolloutConfig } from '../../core/contract.ts';
@@ -44,6 +45,7 @@ export const LABEL_HEADER = 'x-temper-label';
 
 /** The openai client has a timer of its own; the recorder's deadlines are the ones that count. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
+const LONGEST_REFUSAL_MS = 5000;
 
 export class Recorder {
   readonly openai: OpenAI;
@@ -52,6 +54,7 @@ export class Recorder {
   callCount = 0;
   /** Calls without an answer yet. */
   pending = 0;
+  private refusals = 0;
   private readonly options: RecorderOptions;
   private readonly values: OnceValues;
   private readonly occurrences = new Map<string, number>();
@@ -94,7 +97,7 @@ export class Recorder {
     } catch (error) {
       // The agent itself gave the call up: its own affair, and the client tells it so.
       if (!(error instanceof TemperError) && init.signal?.aborted === true) throw error;
-      return this.refuse(error);
+      return await this.refuse(error);
     } finally {
       this.pending -= 1;
     }
@@ -179,9 +182,12 @@ export class Recorder {
     throw stale;
   }
 
-  private refuse(error: unknown): Response {
+  /** Slower each time: an agent that asks on for ever after its end must not keep the worker busy. */
+  private async refuse(error: unknown): Promise<Response> {
     const typed = asTemperError(error);
     if (typed.type !== 'AgentFailed') this.ending.markAs(typed);
+    this.refusals += 1;
+    await sleep(Math.min(2 ** this.refusals, LONGEST_REFUSAL_MS), undefined, { ref: false });
     return errorReply(typed.retryable ? 503 : 400, typed.type, typed.message);
   }
 }

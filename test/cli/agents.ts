@@ -4,7 +4,10 @@ import { dirname, join } from 'node:path';
 
 const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
 
-export async function writeAgent(folder: string, { name = 'guess', scenarios = "[{ id: 'a' }, { id: 'b' }]", exported = 'export default' } = {}): Promise<string> {
+export async function writeAgent(
+  folder: string,
+  { name = 'guess', scenarios = "[{ id: 'a' }, { id: 'b' }]", exported = 'export default' } = {},
+): Promise<string> {
   const file = join(folder, 'agent.ts');
   await write(
     file,

@@ -30,48 +30,78 @@ const train = (...flags: string[]) => complaint(['train', agent, '--base-model',
 
 describe('flags', () => {
   test('an unknown command names the nearest one', async () => {
-    expect(await complaint(['trian'])).toMatchInlineSnapshot(`"temper: unknown command trian; did you mean temper train?"`);
+    expect(await complaint(['trian'])).toMatchInlineSnapshot(
+      `"temper: unknown command trian; did you mean temper train?"`,
+    );
   });
 
   test('an unknown flag names the nearest one', async () => {
-    expect(await train('--grop-size', '16')).toMatchInlineSnapshot(`"temper: unknown flag --grop-size; did you mean --group-size?"`);
-    expect(await complaint(['show', 'demo', '--yaml'])).toMatchInlineSnapshot(`"temper: unknown flag --yaml; see temper show --help"`);
+    expect(await train('--grop-size', '16')).toMatchInlineSnapshot(
+      `"temper: unknown flag --grop-size; did you mean --group-size?"`,
+    );
+    expect(await complaint(['show', 'demo', '--yaml'])).toMatchInlineSnapshot(
+      `"temper: unknown flag --yaml; see temper show --help"`,
+    );
   });
 
   test('a forgotten value is not taken from the next flag', async () => {
-    expect(await train('--run', '--steps', '3')).toMatchInlineSnapshot(`"temper: --run needs a value; write --run NAME"`);
+    expect(await train('--run', '--steps', '3')).toMatchInlineSnapshot(
+      `"temper: --run needs a value; write --run NAME"`,
+    );
   });
 
   test('a value where none belongs', async () => {
-    expect(await complaint(['show', 'demo', '--json=yes'])).toMatchInlineSnapshot(`"temper: --json takes no value, got "yes"; write --json alone"`);
+    expect(await complaint(['show', 'demo', '--json=yes'])).toMatchInlineSnapshot(
+      `"temper: --json takes no value, got "yes"; write --json alone"`,
+    );
   });
 
   test('a missing or a superfluous argument', async () => {
-    expect(await complaint(['show'])).toMatchInlineSnapshot(`"temper: RUN is missing; usage: temper show RUN [--json]"`);
-    expect(await complaint(['show', 'a', 'b'])).toMatchInlineSnapshot(`"temper: unexpected argument "b"; usage: temper show RUN [--json]"`);
+    expect(await complaint(['show'])).toMatchInlineSnapshot(
+      `"temper: RUN is missing; usage: temper show RUN [--json]"`,
+    );
+    expect(await complaint(['show', 'a', 'b'])).toMatchInlineSnapshot(
+      `"temper: unexpected argument "b"; usage: temper show RUN [--json]"`,
+    );
   });
 
   test('group size 1', async () => {
-    expect(await train('--group-size', '1')).toMatchInlineSnapshot(`"temper: --group-size must be at least 2 (an advantage is relative to its group), got 1; see temper train --help"`);
+    expect(await train('--group-size', '1')).toMatchInlineSnapshot(
+      `"temper: --group-size must be at least 2 (an advantage is relative to its group), got 1; see temper train --help"`,
+    );
   });
 
   test('steps 0', async () => {
-    expect(await train('--steps', '0')).toMatchInlineSnapshot(`"temper: --steps must be at least 1 (a run of no steps trains nothing), got 0; see temper train --help"`);
+    expect(await train('--steps', '0')).toMatchInlineSnapshot(
+      `"temper: --steps must be at least 1 (a run of no steps trains nothing), got 0; see temper train --help"`,
+    );
   });
 
   test('a number that is none', async () => {
-    expect(await train('--steps', 'ten')).toMatchInlineSnapshot(`"temper: --steps must be a whole number, got "ten"; pass --steps N"`);
-    expect(await train('--learning-rate', '')).toMatchInlineSnapshot(`"temper: --learning-rate must be a number, got ""; pass --learning-rate X"`);
-    expect(await train('--seed', '-1')).toMatchInlineSnapshot(`"temper: --seed must be at least 0, got -1; see temper train --help"`);
+    expect(await train('--steps', 'ten')).toMatchInlineSnapshot(
+      `"temper: --steps must be a whole number, got "ten"; pass --steps N"`,
+    );
+    expect(await train('--learning-rate', '')).toMatchInlineSnapshot(
+      `"temper: --learning-rate must be a number, got ""; pass --learning-rate X"`,
+    );
+    expect(await train('--seed', '-1')).toMatchInlineSnapshot(
+      `"temper: --seed must be at least 0, got -1; see temper train --help"`,
+    );
   });
 
   test('a choice that is none', async () => {
-    expect(await train('--loss', 'grpo')).toMatchInlineSnapshot(`"temper: --loss must be one of cispo, ppo, importance_sampling, got "grpo"; see temper train --help"`);
+    expect(await train('--loss', 'grpo')).toMatchInlineSnapshot(
+      `"temper: --loss must be one of cispo, ppo, importance_sampling, got "grpo"; see temper train --help"`,
+    );
   });
 
   test('flags that contradict each other are named as flags', async () => {
-    expect(await train('--warmup-steps', '100')).toMatchInlineSnapshot(`"temper: --warmup-steps must be fewer than steps, got 100 of 100; lower --warmup-steps"`);
-    expect(await train('--dual-clip', '3')).toMatchInlineSnapshot(`"temper: --dual-clip 3 has no effect with the loss cispo; only ppo uses it"`);
+    expect(await train('--warmup-steps', '100')).toMatchInlineSnapshot(
+      `"temper: --warmup-steps must be fewer than steps, got 100 of 100; lower --warmup-steps"`,
+    );
+    expect(await train('--dual-clip', '3')).toMatchInlineSnapshot(
+      `"temper: --dual-clip 3 has no effect with the loss cispo; only ppo uses it"`,
+    );
   });
 
   test.each(['a/b', '..', '../demo', 'Demo', '', '.hidden', 'a b', 'a'.repeat(64)])('the run name %j', async (name) => {
@@ -81,111 +111,169 @@ describe('flags', () => {
 
 describe('the agent', () => {
   test('a file that does not exist', async () => {
-    expect(await complaint(['train', 'nope.ts', '--base-model', 'pocket'])).toMatchInlineSnapshot(`"temper: the agent file PROJECT/nope.ts does not exist; name the file that exports defineAgent({ … }) by default"`);
+    expect(await complaint(['train', 'nope.ts', '--base-model', 'pocket'])).toMatchInlineSnapshot(
+      `"temper: the agent file PROJECT/nope.ts does not exist; name the file that exports defineAgent({ … }) by default"`,
+    );
   });
 
   test('a file without a default export', async () => {
     await writeAgent(project, { exported: 'export const agent =' });
-    expect(await train()).toMatchInlineSnapshot(`"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, its default export is object; write export default defineAgent({ name, scenarios, rollout })"`);
+    expect(await train()).toMatchInlineSnapshot(
+      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, its default export is object; write export default defineAgent({ name, scenarios, rollout })"`,
+    );
   });
 
   test('a default export that defineAgent did not make', async () => {
     await writeFile(agent, "export default { name: 'guess' };\n");
-    expect(await train()).toMatchInlineSnapshot(`"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, its default export is object; write export default defineAgent({ name, scenarios, rollout })"`);
+    expect(await train()).toMatchInlineSnapshot(
+      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, its default export is object; write export default defineAgent({ name, scenarios, rollout })"`,
+    );
   });
 
   test('a file that throws names its line', async () => {
-    await writeFile(agent, "const nothing: any = null;\n\nexport default nothing.agent;\n");
-    expect(await train()).toMatchInlineSnapshot(`"temper: the agent file PROJECT/agent.ts cannot be loaded: TypeError: Cannot read properties of null (reading 'agent')"`);
+    await writeFile(agent, 'const nothing: any = null;\n\nexport default nothing.agent;\n');
+    expect(await train()).toMatchInlineSnapshot(
+      `"temper: the agent file PROJECT/agent.ts cannot be loaded: TypeError: Cannot read properties of null (reading 'agent')"`,
+    );
   });
 
   test('zero scenarios', async () => {
     await writeAgent(project, { scenarios: '[]' });
-    expect(await train()).toMatchInlineSnapshot(`"temper: the agent guess has no scenarios (PROJECT/agent.ts); give it at least one"`);
+    expect(await train()).toMatchInlineSnapshot(
+      `"temper: the agent guess has no scenarios (PROJECT/agent.ts); give it at least one"`,
+    );
   });
 
   test('one scenario, of which a tenth would be held out', async () => {
     await writeAgent(project, { scenarios: "[{ id: 'only' }]" });
-    expect(await train()).toMatchInlineSnapshot(`"temper: the agent guess has one scenario (PROJECT/agent.ts), a tenth is held out for evaluation; give it another one, or evalScenarios"`);
+    expect(await train()).toMatchInlineSnapshot(
+      `"temper: the agent guess has one scenario (PROJECT/agent.ts), a tenth is held out for evaluation; give it another one, or evalScenarios"`,
+    );
   });
 
   test('an id that stands twice', async () => {
     await writeAgent(project, { scenarios: "[{ id: 'a' }, { id: 'a' }]" });
-    expect(await train()).toMatchInlineSnapshot(`"temper: scenario ids must be unique, among evalScenarios too, got "a" at scenarios[0] and scenarios[1]; rename one"`);
+    expect(await train()).toMatchInlineSnapshot(
+      `"temper: scenario ids must be unique, among evalScenarios too, got "a" at scenarios[0] and scenarios[1]; rename one"`,
+    );
   });
 });
 
 describe('the base model', () => {
   test('is not named', async () => {
-    expect(await complaint(['train', agent])).toMatchInlineSnapshot(`"temper: --base-model is missing; pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub"`);
+    expect(await complaint(['train', agent])).toMatchInlineSnapshot(
+      `"temper: --base-model is missing; pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub"`,
+    );
   });
 
   test('a folder that does not exist', async () => {
-    expect(await complaint(['train', agent, '--base-model', './models/none'])).toMatchInlineSnapshot(`"temper: the base model's folder PROJECT/models/none does not exist; pass an existing one"`);
+    expect(await complaint(['train', agent, '--base-model', './models/none'])).toMatchInlineSnapshot(
+      `"temper: the base model's folder PROJECT/models/none does not exist; pass an existing one"`,
+    );
   });
 
   test('a name that is neither a folder nor known', async () => {
-    expect(await complaint(['train', agent, '--base-model', 'pockte'])).toMatchInlineSnapshot(`"temper: unknown base model "pockte": neither a folder nor one of pocket; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub"`);
+    expect(await complaint(['train', agent, '--base-model', 'pockte'])).toMatchInlineSnapshot(
+      `"temper: unknown base model "pockte": neither a folder nor one of pocket; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub"`,
+    );
   });
 
   test('a folder without a chat template', async () => {
-    const folder = await writeModel(join(project, 'bare'), ['config.json', 'model.safetensors', 'tokenizer_config.json']);
-    expect(await complaint(['train', agent, '--base-model', folder])).toMatchInlineSnapshot(`"temper: the base model in PROJECT/bare has no chat template (agents speak in messages); add a chat_template.jinja to it"`);
+    const folder = await writeModel(join(project, 'bare'), [
+      'config.json',
+      'model.safetensors',
+      'tokenizer_config.json',
+    ]);
+    expect(await complaint(['train', agent, '--base-model', folder])).toMatchInlineSnapshot(
+      `"temper: the base model in PROJECT/bare has no chat template (agents speak in messages); add a chat_template.jinja to it"`,
+    );
   });
 
   test('a folder with pickled weights', async () => {
-    const folder = await writeModel(join(project, 'pickled'), ['config.json', 'pytorch_model.bin', 'chat_template.jinja']);
-    expect(await complaint(['train', agent, '--base-model', folder])).toMatchInlineSnapshot(`"temper: the base model's folder PROJECT/pickled has no .safetensors file (pickled weights are not loaded); convert it to safetensors"`);
+    const folder = await writeModel(join(project, 'pickled'), [
+      'config.json',
+      'pytorch_model.bin',
+      'chat_template.jinja',
+    ]);
+    expect(await complaint(['train', agent, '--base-model', folder])).toMatchInlineSnapshot(
+      `"temper: the base model's folder PROJECT/pickled has no .safetensors file (pickled weights are not loaded); convert it to safetensors"`,
+    );
   });
 });
 
 describe('the run', () => {
   test('a name in use with another configuration says what differs', async () => {
     await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 4 });
-    expect(await train('--run', 'demo', '--steps', '5', '--lora-rank', '8')).toMatchInlineSnapshot(`"temper: the run demo exists with another configuration (recorded → asked for): --steps: 4 → 5, --lora-rank: 16 → 8; pass another --run, or the recorded values"`);
+    expect(await train('--run', 'demo', '--steps', '5', '--lora-rank', '8')).toMatchInlineSnapshot(
+      `"temper: the run demo exists with another configuration (recorded → asked for): --steps: 4 → 5, --lora-rank: 16 → 8; pass another --run, or the recorded values"`,
+    );
   });
 
   test('a run that does not exist', async () => {
-    expect(await complaint(['show', 'nope'])).toMatchInlineSnapshot(`"temper: no run nope in the store file://PROJECT/.temper/store (it has none yet); start it with temper train"`);
-    expect(await complaint(['report', 'nope'])).toMatchInlineSnapshot(`"temper: no run nope in the store file://PROJECT/.temper/store (it has none yet); start it with temper train"`);
-    expect(await complaint(['watch', 'nope'])).toMatchInlineSnapshot(`"temper: no run nope in the store file://PROJECT/.temper/store (it has none yet); start it with temper train"`);
+    expect(await complaint(['show', 'nope'])).toMatchInlineSnapshot(
+      `"temper: no run nope in the store file://PROJECT/.temper/store (it has none yet); start it with temper train"`,
+    );
+    expect(await complaint(['report', 'nope'])).toMatchInlineSnapshot(
+      `"temper: no run nope in the store file://PROJECT/.temper/store (it has none yet); start it with temper train"`,
+    );
+    expect(await complaint(['watch', 'nope'])).toMatchInlineSnapshot(
+      `"temper: no run nope in the store file://PROJECT/.temper/store (it has none yet); start it with temper train"`,
+    );
   });
 
   test('steering without a server', async () => {
-    expect(await complaint(['stop', 'demo'])).toMatchInlineSnapshot(`"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`);
-    expect(await complaint(['cancel', 'demo'])).toMatchInlineSnapshot(`"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`);
+    expect(await complaint(['stop', 'demo'])).toMatchInlineSnapshot(
+      `"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`,
+    );
+    expect(await complaint(['cancel', 'demo'])).toMatchInlineSnapshot(
+      `"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`,
+    );
   });
 });
 
 describe('the surroundings', () => {
   test('a store that cannot be', async () => {
     await writeFile(join(project, '.temper'), 'a file where a folder should be');
-    expect(await train()).toMatchInlineSnapshot(`"temper: the store in PROJECT/.temper/store refused (ENOTDIR): a file stands where a folder should be; choose another store"`);
+    expect(await train()).toMatchInlineSnapshot(
+      `"temper: the store in PROJECT/.temper/store refused (ENOTDIR): a file stands where a folder should be; choose another store"`,
+    );
   });
 
   test('a report that cannot be written', async () => {
     await writeFixtureRun(project, { steps: 2 });
-    expect(await complaint(['report', 'demo', '--out', 'package.json/report.html'])).toMatchInlineSnapshot(`"temper: cannot write the report to PROJECT/package.json/report.html (Error: EEXIST: file already exists, mkdir 'PROJECT/package.json'); choose another place with --out FILE"`);
+    expect(await complaint(['report', 'demo', '--out', 'package.json/report.html'])).toMatchInlineSnapshot(
+      `"temper: cannot write the report to PROJECT/package.json/report.html (Error: EEXIST: file already exists, mkdir 'PROJECT/package.json'); choose another place with --out FILE"`,
+    );
   });
 
   test('a TEMPORAL_ADDRESS that nobody answers', { timeout: 20_000 }, async () => {
     const started = Date.now();
     const text = await complaint(['stop', 'demo'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
-    expect(text).toMatchInlineSnapshot(`"temper: no Temporal server answers at 127.0.0.1:1 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 1, or unset it and Temper starts its own"`);
+    expect(text).toMatchInlineSnapshot(
+      `"temper: no Temporal server answers at 127.0.0.1:1 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 1, or unset it and Temper starts its own"`,
+    );
     expect(Date.now() - started).toBeLessThan(15_000);
   });
 });
 
 describe('eval', () => {
   test('without a model, with a key for nobody, with a key that is not set', async () => {
-    expect(await complaint(['eval', agent])).toMatchInlineSnapshot(`"temper: --model is missing; pass run@step, a run, a base model, or a name that --base-url knows"`);
-    expect(await complaint(['eval', agent, '--model', 'pocket', '--key-env', 'KEY'])).toMatchInlineSnapshot(`"temper: --key-env has no effect without --base-url; pass both"`);
+    expect(await complaint(['eval', agent])).toMatchInlineSnapshot(
+      `"temper: --model is missing; pass run@step, a run, a base model, or a name that --base-url knows"`,
+    );
+    expect(await complaint(['eval', agent, '--model', 'pocket', '--key-env', 'KEY'])).toMatchInlineSnapshot(
+      `"temper: --key-env has no effect without --base-url; pass both"`,
+    );
     const elsewhere = ['--model', 'm', '--base-url', 'https://example.test/v1', '--key-env', 'KEY'];
-    expect(await complaint(['eval', agent, ...elsewhere])).toMatchInlineSnapshot(`"temper: --key-env names KEY, which is not set; export it"`);
+    expect(await complaint(['eval', agent, ...elsewhere])).toMatchInlineSnapshot(
+      `"temper: --key-env names KEY, which is not set; export it"`,
+    );
   });
 
   test('a checkpoint that is not committed', async () => {
     await writeFixtureRun(project, { steps: 2 });
-    expect(await complaint(['eval', agent, '--model', 'demo@7'])).toMatchInlineSnapshot(`"temper: demo@7 is not committed (demo is at step 2); pass an earlier step"`);
+    expect(await complaint(['eval', agent, '--model', 'demo@7'])).toMatchInlineSnapshot(
+      `"temper: demo@7 is not committed (demo is at step 2); pass an earlier step"`,
+    );
   });
 });

@@ -35,7 +35,7 @@ export async function writeFixtureRun(project: string, options: FixtureOptions =
   const { run = 'demo', agent = 'tic-tac-toe', steps = 24 } = options;
   const store = await openStore(join(project, '.temper', 'store'));
   const summaries = Array.from({ length: steps }, (_, index) => summary(index + 1, steps));
-  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', steps });
+  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', steps: Math.max(1, steps) });
   await store.publish(
     layout.runKey(run),
     encodeJson({ schema: 1, config, agentCodeSha256: SHA('e'), versions: { temper: '0.1.0' }, parent: null }),
@@ -93,7 +93,7 @@ export function summary(step: number, steps: number): StepSummary {
     failedAttempts: 0,
     attempts: 128,
     sampledTokens: 920,
-    seconds: { rollout: 0.5, train: 0.25 },
+    seconds: { rollout: 0.5, train: 0.25, step: 0.8 },
     adapterSha256: SHA('c'),
   };
 }

@@ -153,3 +153,42 @@ test('an evaluation is due every n steps and after the last; with 0 only after t
   );
   expect(due).toEqual([[5], [2, 4, 5], [5]]);
 });
+
+/** A run in flight is planned on by the next version: other numbers here would be StepConflict there. */
+test('plans are the same in every version', () => {
+  const groups = planGroups(CONFIG, POSITION);
+  expect(groups.map(({ scenario, seed }) => [scenario, seed])).toMatchInlineSnapshot(`
+    [
+      [
+        0,
+        38958526005301,
+      ],
+      [
+        3,
+        38958526005301,
+      ],
+      [
+        1,
+        38958526005301,
+      ],
+    ]
+  `);
+  const inputs = {
+    groups: groups.map(({ inputsSha256 }) => inputsSha256.slice(0, 12)),
+    step: planTraining(CONFIG, POSITION, played)?.inputsSha256.slice(0, 12),
+    eval: planEvaluation(CONFIG, POSITION).inputsSha256.slice(0, 12),
+    initial: planInitialise(CONFIG, 0).inputsSha256.slice(0, 12),
+  };
+  expect(inputs).toMatchInlineSnapshot(`
+    {
+      "eval": "bf76cb2ac819",
+      "groups": [
+        "ab2e71e89236",
+        "cf40f4c977c0",
+        "11f1dd46676b",
+      ],
+      "initial": "3fd8b304d106",
+      "step": "fec70f5690b8",
+    }
+  `);
+});

@@ -5,7 +5,16 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectClient } from '../../workers/connection.ts';
 import { missingSearchAttributes } from '../../workers/namespace.ts';
-import { childPid, holdStack, isRunning, makeProject, openStack, removeProject, stackFile, until } from './stack-harness.ts';
+import {
+  childPid,
+  holdStack,
+  isRunning,
+  makeProject,
+  openStack,
+  removeProject,
+  stackFile,
+  until,
+} from './stack-harness.ts';
 
 const clean: (() => unknown)[] = [];
 
@@ -50,7 +59,9 @@ describe('a local stack', () => {
     expect([mode(stackFile(folder).socket), mode(join(state, 'engine.key'))]).toEqual(['600', '600']);
     expect(stack.engineKey.length).toBeGreaterThan(40);
     expect(readFileSync(join(state, 'logs', 'gpu-worker.jsonl'), 'utf8')).toContain('"hasKey":true');
-    expect(events.filter((event) => event.kind === 'child' && event.child.state === 'ready').length).toBeGreaterThanOrEqual(2);
+    expect(
+      events.filter((event) => event.kind === 'child' && event.child.state === 'ready').length,
+    ).toBeGreaterThanOrEqual(2);
 
     const { pid, children } = stackFile(folder);
     await stack.close();
@@ -97,9 +108,18 @@ describe('a local stack', () => {
     const { events } = await opened(folder);
     const before = childPid(folder, 'gpu-worker');
     process.kill(before, 'SIGKILL');
-    await until('another GPU worker runs', () => isRunning(childPid(folder, 'gpu-worker')) && childPid(folder, 'gpu-worker') !== before);
+    await until(
+      'another GPU worker runs',
+      () => isRunning(childPid(folder, 'gpu-worker')) && childPid(folder, 'gpu-worker') !== before,
+    );
     const death = events.find((event) => event.kind === 'died');
-    expect(death).toMatchObject({ name: 'gpu-worker', exit: 'SIGKILL', lastLines: ['gpu worker stands in'], deaths: 1, restartInMs: 200 });
+    expect(death).toMatchObject({
+      name: 'gpu-worker',
+      exit: 'SIGKILL',
+      lastLines: ['gpu worker stands in'],
+      deaths: 1,
+      restartInMs: 200,
+    });
   });
 
   it('leaves nothing behind when its leash is killed, and is started again by who holds it', async () => {
@@ -108,7 +128,11 @@ describe('a local stack', () => {
     const { pid, children, ports } = stackFile(folder);
     process.kill(pid, 'SIGKILL');
     await until('its children have ended', () => !children.some((child) => isRunning(child.pid)));
-    await until('another leash runs', () => stackFile(folder).pid !== pid && isRunning(childPid(folder, 'temporal-server')), 20_000);
+    await until(
+      'another leash runs',
+      () => stackFile(folder).pid !== pid && isRunning(childPid(folder, 'temporal-server')),
+      20_000,
+    );
     expect(stackFile(folder).ports).toEqual(ports);
     expect(events.some((event) => event.kind === 'notice' && event.message.includes('starting it again'))).toBe(true);
     await stack.close();
@@ -143,7 +167,10 @@ describe('a start', () => {
     const server = await listen(0);
     const { port } = server.address() as { port: number };
     const starting = openStack(folder, { uiPort: port });
-    await expect(starting).rejects.toMatchObject({ type: 'BadConfig', message: expect.stringContaining(`port ${port} (--ui-port)`) as string });
+    await expect(starting).rejects.toMatchObject({
+      type: 'BadConfig',
+      message: expect.stringContaining(`port ${port} (--ui-port)`) as string,
+    });
   });
 
   it('works in a folder whose path is too long for a socket', async () => {
@@ -158,7 +185,12 @@ describe('a start', () => {
 
   it('gives up on a child that ends again and again before it is of use', async () => {
     const folder = project();
-    const commands = { gpuWorker: [process.execPath, '-e', 'console.error("no such model"); process.exit(1)', '--'], worker: [process.execPath, '-e', '0'] };
-    await expect(openStack(folder, { commands })).rejects.toThrow(/the GPU worker did not become ready \(it ended 4 times\)/);
+    const commands = {
+      gpuWorker: [process.execPath, '-e', 'console.error("no such model"); process.exit(1)', '--'],
+      worker: [process.execPath, '-e', '0'],
+    };
+    await expect(openStack(folder, { commands })).rejects.toThrow(
+      /the GPU worker did not become ready \(it ended 4 times\)/,
+    );
   });
 });

@@ -31,10 +31,20 @@ export function removeProject(project: string): void {
 }
 
 /** In this process; events are kept. */
-export async function openStack(project: string, options: Partial<LocalStackOptions> = {}): Promise<{ stack: LocalStack; events: StackEvent[] }> {
+export async function openStack(
+  project: string,
+  options: Partial<LocalStackOptions> = {},
+): Promise<{ stack: LocalStack; events: StackEvent[] }> {
   const events: StackEvent[] = [];
   const onEvent = (event: StackEvent) => void events.push(event);
-  const stack = await openLocalStack({ project, agentFile: null, models: {}, commands: STAND_INS, onEvent, ...options });
+  const stack = await openLocalStack({
+    project,
+    agentFile: null,
+    models: {},
+    commands: STAND_INS,
+    onEvent,
+    ...options,
+  });
   return { stack, events };
 }
 

@@ -19,7 +19,7 @@ export interface ChildContext {
 /** The user's profiles say where other servers are. */
 const NO_PROFILE = ['--disable-config-env', '--disable-config-file'];
 /** Every commit is on disk before it is answered, so that nothing is lost by not waiting longer. */
-const STOP_SERVER_MS = 2000;
+const STOP_SERVER_MS = 1000;
 const STOP_WORKER_MS = 8000;
 
 export function temporalServer({ spec, folders, ports }: ChildContext): ChildSpec {

@@ -37,7 +37,7 @@ export interface HoldOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const OPEN_WITHIN_MS = 30_000;
+const OPEN_WITHIN_MS = 60_000;
 const ANSWER_WITHIN_MS = 20_000;
 const RELEASE_WITHIN_MS = 25_000;
 const GONE_WITHIN_MS = 2000;

@@ -48,16 +48,8 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
     const startedAt = Date.now();
     const lines: string[] = [];
     const alive = new AbortController();
-    const [file, args] = leashed(spec.command[0] ?? '', spec.command.slice(1));
-    // stdin stays open as long as this process lives: workers end when it closes.
-    const started = spawn(file, args, {
-      env: spec.env,
-      cwd: spec.cwd,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      windowsHide: true,
-    });
+    const started = spawnChild(spec);
     child = started;
-    started.stdin?.on('error', () => undefined);
     collectLines(started, (line) => {
       lines.push(log.write(line));
       if (lines.length > SHOWN_LINES) lines.shift();
@@ -98,6 +90,14 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
 
   start();
   return { status, stop: () => (stopping ??= stop()) };
+}
+
+function spawnChild({ command: [program = '', ...rest], env, cwd }: ChildSpec): ChildProcess {
+  const [file, args] = leashed(program, rest);
+  // stdin stays open as long as this process lives: workers end when it closes.
+  const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+  child.stdin.on('error', () => undefined);
+  return child;
 }
 
 /** Once, also where the program could not be started at all. */

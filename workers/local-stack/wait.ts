@@ -32,12 +32,12 @@ export async function waitForStack(
   const worker = options.agentFile === null ? null : workerName(options.agentFile);
   const waits: Wait[] = [
     ...(options.hasGpuWorker ? [{ child: 'gpu-worker', for: 'the GPU worker', limitMs: 120_000 }] : []),
-    ...(worker === null ? [] : [{ child: worker, for: 'the TypeScript worker', limitMs: 60_000 }]),
+    ...(worker === null ? [] : [{ child: worker, for: 'the TypeScript worker', limitMs: 120_000 }]),
   ];
   const server = async () => {
     if (connection.stack.ownsServer)
       await waitForChild(
-        { child: 'temporal-server', for: 'the Temporal server', limitMs: 30_000 },
+        { child: 'temporal-server', for: 'the Temporal server', limitMs: 60_000 },
         connection,
         options,
       );

@@ -2,6 +2,13 @@
 import { createServer } from 'node:http';
 
 const flag = (name) => process.argv[process.argv.indexOf(name) + 1];
-console.log(JSON.stringify({ level: 'info', msg: 'gpu worker stands in', models: flag('--models'), hasKey: Boolean(process.env.TEMPER_ENGINE_KEY) }));
+console.log(
+  JSON.stringify({
+    level: 'info',
+    msg: 'gpu worker stands in',
+    models: flag('--models'),
+    hasKey: Boolean(process.env.TEMPER_ENGINE_KEY),
+  }),
+);
 createServer((_request, response) => response.end('{"status":"ok"}')).listen(Number(flag('--port')), '127.0.0.1');
 process.stdin.resume().on('close', () => process.exit(0));

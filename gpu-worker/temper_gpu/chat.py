@@ -1,0 +1,248 @@
+"""OpenAI's chat completions as values: a body read strictly, an answer written. Nothing here waits or knows HTTP."""
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from temper_gpu.engine import Generation
+from temper_gpu.failures import TemperError
+from temper_gpu.prompts import Prompts
+
+MAX_STOPS = 16
+ROLES = frozenset(["system", "developer", "user", "assistant", "tool"])
+# Parameters that would change what is sampled or returned, and the values that ask for nothing.
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "audio": (None,),
+    "frequency_penalty": (None, 0),
+    "function_call": (None, "none"),
+    "functions": (None, []),
+    "logit_bias": (None, {}),
+    "min_p": (None, 0),
+    "modalities": (None, ["text"]),
+    "parallel_tool_calls": (None, True),
+    "prediction": (None,),
+    "presence_penalty": (None, 0),
+    "reasoning_effort": (None,),
+    "repetition_penalty": (None, 1),
+    "response_format": (None, {"type": "text"}),
+    "stream": (None, False),
+    "stream_options": (None,),
+    "tool_choice": (None, "auto", "none"),
+    "top_k": (None, 0, -1),
+    "top_logprobs": (None, 0),
+    "top_p": (None, 1),
+    "verbosity": (None,),
+    "web_search_options": (None,),
+}
+# Parameters that change nothing here.
+IGNORED = frozenset(
+    ["metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier", "store", "user"]
+)
+READ = frozenset(
+    ["logprobs", "max_completion_tokens", "max_tokens", "messages", "model", "n", "return_token_ids"]
+    + ["seed", "stop", "temperature", "tools"]
+)
+TOOL_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    model: str
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None
+    temperature: float
+    max_tokens: int | None
+    # None: by chance.
+    seed: int | None
+    stop: tuple[str, ...]
+    num_choices: int
+    with_logprobs: bool
+    with_token_ids: bool
+
+
+def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
+    """Refuses what it would not honour."""
+    require(isinstance(body, dict), "the body must be a JSON object, got something else; see OpenAI's chat completions")
+    check_unsupported(body)
+    tools = body.get("tools") or None
+    require(tools is None or is_list_of_objects(tools), "tools must be a list of objects; see OpenAI's chat completions")
+    max_tokens = first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
+    return ChatRequest(
+        model=text(body, "model"),
+        messages=parse_messages(body.get("messages")),
+        tools=None if body.get("tool_choice") == "none" else tools,
+        temperature=number(body, "temperature", 1.0, 0, 100),
+        max_tokens=None if max_tokens is None else integer({"max_tokens": max_tokens}, "max_tokens", 1, 1, 1 << 31),
+        seed=None if body.get("seed") is None else integer(body, "seed", 0, -(1 << 63), (1 << 64) - 1),
+        stop=parse_stop(body.get("stop")),
+        num_choices=integer(body, "n", 1, 1, max_choices),
+        with_logprobs=flag(body, "logprobs"),
+        with_token_ids=flag(body, "return_token_ids"),
+    )
+
+
+def check_unsupported(body: dict[str, Any]) -> None:
+    for name, value in body.items():
+        if name in READ or name in IGNORED:
+            continue
+        if name not in NEUTRAL:
+            raise TemperError("BadConfig", f"parameter {name} must be one that this server knows, it does not; leave it out")
+        if not any(value == neutral and isinstance(value, bool) == isinstance(neutral, bool) for neutral in NEUTRAL[name]):
+            shown = orjson.dumps(NEUTRAL[name][-1]).decode()
+            given = orjson.dumps(value).decode()[:60]
+            raise TemperError(
+                "BadConfig", f"{name} must be {shown} (this server does not support another), got {given}; leave it out"
+            )
+
+
+def parse_messages(messages: Any) -> list[dict[str, Any]]:
+    require(is_list_of_objects(messages) and len(messages) > 0, "messages must be a list of at least one object; send one")
+    for index, message in enumerate(messages):
+        if message.get("role") not in ROLES:
+            role = orjson.dumps(message.get("role")).decode()[:60]
+            raise TemperError("BadConfig", f"role of message {index} must be one of {', '.join(sorted(ROLES))}, got {role}")
+    return messages
+
+
+def parse_stop(stop: Any) -> tuple[str, ...]:
+    stops = [] if stop is None else [stop] if isinstance(stop, str) else stop
+    ok = isinstance(stops, list) and len(stops) <= MAX_STOPS and all(isinstance(item, str) and item for item in stops)
+    require(ok, f"stop must be a string or a list of at most {MAX_STOPS} non-empty strings; shorten it")
+    return tuple(stops)
+
+
+def require(condition: bool, message: str) -> None:
+    if not condition:
+        raise TemperError("BadConfig", message)
+
+
+def is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def first_not_none(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
+    require(isinstance(value, str) and 0 < len(value) <= 256, f"{name} must be a string of 1 to 256 characters; name one")
+    return value or ""
+
+
+def flag(body: dict[str, Any], name: str) -> bool:
+    value = body.get(name)
+    require(value is None or isinstance(value, bool), f"{name} must be true or false")
+    return bool(value)
+
+
+def integer(body: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
+    value = first_not_none(body.get(name), default)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        given = orjson.dumps(value).decode()[:60]
+        raise TemperError("BadConfig", f"{name} must be a whole number from {least} to {most}, got {given}; change it")
+    return value
+
+
+def number(body: dict[str, Any], name: str, default: float, least: float, most: float) -> float:
+    value = first_not_none(body.get(name), default)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= value <= most:
+        given = orjson.dumps(value).decode()[:60]
+        raise TemperError("BadConfig", f"{name} must be a number from {least} to {most}, got {given}; change it")
+    return float(value)
+
+
+def stop_check(prompts: Prompts, stops: tuple[str, ...]):  # noqa: ANN201
+    """Asked after each token; decodes no more of the end than the longest stop string can span."""
+    if not stops:
+        return None
+    # A token is at least one byte, a character at most four.
+    span = 4 * max(map(len, stops)) + 8
+
+    def is_stopped(token_ids: list[int]) -> bool:
+        tail = prompts.decode(token_ids[-span:])
+        return any(stop in tail for stop in stops)
+
+    return is_stopped
+
+
+def choice_seed(seed: int, index: int) -> int:
+    """The first choice of a request samples as if it were the only one."""
+    if index == 0:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:6])
+
+
+def chat_response(
+    request: ChatRequest,
+    prompt_ids: tuple[int, ...],
+    generations: list[Generation],
+    prompts: Prompts,
+    adapter_sha256: str | None,
+    request_id: str,
+) -> dict[str, Any]:
+    completion_tokens = sum(len(generation.token_ids) for generation in generations)
+    response: dict[str, Any] = {
+        "id": f"chatcmpl-{request_id}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request.model,
+        "choices": [choice(request, index, generation, prompts, request_id) for index, generation in enumerate(generations)],
+        "usage": {
+            "prompt_tokens": len(prompt_ids),
+            "completion_tokens": completion_tokens,
+            "total_tokens": len(prompt_ids) + completion_tokens,
+        },
+        "adapter_sha256": adapter_sha256,
+    }
+    if request.with_token_ids:
+        response["prompt_token_ids"] = prompt_ids
+    return response
+
+
+def choice(request: ChatRequest, index: int, generation: Generation, prompts: Prompts, request_id: str) -> dict[str, Any]:
+    content = before_stop(prompts.decode(generation.token_ids), request.stop)
+    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+    finish_reason: str = generation.finish_reason
+    if request.tools and (calls := tool_calls(content, f"{request_id}-{index}")):
+        message["content"] = TOOL_CALL.sub("", content).strip() or None
+        message["tool_calls"] = calls
+        finish_reason = "tool_calls" if finish_reason == "stop" else finish_reason
+    answer: dict[str, Any] = {"index": index, "message": message, "finish_reason": finish_reason, "logprobs": None}
+    if request.with_logprobs:
+        answer["logprobs"] = {
+            "content": [
+                {"token": prompts.token_text(token_id), "logprob": logprob, "bytes": None, "top_logprobs": []}
+                for token_id, logprob in zip(generation.token_ids, generation.logprobs, strict=True)
+            ],
+            "refusal": None,
+        }
+    if request.with_token_ids:
+        answer["token_ids"] = generation.token_ids
+    return answer
+
+
+def before_stop(content: str, stops: tuple[str, ...]) -> str:
+    ends = [position for position in map(content.find, stops) if position >= 0]
+    return content[: min(ends)] if ends else content
+
+
+def tool_calls(content: str, call_id: str) -> list[dict[str, Any]]:
+    """Calls in Hermes format; none if one of them is malformed: then the text stays as it is."""
+    calls: list[dict[str, Any]] = []
+    for index, payload in enumerate(TOOL_CALL.findall(content)):
+        try:
+            call = orjson.loads(payload)
+            name, arguments = call["name"], call.get("arguments", {})
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            return []
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            return []
+        function = {"name": name, "arguments": orjson.dumps(arguments).decode()}
+        calls.append({"id": f"call-{call_id}-{index}", "type": "function", "function": function})
+    return calls

@@ -1,0 +1,309 @@
+"""The engine's HTTP server: OpenAI-compatible chat completions, models, health. For loopback; it speaks no TLS."""
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import logging
+import secrets
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stop_check
+from temper_gpu.engine import DeadlinePassed, EngineHost, Generation, GenerationRequest, NotFound, QueueFull, Target
+from temper_gpu.failures import TemperError
+from temper_gpu.prompts import Prompts
+from temper_gpu.settings import ServerSettings
+
+LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
+# A request for a model that is being opened waits this long before it is told to come again.
+OPENING_WAIT_S = 5.0
+# The engine drops a request at its deadline; this is for an engine that no longer does.
+DEADLINE_GRACE_S = 2.0
+KEEP_ALIVE_S = 75
+SHUTDOWN_S = 3
+
+log = logging.getLogger(__name__)
+
+
+class Refusal(Exception):
+    """An answer that is an HTTP matter, not a failure of the engine."""
+
+    def __init__(self, status: int, code: str, message: str, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+
+
+class ChatServer:
+    def __init__(self, host: EngineHost, settings: ServerSettings, key: str) -> None:
+        if not key:
+            raise TemperError("BadConfig", "the engine's key must not be empty; set TEMPER_ENGINE_KEY")
+        self._host = host
+        self._key = f"Bearer {key}".encode()
+        self._settings = settings
+        self._names = LOOPBACK | settings.hosts
+        self._prompts: dict[str, Prompts] = {}
+        self._opening: dict[str, asyncio.Future[Target]] = {}
+        self._policy_names: dict[str, str] = {}
+        # Tells one life of this process from the next.
+        self._boot = secrets.token_hex(8)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/v1/chat/completions", self._guarded(self._chat, needs_key=True), methods=["POST"]),
+            Route("/v1/models", self._guarded(self._models, needs_key=True), methods=["GET"]),
+            Route("/health", self._guarded(self._health, needs_key=False), methods=["GET"]),
+        ]
+
+    def _guarded(
+        self, endpoint: Callable[[Request], Awaitable[Response]], needs_key: bool
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def guarded(request: Request) -> Response:
+            try:
+                self._check_host(request)
+                if needs_key:
+                    self._check_key(request)
+                return await endpoint(request)
+            except (Refusal, TemperError) as error:
+                return error_response(error)
+            except ClientDisconnect:
+                return Response(status_code=499)
+            except Exception:
+                log.exception("request failed", extra={"path": request.url.path})
+                return error_response(Refusal(500, "internal", "the server must not fail, it did; its log says why"))
+
+        return guarded
+
+    def _check_host(self, request: Request) -> None:
+        """A web page that points its own name at this address sends that name."""
+        name = host_name(request.headers.get("host", ""))
+        if name not in self._names:
+            raise Refusal(403, "host", f"Host must be one of {', '.join(sorted(self._names))}, got {name[:80]!r}; use 127.0.0.1")
+
+    def _check_key(self, request: Request) -> None:
+        given = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(given, self._key):
+            raise Refusal(401, "invalid_api_key", "Authorization must be 'Bearer' and the engine's key; it is in TEMPER_ENGINE_KEY")
+
+    async def _health(self, request: Request) -> Response:
+        failure = self._host.failure
+        engines = {
+            name: {
+                "waiting": engine.num_waiting(),
+                "running": engine.num_running(),
+                "policies": engine.loaded_policies(),
+                "sizes": engine.sizes.allowed,
+                "threads": engine.settings.num_threads,
+                "counters": vars(engine.counters),
+            }
+            for name, engine in self._host.engines().items()
+        }
+        status = "ok" if failure is None else "dead"
+        body = {"status": status, "boot": self._boot, "loaded": sorted(engines), "engines": engines}
+        return json_response(body, 200 if failure is None else 503)
+
+    async def _models(self, request: Request) -> Response:
+        loaded = {sha256 for engine in self._host.engines().values() for sha256 in engine.loaded_policies()}
+        policies = [name for name, sha256 in self._policy_names.items() if sha256 in loaded]
+        names = [*self._host.base_models(), *sorted(policies)]
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "temper"} for name in names]
+        return json_response({"object": "list", "data": data})
+
+    async def _chat(self, request: Request) -> Response:
+        started = time.perf_counter()
+        deadline_s = self._deadline_s(request)
+        body = await self._body(request)
+        chat = parse_chat_request(parse_json(body), self._settings.max_choices)
+        target = await self._target(chat.model)
+        prompts = self._prompts_of(target)
+        prompt_ids = prompts.encode(chat.messages, chat.tools)
+        seed = secrets.randbits(48) if chat.seed is None else chat.seed
+        futures = self._submit(chat, target, prompts, prompt_ids, seed, deadline_s)
+        generations = await self._wait(request, futures, deadline_s)
+        log.info(
+            "call",
+            extra={
+                "call": request.headers.get("x-temper-call"),
+                "policy": chat.model,
+                "adapter": target.policy_sha256 and target.policy_sha256[:12],
+                "promptTokens": len(prompt_ids),
+                "sampledTokens": sum(len(generation.token_ids) for generation in generations),
+                "ms": round((time.perf_counter() - started) * 1000, 2),
+            },
+        )
+        request_id = hashlib.sha256(b"%d %s" % (seed, body)).hexdigest()[:24]
+        return json_response(chat_response(chat, prompt_ids, generations, prompts, target.policy_sha256, request_id))
+
+    def _deadline_s(self, request: Request) -> float:
+        given = request.headers.get("x-temper-deadline-ms")
+        if given is None:
+            return self._settings.default_deadline_s
+        if not given.isdecimal() or not 0 < int(given) < 1 << 31:
+            raise TemperError("BadConfig", f"x-temper-deadline-ms must be milliseconds from now, got {given[:40]!r}; send 60000")
+        return int(given) / 1000
+
+    async def _body(self, request: Request) -> bytes:
+        most = self._settings.max_body_bytes
+        chunks, size = [], 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > most:
+                raise Refusal(413, "too_large", f"a body must have at most {most} bytes, this one has more; shorten it")
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def _target(self, name: str) -> Target:
+        target = self._host.find(name)
+        if target is None:
+            target = await self._open(name)
+        if target.policy_sha256 is not None:
+            self._policy_names[name] = target.policy_sha256
+        return target
+
+    async def _open(self, name: str) -> Target:
+        """Opening goes on when the request has been sent away."""
+        if name not in self._opening:
+            opening = asyncio.get_running_loop().run_in_executor(None, self._host.open, name)
+            opening.add_done_callback(lambda done: self._opened(name, done))
+            self._opening[name] = opening
+        done, _ = await asyncio.wait([self._opening[name]], timeout=OPENING_WAIT_S)
+        if not done:
+            raise Refusal(503, "loading", f"{name} must be loaded first, which is under way; ask again", retry_after_s=2)
+        return done.pop().result()
+
+    def _opened(self, name: str, done: "asyncio.Future[Target]") -> None:
+        self._opening.pop(name, None)
+        if not done.cancelled() and done.exception():
+            log.warning("model not opened", extra={"policy": name, "reason": str(done.exception())})
+
+    def _prompts_of(self, target: Target) -> Prompts:
+        base = target.engine.base
+        if base.name not in self._prompts:
+            self._prompts[base.name] = Prompts(base)
+        return self._prompts[base.name]
+
+    def _submit(  # noqa: PLR0913
+        self, chat: ChatRequest, target: Target, prompts: Prompts, prompt_ids: tuple[int, ...], seed: int, deadline_s: float
+    ) -> list["asyncio.Future[Generation]"]:
+        base = target.engine.base
+        room = max(1, base.context_window - len(prompt_ids))
+        max_tokens = chat.max_tokens if chat.max_tokens is not None else min(self._settings.default_max_tokens, room)
+        is_stopped = stop_check(prompts, chat.stop)
+        futures = []
+        for index in range(chat.num_choices):
+            request = GenerationRequest(
+                prompt_ids, max_tokens, chat.temperature, choice_seed(seed, index), base.end_token_ids, is_stopped
+            )
+            future = target.engine.submit(target.policy_sha256, target.load, request, deadline_s)
+            futures.append(asyncio.wrap_future(future))
+        return futures
+
+    async def _wait(
+        self, request: Request, futures: list["asyncio.Future[Generation]"], deadline_s: float
+    ) -> list[Generation]:
+        """Until all are there, the client hangs up, or nothing comes."""
+        everything = asyncio.gather(*futures)
+        gone = asyncio.ensure_future(request.receive())
+        try:
+            await asyncio.wait(
+                [everything, gone], timeout=deadline_s + DEADLINE_GRACE_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            if everything.done():
+                return everything.result()
+            if gone.done():
+                raise ClientDisconnect
+            raise DeadlinePassed("an answer must be ready by its deadline, the engine gave none; ask again")
+        finally:
+            gone.cancel()
+            everything.cancel()
+
+
+def create_app(host: EngineHost, settings: ServerSettings, key: str) -> Starlette:
+    return Starlette(routes=ChatServer(host, settings, key).routes())
+
+
+def host_name(header: str) -> str:
+    """Without the port; `[::1]:80` is an address in brackets."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+def parse_json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise TemperError("BadConfig", f"the body must be JSON, it is not ({error}); send application/json") from error
+
+
+def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(body), status, headers, "application/json")
+
+
+def error_response(error: Refusal | TemperError) -> Response:
+    """OpenAI's shape; `type` is one of Temper's failure types where there is one."""
+    status, code, retry_after_s = http_meaning(error)
+    kind = error.type if isinstance(error, TemperError) else "EngineFailed" if status >= 500 else "BadConfig"
+    headers = {"retry-after": str(retry_after_s)} if retry_after_s else None
+    return json_response({"error": {"message": str(error), "type": kind, "param": None, "code": code}}, status, headers)
+
+
+def http_meaning(error: Refusal | TemperError) -> tuple[int, str, int | None]:
+    match error:
+        case Refusal():
+            return error.status, error.code, error.retry_after_s
+        case NotFound():
+            return 404, "model_not_found", None
+        case QueueFull():
+            return 429, "queue_full", 1
+        case DeadlinePassed():
+            return 504, "deadline_passed", None
+        case TemperError(type="BadConfig"):
+            return 400, "bad_request", None
+        case _ if error.retryable:
+            return 503, "unavailable", 1
+        case _:
+            # Trying again would end the same way: a code that clients do not retry.
+            return 422, "cannot_answer", None
+
+
+class EmbeddedServer(uvicorn.Server):
+    """Beside other tasks of one loop: signals are the process's own matter."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def run_server(app: Starlette, listener: socket.socket, stopping: asyncio.Event) -> None:
+    """Serves on a socket that listens already, until `stopping`; requests in flight get a moment to end."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=SHUTDOWN_S,
+    )
+    server = EmbeddedServer(config)
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    stopped = asyncio.ensure_future(stopping.wait())
+    try:
+        await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+        server.should_exit = True
+        await serving

@@ -1,0 +1,140 @@
+"""Composes the GPU worker from its parts, runs them, and ends them: engine and trainer share models, store and device."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from temper_gpu.arguments import Arguments
+from temper_gpu.checkpoints import StoreResolver
+from temper_gpu.engine import DeviceLock, EngineHost, GenerationRequest
+from temper_gpu.failures import TemperError
+from temper_gpu.leash import on_leash
+from temper_gpu.models import ModelLibrary
+from temper_gpu.server import create_app, run_server
+from temper_gpu.settings import EngineSettings, ServerSettings
+from temper_gpu.store import FileStore, open_store
+from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.trainer import Trainer
+
+# After this long an ordered end is no longer waited for; what it interrupts is made again from the store.
+MAX_SHUTDOWN_S = 7.0
+PROBE_DEADLINE_S = 120.0
+
+log = logging.getLogger("temper.gpu")
+
+
+def run_worker(arguments: Arguments, key: str, listener: socket.socket) -> None:
+    make_deterministic(arguments.threads)
+    asyncio.run(_run(arguments, key, listener))
+
+
+async def _run(arguments: Arguments, key: str, listener: socket.socket) -> None:
+    stopping = asyncio.Event()
+    _end_on(stopping, arguments.leash)
+    store = open_store(arguments.store)
+    device_lock = DeviceLock()
+    library = ModelLibrary(ModelFolders(arguments.models), getattr(torch, arguments.dtype), choose_device(arguments.device))
+    host = EngineHost(library, StoreResolver(store), EngineSettings(num_threads=arguments.threads), device_lock)
+    tasks = [asyncio.create_task(run_server(create_app(host, ServerSettings(), key), listener, stopping))]
+    if not arguments.no_temporal:
+        tasks.append(asyncio.create_task(_poll(arguments, Trainer(library, store, device_lock), store, host)))
+    log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
+    await _until_stopped(tasks, stopping)
+    await asyncio.to_thread(host.close)
+
+
+async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Event) -> None:
+    """Ends all when asked to, or when one ends by itself; then raises what ended it. The server ends by `stopping`."""
+    waiting = asyncio.create_task(stopping.wait())
+    done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
+    log.info("ending")
+    stopping.set()
+    for polling in tasks[1:]:
+        polling.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done - {waiting}:
+        task.result()
+
+
+async def _poll(arguments: Arguments, trainer: Trainer, store: FileStore, host: EngineHost) -> None:
+    from temper_gpu.activities import GpuActivities
+    from temper_gpu.temporal_worker import poll_forever
+
+    gpu = GpuActivities(trainer, store, partial(probe, host))
+    await poll_forever(arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train])
+
+
+def probe(host: EngineHost, policy: str) -> str | None:
+    """Loads a policy and samples one token with it: the hash is that of the adapter that answered."""
+    target = host.open(policy)
+    request = GenerationRequest(prompt_token_ids=(0,), max_tokens=1, temperature=1.0, seed=0)
+    target.engine.submit(target.policy_sha256, target.load, request, PROBE_DEADLINE_S).result(PROBE_DEADLINE_S)
+    return target.policy_sha256
+
+
+def choose_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.zeros(1, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise TemperError("BadConfig", f"--device must be a device of this host, got {name} ({reason}); pass --device cpu") from error
+
+
+class ModelFolders:
+    """What names of base models mean on this host: `models.json`, read again when it changed."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = None if path is None else Path(path)
+        self._stamp: int | None = None
+        self._folders: dict[str, str] = {}
+
+    def __call__(self) -> dict[str, str]:
+        if self._path is None or not self._path.exists():
+            return {}
+        stamp = self._path.stat().st_mtime_ns
+        if stamp != self._stamp:
+            self._folders, self._stamp = _parse_folders(self._path), stamp
+        return self._folders
+
+
+def _parse_folders(path: Path) -> dict[str, str]:
+    try:
+        folders = json.loads(path.read_text())
+        if isinstance(folders, dict) and all(isinstance(folder, str) for folder in folders.values()):
+            return folders
+        reason = "it holds something else"
+    except ValueError as error:
+        reason = str(error)
+    raise TemperError("BadConfig", f'{path} must be a JSON object of names and folders, but {reason}; write {{"name": "/folder"}}')
+
+
+def _end_on(stopping: asyncio.Event, leash: bool) -> None:
+    """SIGTERM, Ctrl-C, and the end of the leash: an ordered end with a bound."""
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        timer = threading.Timer(MAX_SHUTDOWN_S, os._exit, [1])
+        timer.daemon = True
+        timer.start()
+        with suppress(RuntimeError):  # the loop has ended by itself
+            loop.call_soon_threadsafe(stopping.set)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, end)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: end())
+    if leash:
+        on_leash(sys.stdin.fileno(), end)

@@ -1,0 +1,255 @@
+import { expect, test } from 'vitest';
+import { COMMANDS } from '../../cli/commands/index.ts';
+import { commandHelp } from '../../cli/help.ts';
+import { closestName } from '../../cli/parse.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+const help = (name: string) => commandHelp(COMMANDS.find((command) => command.name === name)!);
+
+test('temper alone lists every command', async () => {
+  const { exitCode, stdout } = await runCli(await temporaryFolder(), []);
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatchInlineSnapshot(`
+    "temper 0.1.0: trains LLM agents with reinforcement learning, and loses nothing
+
+    Usage: temper COMMAND [flags]
+
+    Commands:
+      train   start a run, or go on with it; shows progress until it ends
+      runs    list the runs of this project
+      show    one run's state, its results, and what it waits for
+      watch   live view of a run; needs no server
+      stop    finish the step in hand, keep the result, end the run
+      cancel  end a run at once; committed steps stay
+      report  write one self-contained HTML file: curves, groups side by side, episodes
+      eval    play held-out scenarios without training, with any model or checkpoint
+      dev     the local stack in the foreground: Temporal server and UI, workers, GPU worker
+      worker  a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
+      doctor  check server, queues, engine, store and environments; says what to do
+
+    temper COMMAND --help says more. Exit codes: 0 done, 1 failed, 2 wrong input."
+  `);
+});
+
+test.each(COMMANDS.map(({ name }) => name))(
+  'temper %s --help says how it is used, without its arguments',
+  async (name) => {
+    const { exitCode, stdout } = await runCli(await temporaryFolder(), [name, '--help']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`Usage: temper ${name}`);
+    expect(stdout).toBe(help(name));
+  },
+);
+
+test('train', () => {
+  expect(help('train')).toMatchInlineSnapshot(`
+    "start a run, or go on with it; shows progress until it ends
+
+    Usage: temper train AGENT [--run NAME] --base-model MODEL [flags]
+
+    AGENT is a file that exports defineAgent({ … }) by default. The run goes on where it was if its name exists;
+    a run that is complete shows its result. Ctrl-C detaches (exit code 130): the same command goes on.
+
+    Options:
+      --run NAME                     name of the run; absent: the agent's name
+      --base-model NAME              pocket, a folder, or a name of the Hugging Face hub
+      --seed N                       seed of everything that is drawn [1]
+      --steps N                      optimizer steps [100]
+      --groups-per-step N            scenarios played in one step [8]
+      --group-size N                 attempts at each scenario [8]
+      --minimum-group-size N         attempts a group must have left to be trained [2]
+      --replacement-rounds N         how often a step deals fresh scenarios for groups whose rewards are all equal [1]
+      --max-scenarios N              at most so many training scenarios are read [10000]
+      --eval-scenarios N             at most so many held-out scenarios are played [200]
+      --eval-every N                 evaluate every n steps besides before and after; 0: only those two [0]
+      --learning-rate X              learning rate of AdamW [0.00005]
+      --learning-rate-schedule NAME  constant, linear or cosine [constant]
+      --final-learning-rate-share X  share of the learning rate left at the last step
+      --warmup-steps N               steps over which the learning rate rises [0]
+      --weight-decay X               weight decay of AdamW [0]
+      --max-grad-norm X              the gradient is clipped to this norm [1]
+      --beta1 X                      first moment of AdamW [0.9]
+      --beta2 X                      second moment of AdamW [0.99]
+      --adam-epsilon X               epsilon of AdamW [1e-8]
+      --lora-rank N                  rank of the adapter [16]
+      --lora-alpha X                 scale of the adapter: alpha / rank [32]
+      --lora-target-modules A,B      names, comma-separated; absent: every linear layer but the head
+      --temperature X                of every call while training and evaluating [1]
+      --max-tokens N                 sampled by a call that names no limit of its own [512]
+      --max-calls-per-attempt N      an attempt that makes more calls fails [64]
+      --attempt-timeout-ms N         an attempt that takes longer fails [600000]
+      --call-timeout-ms N            deadline of one call [120000]
+      --call-retry-budget-ms N       how long a call is retried while the engine is away [300000]
+      --loss NAME                    cispo, ppo or importance_sampling [cispo]
+      --epsilon-low X                the ratio is clipped at 1 - epsilon-low
+      --epsilon-high X               the ratio is clipped at 1 + epsilon-high
+      --dual-clip X                  ppo's bound for negative advantages
+      --advantage-scale NAME         none, group-std or batch-std [none]
+      --leave-one-out                compare an attempt with the mean of the others
+      --truncated NAME               attempts cut off at their token limit: mask, penalise or keep [mask]
+      --max-logprob-mismatch X       sampler and trainer may differ by so much (k3) before a step is refused [0.001]
+      --micro-batch-tokens N         tokens in one micro-batch: memory against speed [16384]
+      --continue-as-new-every N      steps after which the workflow starts a fresh history
+      -h, --help                     print this
+
+    Examples:
+      temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100
+      temper train agent.ts --base-model Qwen/Qwen3-4B --steps 200 --group-size 8"
+  `);
+});
+
+test('runs', () => {
+  expect(help('runs')).toMatchInlineSnapshot(`
+    "list the runs of this project
+
+    Usage: temper runs [--json]
+
+    Options:
+      --json      print one JSON object
+      -h, --help  print this"
+  `);
+});
+
+test('show', () => {
+  expect(help('show')).toMatchInlineSnapshot(`
+    "one run's state, its results, and what it waits for
+
+    Usage: temper show RUN [--json]
+
+    Reads the store; needs no server. Where one answers within two seconds, its pending activities are shown too.
+
+    Options:
+      --json      print one JSON object
+      -h, --help  print this"
+  `);
+});
+
+test('watch', () => {
+  expect(help('watch')).toMatchInlineSnapshot(`
+    "live view of a run; needs no server
+
+    Usage: temper watch RUN
+
+    Follows the run until it ends. Ctrl-C ends the watching, not the run.
+
+    Options:
+      -h, --help  print this"
+  `);
+});
+
+test('stop', () => {
+  expect(help('stop')).toMatchInlineSnapshot(`
+    "finish the step in hand, keep the result, end the run
+
+    Usage: temper stop RUN [--reason TEXT]
+
+    Options:
+      --reason TEXT  recorded with the run
+      -h, --help     print this"
+  `);
+});
+
+test('cancel', () => {
+  expect(help('cancel')).toMatchInlineSnapshot(`
+    "end a run at once; committed steps stay
+
+    Usage: temper cancel RUN
+
+    The step in hand is given up. To finish it first, use temper stop.
+
+    Options:
+      -h, --help  print this"
+  `);
+});
+
+test('report', () => {
+  expect(help('report')).toMatchInlineSnapshot(`
+    "write one self-contained HTML file: curves, groups side by side, episodes
+
+    Usage: temper report RUN [--out FILE]
+
+    Reads the store; needs no server. The file opens offline and loads nothing.
+
+    Options:
+      --out FILE  where to write it; absent: .temper/reports/RUN.html
+      -h, --help  print this"
+  `);
+});
+
+test('eval', () => {
+  expect(help('eval')).toMatchInlineSnapshot(`
+    "play held-out scenarios without training, with any model or checkpoint
+
+    Usage: temper eval AGENT --model MODEL [--scenarios N] [--base-url URL] [--json]
+
+    MODEL is run@step, a run (its last step) or a base model on the local stack; with --base-url any model
+    of an OpenAI-compatible server. Prints mean reward and metrics with 95 % intervals.
+
+    Options:
+      --model MODEL    what plays
+      --scenarios N    at most so many scenarios; absent: those of the run, or 200
+      --base-url URL   an OpenAI-compatible server, instead of the local stack
+      --key-env NAME   environment variable that holds its key
+      --temperature X  absent: the run's, or 1
+      --seed N         absent: the run's, or 1
+      --concurrency N  scenarios played at once; absent: 64
+      --json           print one JSON object
+      -h, --help       print this
+
+    Examples:
+      temper eval examples/tic-tac-toe/agent.ts --model demo
+      temper eval agent.ts --model gpt-5 --base-url https://api.openai.com/v1 --key-env OPENAI_API_KEY"
+  `);
+});
+
+test('dev', () => {
+  expect(help('dev')).toMatchInlineSnapshot(`
+    "the local stack in the foreground: Temporal server and UI, workers, GPU worker
+
+    Usage: temper dev [--agent FILE] [--ui-port N] [--engine-port N]
+
+    Runs until Ctrl-C, and takes everything it started with it. A stack that runs already is joined.
+
+    Options:
+      --agent FILE     play this agent too, so that its runs go on
+      --ui-port N      port of Temporal's UI; absent: a free one, remembered
+      --engine-port N  port of the engine; absent: a free one, remembered
+      -h, --help       print this"
+  `);
+});
+
+test('worker', () => {
+  expect(help('worker')).toMatchInlineSnapshot(`
+    "a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
+
+    Usage: temper worker [--agent FILE]…
+
+    Temporal is found by TEMPORAL_* or temporal.toml; store and engine by temporal.config.ts, or TEMPER_STORE,
+    TEMPER_ENGINE_URL and TEMPER_ENGINE_KEY. Runs until it is told to end; then it drains.
+
+    Options:
+      --agent FILE  an agent to play; may be given several times
+      -h, --help    print this"
+  `);
+});
+
+test('doctor', () => {
+  expect(help('doctor')).toMatchInlineSnapshot(`
+    "check server, queues, engine, store and environments; says what to do
+
+    Usage: temper doctor [--agent NAME]… [--json]
+
+    Exit code 1 where a check failed. What concerns nothing that runs now is shown, and is no failure.
+
+    Options:
+      --agent NAME  look at this agent's queue too; may be given several times
+      --json        print one JSON object
+      -h, --help    print this"
+  `);
+});
+
+test('a typo is near one name, nonsense near none', () => {
+  expect(closestName('grop-size', ['group-size', 'groups-per-step'])).toBe('group-size');
+  expect(closestName('xyzzy', ['group-size', 'steps'])).toBeNull();
+});

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { sampleEvenly } from '../../cli/report/data.ts';
+import { embedJson, html } from '../../cli/report/html.ts';
+import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+const HOSTILE = '</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> " onload="alert(3)';
+
+async function writeReport(options: Parameters<typeof writeFixtureRun>[1] = {}): Promise<string> {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, options);
+  const { exitCode, stdout } = await runCli(project, ['report', 'demo']);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'report: .temper/reports/demo.html' });
+  return readFile(join(project, '.temper', 'reports', 'demo.html'), 'utf8');
+}
+
+/** The text between the page's script tags, as a browser would find them. */
+function scriptBodies(page: string): string[] {
+  return [...page.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/gi)].map((match) => match[1]!);
+}
+
+test('what a model wrote is text, never markup', async () => {
+  const page = await writeReport({
+    steps: 3,
+    answer: HOSTILE,
+    state: { notes: [HOSTILE], failure: HOSTILE, state: 'failed' },
+  });
+  expect(page).not.toContain('<img');
+  expect(page).not.toContain('<script>alert');
+  // Data, uPlot and the page's own script: nothing that was written by a model has opened a fourth.
+  const bodies = scriptBodies(page);
+  expect(bodies).toHaveLength(3);
+  const data = JSON.parse(bodies[0]!) as {
+    episodes: { groups: { attempts: { turns: { answer: { text: string } }[] }[] }[] }[];
+  };
+  const answers = data.episodes.flatMap(({ groups }) =>
+    groups.flatMap(({ attempts }) => attempts.map(({ turns }) => turns[0]!.answer.text)),
+  );
+  expect(answers).toContain(HOSTILE);
+});
+
+test('the page may load nothing, and runs only its own scripts', async () => {
+  const page = await writeReport({ steps: 2 });
+  const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!.replaceAll('&#39;', "'");
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toContain('unsafe');
+  expect(page).not.toMatch(/(?:src|href)=["']?https?:/);
+  expect(page).not.toContain('<link');
+});
+
+test('a long run is shown by some of its steps, and says so', async () => {
+  const page = await writeReport({ steps: 30 });
+  expect(page).toContain('Episodes of 8 steps out of 30 are shown.');
+  const { episodes } = JSON.parse(scriptBodies(page)[0]!) as {
+    episodes: { kind: string; step: number; leftOut: string | null }[];
+  };
+  const shown = episodes.filter(({ kind }) => kind === 'step');
+  expect(shown.map(({ step }) => step)).toEqual([1, 5, 9, 13, 18, 22, 26, 30]);
+  expect(shown[0]!.leftOut).toBe('6 of 8 groups are shown');
+  expect(episodes.filter(({ kind }) => kind === 'eval').map(({ step }) => step)).toEqual([0, 30]);
+});
+
+test('a run without a finished step has a report too', async () => {
+  const page = await writeReport({
+    steps: 0,
+    state: { step: 0, state: 'running', evals: [], evalBefore: null, evalAfter: null },
+  });
+  expect(page).toContain('No step is finished yet.');
+});
+
+test('a sample keeps the first and the last', () => {
+  expect(sampleEvenly([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 3)).toEqual([1, 6, 10]);
+  expect(sampleEvenly([1, 2], 3)).toEqual([1, 2]);
+});
+
+test('templates escape every value but their own', () => {
+  expect(html`<p>${'<b>'}${html`<i>${"'"}</i>`}${['&', 1]}</p>`.html).toBe('<p>&lt;b&gt;<i>&#39;</i>&amp;1</p>');
+  expect(embedJson({ a: '</script>' }).html).toBe('{"a":"\\u003c/script>"}');
+});

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+test('show --json prints one flat object from the store alone', async () => {
+  const project = await temporaryFolder();
+  const store = await writeFixtureRun(project, { steps: 3 });
+  const { exitCode, stdout, stderr } = await runCli(project, ['show', 'demo', '--json']);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const shown = JSON.parse(stdout) as Record<string, unknown>;
+  expect(shown).toMatchObject({
+    state: 'completed',
+    step: 3,
+    steps: 3,
+    evalBefore: { winRate: 0.51, attempts: 200, step: 0 },
+    evalAfter: { winRate: 0.925, illegalRate: 0.01, step: 3 },
+    wallSeconds: 151.5,
+    storeUri: store.uri,
+    adapterSha256: 'a'.repeat(64),
+    pendingActivities: null,
+  });
+});
+
+test('a run of which nothing is recorded yet is starting', async () => {
+  const project = await temporaryFolder();
+  const store = await writeFixtureRun(project, { steps: 3 });
+  await store.replace('runs/demo/state.json', new TextEncoder().encode('null'));
+  const { stdout } = await runCli(project, ['show', 'demo', '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ state: 'starting', step: 0, evalBefore: null });
+});
+
+test('show for people', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, {
+    steps: 3,
+    state: { state: 'running', phase: 'train', waitingFor: 'train step 4', evalAfter: null },
+  });
+  const { stdout } = await runCli(project, ['show', 'demo']);
+  expect(stdout.replaceAll(project, 'PROJECT')).toMatchInlineSnapshot(`
+    "run        demo: tic-tac-toe on pocket
+    state      running (train)
+    step       3 of 3, reward 0.880
+    before     reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600
+    held out   200 scenarios
+    time       2 min 32 s
+    adapter    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+    store      file://PROJECT/.temper/store
+    waits for  train step 4
+    server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)"
+  `);
+});
+
+test('runs is a table, and [] where there is none', async () => {
+  const project = await temporaryFolder();
+  expect((await runCli(project, ['runs'])).stdout).toMatchInlineSnapshot(
+    `"no runs yet; start one with temper train AGENT"`,
+  );
+  expect((await runCli(project, ['runs', '--json'])).stdout).toBe('[]');
+  await writeFixtureRun(project, { steps: 3 });
+  await writeFixtureRun(project, { run: 'other-run', steps: 12, state: { state: 'failed', step: 7, evalAfter: null } });
+  expect((await runCli(project, ['runs'])).stdout).toMatchInlineSnapshot(`
+    "run        agent        model   state      step  reward  before     after      time
+    demo       tic-tac-toe  pocket  completed  3/3   0.880   0.510 win  0.925 win  2 min 32 s
+    other-run  tic-tac-toe  pocket  failed     7/12  0.880   0.510 win  –          2 min 32 s"
+  `);
+});
+
+test('watching a run that has ended tells its curve and its result', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, { steps: 3 });
+  const { exitCode, stdout } = await runCli(project, ['watch', 'demo']);
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatchInlineSnapshot(`
+    "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
+    step 1/3  reward 0.473  win 0.673 · illegal 0.067 · draw 0.100 · moves 3.267  0.0 s
+    step 2/3  reward 0.630  win 0.830 · illegal 0.033 · draw 0.100 · moves 2.933  0.0 s
+    step 3/3  reward 0.762  win 0.962 · illegal 0.000 · draw 0.100 · moves 2.600  0.0 s
+    eval after step 3  reward 0.435 · win 0.925 · illegal 0.010 · draw 0.100 · moves 3.600  200 held-out scenarios
+    demo: completed after 3 steps of 3 in 2 min 32 s
+                   before   after
+      reward        0.100   0.435
+      win           0.510   0.925
+      illegal       0.090   0.010
+      draw          0.100   0.100
+      moves         3.600   3.600
+    adapter  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+    before: 0.510 win · after: 0.925 win (200 held-out scenarios)"
+  `);
+});
+
+test('watching a run that failed ends with exit code 1 and its failure', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, { steps: 3, state: { state: 'failed', failure: 'TrainerFailed: out of memory' } });
+  const { exitCode, stdout } = await runCli(project, ['watch', 'demo']);
+  expect(exitCode).toBe(1);
+  expect(stdout).toContain('failed: TrainerFailed: out of memory');
+});

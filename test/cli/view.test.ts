@@ -1,0 +1,181 @@
+import pc from 'picocolors';
+import { describe, expect, test } from 'vitest';
+import { drawCurve, resample } from '../../cli/view/curve.ts';
+import { joinRun, linesSince } from '../../cli/view/lines.ts';
+import { renderLive } from '../../cli/view/live.ts';
+import { createEventPrinter } from '../../cli/view/stack-events.ts';
+import type { StackEvent } from '../../workers/local-stack/events.ts';
+import { evaluation, fixtureState, summary } from './fixture-store.ts';
+
+const steps = Array.from({ length: 40 }, (_, index) => summary(index + 1, 100));
+const before = evaluation(0, 0.51, 0.09);
+const running = {
+  ...fixtureState('demo', 100),
+  state: 'running' as const,
+  step: 40,
+  phase: 'rollout' as const,
+  evalAfter: null,
+  evals: [before],
+  wallSeconds: 41,
+};
+const screen = { columns: 80, rows: 30, colors: pc.createColors(false) };
+
+describe('the live view', () => {
+  test('of a run under way', () => {
+    const events = ['12:00:00 gpu-worker died (SIGKILL), starts again in 0.5 s'];
+    const model = { run: 'demo', state: running, steps, waitingFor: 'the GPU worker', events, hint: 'Ctrl-C detaches' };
+    expect(renderLive(model, screen)).toMatchInlineSnapshot(`
+      "demo  tic-tac-toe on pocket                                           ● running
+      step 40/100  ███████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  41 s, 0.0 s left
+      phase  prepare › initialise › eval › rollout › train 
+
+         0.50│ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⠔⠉⠉⠑⢄⠀⠀
+       reward│ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⠔⠒⠢⡀⠀⠀⠀⠀⠀⠀⠀⠀⠀⡠⠁⠀⠀⠀⠀⠀⠢⡀
+             │ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⣀⡠⢄⡀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⡐⠁⠀⠀⠀⠈⠢⡀⠀⠀⠀⠀⠀⠀⠌⠀⠀⠀⠀⠀⠀⠀⠀⠈
+             │ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⣀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⠔⠀⠀⠀⠈⠢⡀⠀⠀⠀⠀⠀⠀⢀⠊⠀⠀⠀⠀⠀⠀⠀⠈⠢⣀⠀⢀⡠⠊⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀
+             │ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⠒⠁⠀⠉⠢⡀⠀⠀⠀⠀⠀⠀⠀⠠⠂⠀⠀⠀⠀⠀⠀⠈⠢⠀⠀⠀⠀⡠⠁⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠉⠁⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀
+             │ ⡠⠔⠉⠒⠢⡀⠀⠀⠀⠀⠀⠀⠀⠀⡠⠁⠀⠀⠀⠀⠀⠈⢂⠀⠀⠀⠀⢀⠔⠁⠀⠀⠀⠀⠀⠀⠀⠀⠀⠉⠑⠒⠉⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀
+             │ ⠀⠀⠀⠀⠀⠈⢂⠀⠀⠀⠀⠀⢀⠌⠀⠀⠀⠀⠀⠀⠀⠀⠀⠑⠢⠤⠒⠁⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀
+         0.28│ ⠀⠀⠀⠀⠀⠀⠀⠑⠤⣀⣀⠔⠁⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀
+
+      last  reward 0.449 · win 0.649 · illegal 0.060 · draw 0.100 · moves 3.200
+      speed 920000000 k tokens/s · 0.0 s a step
+      eval  step 0: 0.510 win (200 held-out scenarios)
+
+      · 12:00:00 gpu-worker died (SIGKILL), starts again in 0.5 s
+      waiting for the GPU worker
+      Ctrl-C detaches"
+    `);
+  });
+
+  test('before anything is known', () => {
+    const model = {
+      run: 'demo',
+      state: null,
+      steps: [],
+      waitingFor: 'the Temporal server',
+      events: [],
+      hint: 'Ctrl-C detaches',
+    };
+    expect(renderLive(model, screen)).toMatchInlineSnapshot(`
+      "demo  starting
+
+      waiting for the Temporal server
+      Ctrl-C detaches"
+    `);
+  });
+
+  test('no line is wider than the terminal', () => {
+    const model = {
+      run: 'demo',
+      state: running,
+      steps,
+      waitingFor: 'x'.repeat(500),
+      events: ['y'.repeat(500)],
+      hint: 'h',
+    };
+    for (const columns of [50, 80, 120]) {
+      const widths = renderLive(model, { ...screen, columns })
+        .split('\n')
+        .map((line) => line.length);
+      expect(Math.max(...widths)).toBeLessThan(columns);
+    }
+  });
+});
+
+describe('the curve', () => {
+  test('rises where the values rise', () => {
+    expect(drawCurve([0, 1, 2, 3], { columns: 4, rows: 2 })).toMatchInlineSnapshot(`
+      [
+        "⠀⠀⡠⠊",
+        "⡠⠊⠀⠀",
+      ]
+    `);
+  });
+
+  test('of one value, and of equal ones, is flat and finite', () => {
+    expect(drawCurve([1, 1, 1], { columns: 3, rows: 2 }).join('')).not.toContain('NaN');
+    expect(drawCurve([1], { columns: 3, rows: 1 })).toHaveLength(1);
+  });
+
+  test('more values than columns are averaged', () => {
+    expect(resample([0, 2, 4, 6], 2)).toEqual([1, 5]);
+  });
+});
+
+describe('plain lines', () => {
+  const progress = { state: { ...running, evals: [before, evaluation(2, 0.6, 0.05)] }, steps: steps.slice(0, 3) };
+
+  test('each step and each evaluation is told once, in order', () => {
+    const { lines, told } = linesSince(-1, progress);
+    expect(lines.join('\n')).toMatchInlineSnapshot(`
+      "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
+      step   1/100  reward 0.337  win 0.537 · illegal 0.099 · draw 0.100 · moves 3.590  0.0 s
+      step   2/100  reward 0.358  win 0.558 · illegal 0.098 · draw 0.100 · moves 3.580  0.0 s
+      eval after step 2  reward 0.150 · win 0.600 · illegal 0.050 · draw 0.100 · moves 3.600  200 held-out scenarios
+      step   3/100  reward 0.354  win 0.554 · illegal 0.097 · draw 0.100 · moves 3.570  0.0 s"
+    `);
+    expect(linesSince(told, progress).lines).toEqual([]);
+  });
+
+  test('a recovered run that tells its early steps again prints no step twice', () => {
+    const { told } = linesSince(-1, progress);
+    const recovered = { state: { ...progress.state, step: 1, evals: [before] }, steps: steps.slice(0, 1) };
+    expect(linesSince(told, recovered)).toEqual({ lines: [], told });
+    expect(linesSince(told, { ...progress, steps: steps.slice(0, 4) }).lines).toHaveLength(1);
+  });
+
+  test('who joins later is told how far the run is, and only new steps', () => {
+    const { line, told } = joinRun(progress);
+    expect(line).toMatchInlineSnapshot(`"demo: 3 steps of 100 done before, reward 0.880"`);
+    expect(linesSince(told, progress).lines).toEqual([]);
+  });
+});
+
+describe('events of the local stack', () => {
+  const tell = (...events: StackEvent[]) => {
+    const lines: string[] = [];
+    const print = createEventPrinter((line) => lines.push(line));
+    for (const event of events) print(event);
+    return lines;
+  };
+  const progress = { kind: 'progress', task: 'python', total: 30, unit: 'packages', finished: false } as const;
+
+  test('an installation says how far it is, now and then, and that it is done', () => {
+    expect(
+      tell(
+        { ...progress, message: 'Python environment', done: 3, elapsedSeconds: 4 },
+        { ...progress, message: 'Python environment', done: 4, elapsedSeconds: 5 },
+        { ...progress, message: 'Python environment ready', done: 30, elapsedSeconds: 61, finished: true },
+      ),
+    ).toMatchInlineSnapshot(`
+      [
+        "Python environment 3 packages of 30 packages … 4.0 s",
+        "Python environment ready (1 min 1 s)",
+      ]
+    `);
+  });
+
+  test('a child that died is told with its last words, its return too', () => {
+    const child = { name: 'gpu-worker', state: 'ready', pid: 7, deaths: 1 } as const;
+    expect(
+      tell(
+        {
+          kind: 'died',
+          name: 'gpu-worker',
+          exit: 'SIGKILL',
+          lastLines: ['out of memory'],
+          deaths: 1,
+          restartInMs: 500,
+        },
+        { kind: 'child', child },
+        { kind: 'child', child: { ...child, deaths: 0 } },
+      ),
+    ).toMatchInlineSnapshot(`
+      [
+        "gpu-worker died (SIGKILL), starts again in 0.5 s; its last words: out of memory",
+        "gpu-worker is back",
+      ]
+    `);
+  });
+});

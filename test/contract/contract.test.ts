@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { FAILURES } from '../../core/failures.ts';
+import { CONTRACT_FILE, generateContract, wireTypes } from './generate.ts';
+
+const GENERATOR_TIMEOUT_MS = 120_000;
+
+const folder = new URL('.', import.meta.url);
+const fixtures = readdirSync(folder)
+  .filter((name) => name.endsWith('.json') && name !== 'failures.json')
+  .map((name) => name.replace('.json', ''));
+
+function readFixture(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`${name}.json`, folder), 'utf8'));
+}
+
+test('every wire type has a fixture', () => {
+  expect(fixtures.toSorted()).toEqual([...wireTypes().keys()].toSorted());
+});
+
+test.each(fixtures)('the fixture of %s parses and loses nothing', (name) => {
+  const fixture = readFixture(name);
+  expect(wireTypes().get(name)?.parse(fixture)).toEqual(fixture);
+});
+
+test.each(fixtures.filter((name) => name !== 'StepMetrics'))('%s refuses a field that it does not know', (name) => {
+  const fixture = { ...(readFixture(name) as object), unheardOf: 1 };
+  expect(wireTypes().get(name)?.safeParse(fixture).success).toBe(false);
+});
+
+test('failure types and whether they may pass are the same in both languages', () => {
+  expect(FAILURES).toEqual(readFixture('failures'));
+});
+
+test('the Python contract is what these schemas generate (else: npx tsx test/contract/generate.ts)', { timeout: GENERATOR_TIMEOUT_MS }, () => {
+  expect(generateContract()).toBe(readFileSync(CONTRACT_FILE, 'utf8'));
+});

@@ -1,0 +1,95 @@
+/** A project of its own for each test: its folder, its command line, and what its files say about the processes in it. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { isAlive } from '../../workers/local-stack/processes.ts';
+
+const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+const POLL_MS = 4;
+
+export interface Ended {
+  code: number | null;
+  output: string;
+}
+
+export interface Running {
+  child: ChildProcess;
+  output: () => string;
+  ended: Promise<Ended>;
+}
+
+export class Project {
+  readonly folder = mkdtempSync(join(tmpdir(), 'temper-crash-'));
+  readonly state = join(this.folder, '.temper');
+
+  constructor() {
+    mkdirSync(this.state);
+  }
+
+  start(...args: string[]): Running {
+    const child = spawn(process.execPath, [TEMPER, ...args], { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += String(text)));
+    const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, output }));
+    return { child, output: () => output, ended };
+  }
+
+  run(...args: string[]): Promise<Ended> {
+    return this.start(...args).ended;
+  }
+
+  /** The pid of a child of the stack by the beginning of its name, or of the leash itself. */
+  pid(name: 'temporal-server' | 'gpu-worker' | 'worker-' | 'leash'): number {
+    const stack = readStackFile(join(this.state, 'stack.json'));
+    if (stack === null) throw new Error('the stack has not written its file');
+    if (name === 'leash') return stack.pid;
+    const mark = stack.children.find((child) => child.name.startsWith(name));
+    if (mark === undefined) throw new Error(`the stack has no ${name}`);
+    return mark.pid;
+  }
+
+  /** Names of the stack's processes that are alive. */
+  alive(): string[] {
+    const stack = readStackFile(join(this.state, 'stack.json'));
+    return (stack?.children ?? []).filter(isAlive).map((child) => child.name);
+  }
+
+  path(...parts: string[]): string {
+    return join(this.state, ...parts);
+  }
+
+  log(name: string): Record<string, unknown>[] {
+    const file = this.path('logs', `${name}.jsonl`);
+    if (!existsSync(file)) return [];
+    const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** All the bytes of a run that stand under a hash: manifests, rollouts, verdicts, by their name in the run. */
+  committed(run: string): Record<string, string> {
+    const folder = this.path('store', 'runs', run, 'branches');
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /\.(json|gz|safetensors)$/.test(file),
+    );
+    const kept = files.filter((file) => !file.endsWith('.times.json')).toSorted();
+    return Object.fromEntries(kept.map((file) => [file, readFileSync(join(folder, file)).toString('base64')]));
+  }
+
+  async close(): Promise<void> {
+    await until('the stack is gone', () => this.alive().length === 0, 30_000);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Polls fast: the points that tests wait for pass within milliseconds. */
+export async function until(what: string, isTrue: () => boolean, withinMs = 120_000): Promise<void> {
+  for (const end = Date.now() + withinMs; !isTrue();) {
+    if (Date.now() > end) throw new Error(`waited ${withinMs / 1000} s in vain until ${what}`);
+    await sleep(POLL_MS);
+  }
+}

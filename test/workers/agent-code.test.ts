@@ -1,0 +1,47 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { agentCodeSha256, importAgentFile } from '../../workers/agent-code.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agent-code-'));
+  mkdirSync(join(folder, 'deep'));
+  writeFileSync(
+    join(folder, 'agent.ts'),
+    `import { play } from './game.js';\nimport data from "./deep/data.json";\nexport default { play, data };\n`,
+  );
+  writeFileSync(join(folder, 'game.ts'), `export * from './deep/rules.ts';\n`);
+  writeFileSync(join(folder, 'deep', 'rules.ts'), `export const play = (): number => 1;\n`);
+  writeFileSync(join(folder, 'deep', 'data.json'), '{}');
+  writeFileSync(join(folder, 'other.ts'), '');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const hash = () => agentCodeSha256(join(folder, 'agent.ts'));
+
+it('changes with everything the agent imports of its own, and with nothing else', async () => {
+  const before = await hash();
+  writeFileSync(join(folder, 'other.ts'), 'changed');
+  expect(await hash()).toBe(before);
+  writeFileSync(join(folder, 'deep', 'rules.ts'), `export const play = (): number => 2;\n`);
+  const changed = await hash();
+  expect(changed).not.toBe(before);
+  writeFileSync(join(folder, 'deep', 'data.json'), '{"a":1}');
+  expect(await hash()).not.toBe(changed);
+});
+
+it('is the same in another folder', async () => {
+  const before = await hash();
+  const copy = join(folder, 'copy');
+  for (const name of ['agent.ts', 'game.ts', 'deep']) cpSync(join(folder, name), join(copy, name), { recursive: true });
+  expect(await agentCodeSha256(join(copy, 'agent.ts'))).toBe(before);
+});
+
+it('loads the default export of a TypeScript file', async () => {
+  const agent = (await importAgentFile(join(folder, 'agent.ts'))) as { play: () => number };
+  expect(agent.play()).toBe(1);
+  await expect(importAgentFile(join(folder, 'none.ts'))).rejects.toMatchObject({ type: 'BadConfig' });
+});

@@ -1,0 +1,38 @@
+/** A PATH of stand-in programs: scripts in a folder, and nothing of the machine's own but what ties processes together. */
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface FakePrograms {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** A program whose body is JavaScript; `args` are its arguments. */
+  add(name: string, body: string): void;
+  remove(): void;
+}
+
+export function fakePrograms(): FakePrograms {
+  const folder = mkdtempSync(join(tmpdir(), 'programs-'));
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  if (existsSync('/usr/bin/setpriv')) symlinkSync('/usr/bin/setpriv', join(bin, 'setpriv'));
+  return {
+    folder,
+    env: { PATH: bin, HOME: folder },
+    add(name, body) {
+      const file = join(bin, name);
+      writeFileSync(
+        file,
+        `#!${process.execPath}\nconst fs = require('node:fs'), args = process.argv.slice(2);\n${body}\n`,
+      );
+      chmodSync(file, 0o755);
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Answers what `findInterpreter` asks. */
+export function pythonScript(version: string, answer: { hasVenv?: boolean; usable?: boolean } = {}): string {
+  const { hasVenv = true, usable = true } = answer;
+  return `if (args[0] === '-c') console.log(JSON.stringify({ executable: process.argv[1], version: '${version}', hasVenv: ${hasVenv}, usable: ${usable} }));`;
+}
