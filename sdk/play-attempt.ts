@@ -61,7 +61,7 @@ async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> 
   });
   const outcome = await Promise.race([runAgent(options, log), ended]);
   stopDeadline();
-  recorder.close();
+  await recorder.close();
   // Whatever it returned: an attempt that broke a rule has failed.
   if (ending.failure !== null) return { failure: ending.failure.message };
   return outcome ?? { failure: 'the attempt was ended' };

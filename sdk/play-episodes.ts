@@ -55,7 +55,8 @@ export class Episodes {
   private readonly options: EpisodesOptions;
   private readonly journal: Journal;
   private readonly playing = new Set<Recorder>();
-  private ended: TemperError | null = null;
+  /** Set once no further attempt is begun. */
+  private ended: unknown = null;
   private done = 0;
   private callsDone = 0;
 
@@ -64,10 +65,14 @@ export class Episodes {
     this.journal = new Journal(options.segments);
   }
 
-  /** In the order of `episodes`. The first attempt that is no data ends them all, and its mark is thrown. */
+  /**
+   * In the order of `episodes`; throws the mark of the first attempt that is no data. Where that was the engine's
+   * outage, those that play go on as far as they come: what they are answered is in the journal, and not paid for
+   * again. Otherwise all end at once.
+   */
   async play(): Promise<AttemptRecord[]> {
     const { signal, episodes, concurrency } = this.options;
-    const cancel = (): void => this.end(new TemperError('EngineFailed', 'the attempt was cancelled'));
+    const cancel = (): void => this.endAll(new TemperError('EngineFailed', 'the attempt was cancelled'));
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
     const limit = pLimit(concurrency);
@@ -75,7 +80,6 @@ export class Episodes {
     try {
       return await Promise.all(attempts);
     } catch (error) {
-      this.end(error as TemperError);
       await Promise.allSettled(attempts);
       throw error;
     } finally {
@@ -95,10 +99,15 @@ export class Episodes {
     };
   }
 
-  /** What was answered is in the journal: a repetition goes on from there. */
-  private end(error: TemperError): void {
+  private endAll(error: unknown): void {
     this.ended ??= error;
-    for (const { ending } of this.playing) ending.markAs(this.ended);
+    const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
+    for (const { ending } of this.playing) ending.markAs(mark);
+  }
+
+  private stopAfter(error: unknown): void {
+    if (error instanceof TemperError && error.type === 'EngineFailed') this.ended ??= error;
+    else this.endAll(error);
   }
 
   private async playOne(episode: Episode): Promise<AttemptRecord> {
@@ -121,6 +130,9 @@ export class Episodes {
         journal,
         isFresh,
       });
+    } catch (error) {
+      this.stopAfter(error);
+      throw error;
     } finally {
       this.playing.delete(recorder);
       this.done += 1;

@@ -41,7 +41,7 @@ const TemperConfigSchema = z.strictObject({
 });
 
 export type TemperConfig = z.output<typeof TemperConfigSchema>;
-export type TemperConfigInput = z.input<typeof TemperConfigSchema>;
+type TemperConfigInput = z.input<typeof TemperConfigSchema>;
 
 /** Gives `temporal.config.ts` its types and defaults; a key that means nothing is an error. */
 export function defineConfig(input: TemperConfigInput = {}): TemperConfig {

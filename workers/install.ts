@@ -8,10 +8,12 @@ import type { StackEvent } from './local-stack/events.ts';
 
 export type ProgressEvent = Extract<StackEvent, { kind: 'progress' }>;
 
-/** Tells how far one task is; elapsed time is counted from its making. */
+type Count = Pick<ProgressEvent, 'done' | 'total' | 'unit'>;
+const NOT_COUNTED: Count = { done: null, total: null, unit: null };
+
+/** Tells how far one task is; elapsed time is counted from its beginning. */
 export interface Progress {
-  tell(message: string, count?: { done: number; total: number | null; unit: NonNullable<ProgressEvent['unit']> }): void;
-  finish(message: string): void;
+  tell(message: string, count?: Count): void;
 }
 
 export interface InstallOptions {
@@ -23,35 +25,44 @@ export interface InstallOptions {
 }
 
 const TELL_EVERY_MS = 200;
+const TELL_AGAIN_MS = 1000;
 const MARKER = '.complete';
+/** Python's ensurepip keeps its reason to itself. */
+const NEARLY_FULL_BYTES = 4 * 1024 ** 2;
+/** As Node, uv, pip and Go say it. */
 const FULL = /no space left on device|os error 28\b|ENOSPC|EDQUOT|disk quota exceeded|not enough space on the disk/i;
 
-export function trackProgress(task: ProgressEvent['task'], onEvent: (event: StackEvent) => void): Progress {
+/** Does a task and tells of it at least every second, also while what it runs says nothing; last, that it is done. */
+export async function withProgress(
+  task: ProgressEvent['task'],
+  onEvent: (event: StackEvent) => void,
+  doneMessage: string,
+  work: (progress: Progress) => Promise<void>,
+): Promise<void> {
   const startedAt = Date.now();
-  const send = (
-    message: string,
-    finished: boolean,
-    count: { done: number; total: number | null; unit: ProgressEvent['unit'] } | null,
-  ) =>
-    onEvent({
-      kind: 'progress',
-      task,
-      message,
-      finished,
-      done: count?.done ?? null,
-      total: count?.total ?? null,
-      unit: count?.unit ?? null,
-      elapsedSeconds: Math.round((Date.now() - startedAt) / 1000),
-    });
-  let last = { message: '', at: 0 };
-  return {
-    tell(message, count) {
-      if (message === last.message && Date.now() - last.at < TELL_EVERY_MS) return;
-      last = { message, at: Date.now() };
-      send(message, false, count ?? null);
-    },
-    finish: (message) => send(message, true, null),
+  let last: ProgressEvent | null = null;
+  let toldAt = 0;
+  const send = (message: string, finished: boolean, count: Count = NOT_COUNTED) => {
+    const elapsedSeconds = Math.round((Date.now() - startedAt) / 1000);
+    last = { kind: 'progress', task, message, finished, ...count, elapsedSeconds };
+    toldAt = Date.now();
+    onEvent(last);
   };
+  const again = () => {
+    if (last !== null && Date.now() - toldAt >= TELL_AGAIN_MS)
+      send(last.message, false, { done: last.done, total: last.total, unit: last.unit });
+  };
+  const beat = setInterval(again, TELL_AGAIN_MS);
+  try {
+    await work({
+      tell(message, count) {
+        if (message !== last?.message || Date.now() - toldAt >= TELL_EVERY_MS) send(message, false, count);
+      },
+    });
+    send(doneMessage, true);
+  } finally {
+    clearInterval(beat);
+  }
 }
 
 export function isComplete(folder: string): boolean {
@@ -74,37 +85,43 @@ async function makeWhole(folder: string, make: (partial: string) => Promise<void
   const partial = `${folder}-partial`;
   rmSync(partial, { recursive: true, force: true });
   try {
-    makeFolder(partial);
-    await make(partial);
-    writeFileSync(join(partial, MARKER), '');
+    await explainFailure(folder, async () => {
+      makeFolder(partial);
+      await make(partial);
+      writeFileSync(join(partial, MARKER), '');
+    });
     rmSync(folder, { recursive: true, force: true });
     renameSync(partial, folder);
-  } catch (error) {
+  } finally {
     rmSync(partial, { recursive: true, force: true });
-    throw isDiskFull(error) ? diskFull(folder, error) : error;
   }
 }
 
+export const saysDiskFull = (output: string): boolean => FULL.test(output);
+
 export function isDiskFull(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    !(error instanceof TemperError) &&
-    FULL.test(`${(error as NodeJS.ErrnoException).code} ${error.message}`)
-  );
+  if (!(error instanceof Error) || error instanceof TemperError) return false;
+  return FULL.test(`${(error as NodeJS.ErrnoException).code} ${error.message}`);
 }
 
-function diskFull(folder: string, cause: unknown): TemperError {
-  const place = dirname(folder);
-  return new TemperError(
-    'BadConfig',
-    `the disk is full while installing into ${place} (${freeSpace(place)} free); make room there or set TEMPER_CACHE to another folder`,
-    { cause },
-  );
+/** What the user can mend is one line: a full disk names its folder, a program that failed its last words. */
+export async function explainFailure(folder: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    const place = dirname(folder);
+    if (isDiskFull(cause) || (cause instanceof CommandFailed && freeBytes(place) < NEARLY_FULL_BYTES)) {
+      const rule = `the disk is full while installing into ${place}`;
+      throw new TemperError('BadConfig', `${rule}; make room there or set TEMPER_CACHE to another folder`, { cause });
+    }
+    if (!(cause instanceof CommandFailed)) throw cause;
+    throw new TemperError('BadConfig', `${cause.message}; look to the network, then try again`, { cause });
+  }
 }
 
-function freeSpace(folder: string): string {
+function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
-  return `${Math.round((bavail * bsize) / 1024 ** 2)} MB`;
+  return bavail * bsize;
 }
 
 /** A program that an installation needed and that failed: its last words are the message. */

@@ -1,6 +1,4 @@
 /** Logs: one JSON line each, with run, step and attempt where they are known. */
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { LogLevel, LogMetadata, Logger as TemporalLogger } from '@temporalio/worker';
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { Logger } from 'pino';
@@ -17,15 +15,6 @@ const OPTIONS = {
 /** A process on the leash logs to its output, which the stack files under its name. */
 export function createOutputLogger(processName: string): Logger {
   return pino({ ...OPTIONS, base: { process: processName } }, destination({ fd: 1, sync: true }));
-}
-
-/** A process of its own logs to `.temper/logs/<name>.jsonl`. */
-export function createFileLogger(folder: string, processName: string): Logger {
-  mkdirSync(folder, { recursive: true });
-  return pino(
-    { ...OPTIONS, base: { process: processName } },
-    destination({ dest: join(folder, `${processName}.jsonl`), sync: true, mkdir: true }),
-  );
 }
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;

@@ -6,7 +6,7 @@ import { TemperError } from '../core/failures.ts';
 import { runCommand } from './command.ts';
 import { withFileLock } from './file-lock.ts';
 import { GPU_WORKER_FOLDER } from './folders.ts';
-import { CommandFailed, installOnce, isComplete, isDiskFull, trackProgress } from './install.ts';
+import { CommandFailed, installOnce, isComplete, explainFailure, withProgress } from './install.ts';
 import type { InstallOptions, Progress } from './install.ts';
 import { installRequirements, installTorch } from './python-packages.ts';
 import { findInterpreter } from './python-interpreter.ts';
@@ -34,13 +34,11 @@ export async function openPythonEnvironment(options: PythonOptions): Promise<Pyt
   const folder = join(options.cache, 'python', await environmentKey(python, options));
   const environment = { python: programOf(folder, 'python'), folder };
   if (isComplete(folder)) return environment;
-  const progress = trackProgress('python', options.onEvent);
-  const onWait = () => progress.tell('waiting for another process that installs the Python packages');
-  await installOnce(folder, (partial) => makeEnvironment(partial, python, own, progress, options), {
-    onWait,
-    signal: options.signal,
+  await withProgress('python', options.onEvent, 'the Python packages are installed', async (progress) => {
+    const onWait = () => progress.tell('waiting for another process that installs the Python packages');
+    const make = (partial: string) => makeEnvironment(partial, python, own, progress, options);
+    await installOnce(folder, make, { onWait, signal: options.signal });
   });
-  progress.finish('the Python packages are installed');
   return environment;
 }
 
@@ -87,29 +85,16 @@ export async function installDevTools(environment: PythonEnvironment, options: P
   const file = requirementFile('requirements-dev.lock', options);
   const marker = join(folder, `.dev-${sha256(readRequirement('requirements-dev.lock', options)).slice(0, 16)}`);
   if (existsSync(marker)) return;
-  const progress = trackProgress('python', options.onEvent);
   const own = await hasOwnUv(options.env);
-  const add = async () => {
-    const uv = await openUv(await findInterpreter(options.env, !own), own, progress, options);
-    await installRequirements(file, { uv, python, progress, accelerated: false });
-    writeFileSync(marker, '');
-  };
-  try {
-    await withFileLock(
-      `${folder}.lock`,
-      add,
-      () => progress.tell('waiting for another process that installs Python packages'),
-      options.signal,
-    );
-  } catch (cause) {
-    if (!isDiskFull(cause)) throw cause;
-    throw new TemperError(
-      'BadConfig',
-      `the disk is full while installing into ${folder}; make room there or set TEMPER_CACHE to another folder`,
-      { cause },
-    );
-  }
-  progress.finish('the tools of the Python tests are installed');
+  await withProgress('python', options.onEvent, 'the tools of the Python tests are installed', async (progress) => {
+    const add = async () => {
+      const uv = await openUv(await findInterpreter(options.env, !own), own, progress, options);
+      await installRequirements(file, { uv, python, progress, accelerated: false });
+      writeFileSync(marker, '');
+    };
+    const onWait = () => progress.tell('waiting for another process that installs Python packages');
+    await withFileLock(`${folder}.lock`, () => explainFailure(folder, add), onWait, options.signal);
+  });
 }
 
 /** A Python of the user's own is checked, never changed. */

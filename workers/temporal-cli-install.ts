@@ -6,7 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TemperError } from '../core/failures.ts';
 import { runCommand } from './command.ts';
-import { CommandFailed, installOnce, isDiskFull, trackProgress } from './install.ts';
+import { CommandFailed, installOnce, isDiskFull, withProgress } from './install.ts';
 import type { InstallOptions, Progress } from './install.ts';
 
 /** Newer tags carry a `replace` in their go.mod, which `go install` refuses. */
@@ -21,15 +21,15 @@ const GO_MODULES = 160;
 const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
-export async function installTemporalCli(folder: string, program: string, options: InstallOptions): Promise<void> {
-  const progress = trackProgress('temporal-cli', options.onEvent);
-  const make = async (partial: string) => {
-    const downloadFailure = await download(partial, program, progress, options.signal);
-    if (downloadFailure !== null) await build(partial, program, progress, downloadFailure, options);
-  };
-  const onWait = () => progress.tell('waiting for another process that installs the Temporal server');
-  await installOnce(folder, make, { onWait, signal: options.signal });
-  progress.finish('the Temporal server is installed');
+export function installTemporalCli(folder: string, program: string, options: InstallOptions): Promise<void> {
+  return withProgress('temporal-cli', options.onEvent, 'the Temporal server is installed', async (progress) => {
+    const make = async (partial: string) => {
+      const downloadFailure = await download(partial, program, progress, options.signal);
+      if (downloadFailure !== null) await build(partial, program, progress, downloadFailure, options);
+    };
+    const onWait = () => progress.tell('waiting for another process that installs the Temporal server');
+    await installOnce(folder, make, { onWait, signal: options.signal });
+  });
 }
 
 /** Null where it worked, else why not. */

@@ -1,9 +1,9 @@
 /** uv, which installs Python packages: the user's own, or a pinned one in the cache. */
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from './command.ts';
 import type { CommandResult } from './command.ts';
-import { CommandFailed, installOnce } from './install.ts';
+import { CommandFailed, installOnce, saysDiskFull } from './install.ts';
 import type { InstallOptions, Progress } from './install.ts';
 import type { Interpreter } from './python-interpreter.ts';
 
@@ -37,17 +37,22 @@ export async function openUv(
   const { env, cache, signal } = options;
   const program = own ? 'uv' : await bootstrapUv(python, progress, options);
   // Beside the environments, so that files are linked and not copied.
-  const cacheEnv = own || env.UV_CACHE_DIR ? {} : { UV_CACHE_DIR: join(cache, 'uv-cache') };
+  const ourCache = own || env.UV_CACHE_DIR ? null : join(cache, 'uv-cache');
   const indexEnv = hasUvIndex(env) ? {} : await pipSettings(python, env);
-  const uvEnv = { ...env, ...cacheEnv, ...indexEnv };
+  const uvEnv = { ...env, ...(ourCache === null ? {} : { UV_CACHE_DIR: ourCache }), ...indexEnv };
   return {
-    run: (args, onLine, extra = {}) =>
-      runCommand(program, [...args, '--color', 'never', '--no-progress'], {
+    async run(args, onLine, extra = {}) {
+      const result = await runCommand(program, [...args, '--color', 'never', '--no-progress'], {
         env: { ...uvEnv, ...extra.env },
         onLine,
         ...(signal ? { signal } : {}),
         ...(extra.timeoutMs === undefined ? {} : { timeoutMs: extra.timeoutMs }),
-      }),
+      });
+      // A full disk stays full if what was downloaded stays.
+      if (result.code !== 0 && ourCache !== null && saysDiskFull(result.output))
+        rmSync(ourCache, { recursive: true, force: true });
+      return result;
+    },
   };
 }
 

@@ -11,7 +11,7 @@ export interface PlayOptions {
   readonly engine: EngineAddress;
   readonly mode: RequestMode;
   readonly signal: AbortSignal;
-  onProgress(done: number, of: number, waitingFor: string | null): void;
+  readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;
 }
 
 const TELL_EVERY_MS = 2000;

@@ -23,16 +23,21 @@ export interface Series {
 const COLORS = 6;
 const color = (index: number): string => `--series-${(index % COLORS) + 1}`;
 
-/** What a trainer's metric means; others are drawn under their own name. */
+/** What the trainer's metrics mean, the most telling first; others follow under their own names. */
 const TRAIN_NOTES: Readonly<Record<string, string>> = {
-  logprobMismatch: 'sampler against trainer before the update (k3); 0 is exact',
-  gradNorm: 'norm of the gradient before clipping',
   entropy: 'nats per sampled token',
-  loss: 'of the step',
+  gradNorm: 'norm of the gradient before clipping',
+  logprobK3: 'sampler against trainer before the update; 0 is exact',
+  maxAbsLogRatio: 'largest |log ratio| of sampler and trainer',
   clippedShare: 'share of tokens whose ratio was clipped',
+  loss: 'of the step',
+  advantageMass: 'mean |advantage|',
+  trainedTokens: 'sampled tokens that were trained',
 };
+/** Shown elsewhere on the page. */
+const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens'];
 
-const MAX_TRAIN_CHARTS = 12;
+const MAX_TRAIN_CHARTS = 9;
 
 export function planCharts(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart[] {
   if (steps.length === 0) return [];
@@ -109,9 +114,11 @@ function evalChart(rates: readonly string[], evals: readonly EvalResult[]): Char
 }
 
 function trainCharts(steps: readonly StepSummary[]): Chart[] {
-  const names = [...new Set(steps.flatMap((step) => Object.keys(step.train)))].toSorted();
-  // A number that never moves tells nothing, and twelve curves are enough.
-  const moving = names.filter((name) => new Set(steps.map((step) => step.train[name])).size > 1);
+  const names = new Set(steps.flatMap((step) => Object.keys(step.train)));
+  const known = Object.keys(TRAIN_NOTES).filter((name) => names.has(name));
+  const others = [...names].filter((name) => !known.includes(name) && !REDUNDANT.includes(name)).toSorted();
+  // A number that never moves tells nothing.
+  const moving = [...known, ...others].filter((name) => new Set(steps.map((step) => step.train[name])).size > 1);
   const charts = moving
     .slice(0, MAX_TRAIN_CHARTS)
     .map((name) => lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => step.train[name]));
@@ -119,10 +126,12 @@ function trainCharts(steps: readonly StepSummary[]): Chart[] {
 }
 
 function secondsChart(steps: readonly StepSummary[]): Chart {
-  const names = [...new Set(steps.flatMap((step) => Object.keys(step.seconds)))].toSorted();
+  // The trainer's own split of its share stands in the store.
+  const all = new Set(steps.flatMap((step) => Object.keys(step.seconds)));
+  const names = [...all].filter((name) => !name.includes('.')).toSorted();
   return {
     title: 'Seconds',
-    note: 'where a step’s time goes',
+    note: 'where a step’s wall time goes',
     x: steps.map(({ step }) => step),
     series: names.map((name, index) => ({
       label: name,

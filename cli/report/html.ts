@@ -5,7 +5,7 @@ export interface Html {
 
 type Part = Html | string | number | null | readonly Part[];
 
-export function html(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
+export function markup(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
   return { html: strings.map((text, index) => text + (index < values.length ? render(values[index]!) : '')).join('') };
 }
 

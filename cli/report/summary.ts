@@ -3,36 +3,36 @@ import type { EvalResult, RunState } from '../../core/contract.ts';
 import { formatDuration, formatNumber, headline, metricLabel, sortMetrics, valueOf } from '../format.ts';
 import { estimateShare } from '../statistics.ts';
 import type { ReportData } from './data.ts';
-import { html } from './html.ts';
+import { markup } from './html.ts';
 import type { Html } from './html.ts';
 
 export function renderSummary({ state, steps }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);
   const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
-  return html`<header class="masthead">
+  return markup`<header class="masthead">
       <h1>${state.run}</h1>
       <span class="chip ${state.state}">${state.state}</span
       ><span class="dim">${state.agent} on ${state.baseModel}</span>
     </header>
-    ${state.failure === null ? null : html`<p class="card failure">${state.failure}</p>`}
+    ${state.failure === null ? null : markup`<p class="card failure">${state.failure}</p>`}
     <div class="summary">
       ${outcome(state)}
       <div class="card tiles">
         ${metricTiles(state)} ${tile(`${state.step} of ${state.steps}`, 'steps')}
         ${tile(formatDuration(state.wallSeconds), 'wall time')}
         ${tile(attempts.toLocaleString('en'), 'attempts played')} ${tile(tokens.toLocaleString('en'), 'tokens sampled')}
-        ${state.adapterSha256 === null ? null : html`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
+        ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
       </div>
     </div>
-    ${state.notes.map((note) => html`<p class="note">${note}</p>`)}`;
+    ${state.notes.map((note) => markup`<p class="note">${note}</p>`)}`;
 }
 
 function outcome(state: RunState): Html {
   const { evalBefore, evalAfter } = state;
-  if (evalBefore === null) return html`<section class="card outcome"><p class="dim">Not evaluated yet.</p></section>`;
+  if (evalBefore === null) return markup`<section class="card outcome"><p class="dim">Not evaluated yet.</p></section>`;
   const before = headline(evalBefore);
   const after = evalAfter === null ? null : headline(evalAfter);
-  return html`<section class="card outcome">
+  return markup`<section class="card outcome">
     <h3>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios</h3>
     <div class="from-to">
       <span class="before">${formatNumber(before.value)}</span><span class="arrow">→</span
@@ -59,7 +59,7 @@ function intervals(evaluations: readonly (EvalResult | null)[]): Html {
     const y = index * (BAR.height + BAR.gap);
     const x = (value: number) => String(Math.round(BAR.label + value * BAR.width));
     const middle = String(y + BAR.height / 2);
-    return html`<text x="0" y="${y + BAR.height - 2}">${index === 0 ? 'before' : 'after'}</text>
+    return markup`<text x="0" y="${y + BAR.height - 2}">${index === 0 ? 'before' : 'after'}</text>
       <rect class="sunken" x="${BAR.label}" y="${y}" width="${BAR.width}" height="${BAR.height}" rx="3" />
       <rect
         class="${index === 0 ? 'base' : 'bar'}"
@@ -71,7 +71,7 @@ function intervals(evaluations: readonly (EvalResult | null)[]): Html {
       />
       <line x1="${x(low)}" x2="${x(high)}" y1="${middle}" y2="${middle}" />`;
   });
-  return html`<svg
+  return markup`<svg
     class="bars"
     viewBox="0 0 ${BAR.label + BAR.width} ${2 * BAR.height + BAR.gap}"
     role="img"
@@ -93,12 +93,12 @@ function metricTiles({ evalBefore, evalAfter }: RunState): Html[] {
 
 function change(label: string, before: number | null, after: number | null): Html {
   if (after === null) return tile(formatNumber(before), `${label}, held out`);
-  return html`<div class="tile">
+  return markup`<div class="tile">
     <b>${formatNumber(after)} <span class="change">from ${formatNumber(before)}</span></b
     ><span>${label}, held out</span>
   </div>`;
 }
 
 function tile(value: string, label: string): Html {
-  return html`<div class="tile"><b>${value}</b><span>${label}</span></div>`;
+  return markup`<div class="tile"><b>${value}</b><span>${label}</span></div>`;
 }

@@ -215,7 +215,7 @@ export const RUN_OPTIONS: CommandOptions = Object.fromEntries(
 
 function shownDefault({ path }: RunFlag): string {
   const value = path.split('.').reduce<unknown>((nested, key) => (nested as Record<string, unknown>)[key], DEFAULTS);
-  return value === null || NO_DEFAULT.has(path) ? '' : ` [${String(value as string | number)}]`;
+  return value === null || NO_DEFAULT.has(path) ? '' : ` [${JSON.stringify(value)}]`;
 }
 
 /** The values that were given, as nested fields: what is laid over the defaults. */

@@ -1,4 +1,5 @@
 /** One command's part in a run: open the stack, start or join the run, watch it to its end, let go. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { RunConfig, RunState } from '../../core/contract.ts';
@@ -127,10 +128,7 @@ async function tellReasons({ plan, viewer }: Session, server: TemporalClient, si
   while (!signal.aborted) {
     const pending = await readPending(server, plan.config.run, REASONS_EVERY_MS);
     viewer.waiting(worstReason(pending));
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, REASONS_EVERY_MS);
-      signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
-    });
+    await sleep(REASONS_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

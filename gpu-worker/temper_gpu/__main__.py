@@ -32,18 +32,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def require_key(key: str | None) -> str:
     if not key:
-        raise TemperError("BadConfig", "TEMPER_ENGINE_KEY must hold the key that clients send, it is empty; set it to a random text")
+        raise TemperError(
+            "BadConfig", "TEMPER_ENGINE_KEY must hold the key that clients send, got none; set it to a random text"
+        )
     return key
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bound before anything is loaded: a port in use is told at once, and clients that come early wait instead of failing."""
+    """Bound before anything is loaded: a port in use is told at once, and early clients wait instead of failing."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise TemperError(
-            "BadConfig", f"the engine's port must be free, {host}:{port} is not ({error.strerror}); pass another --port"
+            "BadConfig",
+            f"the engine's port must be free, {host}:{port} is not ({os.strerror(error.errno or 0)}); "
+            "pass another --port",
         ) from error
 
 

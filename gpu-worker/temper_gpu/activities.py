@@ -78,11 +78,13 @@ class GpuActivities:
         )
 
     def _publish(self, run: str, outcome: Outcome, fields: dict[str, Any]) -> None:
-        """The view for people and other engines, the sidecar of times, and the engine of this process asked for its hash."""
+        """The view for people and other engines, the sidecar of times; then this process's engine is asked for its hash."""
         manifest = outcome.commit.manifest
         publish_view(self._store, run, outcome.commit)
         if not outcome.found:
-            self._store.replace(f"{step_key(run, manifest.branch, manifest.step)}/manifest.times.json", _times(outcome, fields))
+            self._store.replace(
+                f"{step_key(run, manifest.branch, manifest.step)}/manifest.times.json", _times(outcome, fields)
+            )
         if self._probe is not None:
             require_probed(self._probe, str(PolicyName(run, manifest.branch, manifest.step)), manifest.adapter.sha256)
 
@@ -104,8 +106,8 @@ def require_fresh(info: activity.Info, now: datetime) -> None:
     raise application_error(
         TemperError(
             "StaleAttempt",
-            f"{info.activity_type} must begin within its heartbeat timeout of {info.heartbeat_timeout.total_seconds():g} s, this "
-            f"attempt was handed out {age_s:.1f} s ago; it is tried again (where it never ends: set this host's clock)",
+            f"{info.activity_type} must begin within its heartbeat timeout of {info.heartbeat_timeout.total_seconds():g} s, "
+            f"this attempt was handed out {age_s:.1f} s ago; it is tried again (where it never ends: set this host's clock)",
         )
     )
 

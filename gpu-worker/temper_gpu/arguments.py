@@ -44,9 +44,13 @@ def _place(parser: argparse.ArgumentParser) -> None:
 
 
 def _machine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threads", type=_whole(1, 1024), default=2, help="of torch, part of what makes bytes (default: %(default)s)")
+    parser.add_argument(
+        "--threads", type=_whole(1, 1024), default=2, help="of torch; bytes depend on it (default: %(default)s)"
+    )
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 … (default: cuda where there is one)")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the base model (default: %(default)s)")
+    parser.add_argument(
+        "--dtype", choices=("float32", "bfloat16"), default="float32", help="of the base (default: %(default)s)"
+    )
 
 
 def _temporal(parser: argparse.ArgumentParser) -> None:

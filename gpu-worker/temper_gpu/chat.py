@@ -43,8 +43,10 @@ IGNORED = frozenset(
     ["metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier", "store", "user"]
 )
 READ = frozenset(
-    ["logprobs", "max_completion_tokens", "max_tokens", "messages", "model", "n", "return_token_ids"]
-    + ["seed", "stop", "temperature", "tools"]
+    [
+        *("logprobs", "max_completion_tokens", "max_tokens", "messages", "model", "n"),
+        *("return_token_ids", "seed", "stop", "temperature", "tools"),
+    ]
 )
 TOOL_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 
@@ -69,7 +71,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
     require(isinstance(body, dict), "the body must be a JSON object, got something else; see OpenAI's chat completions")
     check_unsupported(body)
     tools = body.get("tools") or None
-    require(tools is None or is_list_of_objects(tools), "tools must be a list of objects; see OpenAI's chat completions")
+    require(tools is None or is_list_of_objects(tools), "tools must be a list of objects; see OpenAI's API")
     max_tokens = first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
     return ChatRequest(
         model=text(body, "model"),
@@ -90,8 +92,8 @@ def check_unsupported(body: dict[str, Any]) -> None:
         if name in READ or name in IGNORED:
             continue
         if name not in NEUTRAL:
-            raise TemperError("BadConfig", f"parameter {name} must be one that this server knows, it does not; leave it out")
-        if not any(value == neutral and isinstance(value, bool) == isinstance(neutral, bool) for neutral in NEUTRAL[name]):
+            raise TemperError("BadConfig", f"parameter {name} must be one that this server knows; leave it out")
+        if not any(is_same(value, neutral) for neutral in NEUTRAL[name]):
             shown = orjson.dumps(NEUTRAL[name][-1]).decode()
             given = orjson.dumps(value).decode()[:60]
             raise TemperError(
@@ -99,12 +101,18 @@ def check_unsupported(body: dict[str, Any]) -> None:
             )
 
 
+def is_same(value: Any, other: Any) -> bool:
+    """In Python true equals 1."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
 def parse_messages(messages: Any) -> list[dict[str, Any]]:
-    require(is_list_of_objects(messages) and len(messages) > 0, "messages must be a list of at least one object; send one")
+    require(is_list_of_objects(messages) and len(messages) > 0, "messages must be objects, at least one; send one")
     for index, message in enumerate(messages):
         if message.get("role") not in ROLES:
             role = orjson.dumps(message.get("role")).decode()[:60]
-            raise TemperError("BadConfig", f"role of message {index} must be one of {', '.join(sorted(ROLES))}, got {role}")
+            known = ", ".join(sorted(ROLES))
+            raise TemperError("BadConfig", f"role of message {index} must be one of {known}, got {role}")
     return messages
 
 
@@ -130,7 +138,7 @@ def first_not_none(*values: Any) -> Any:
 
 def text(body: dict[str, Any], name: str) -> str:
     value = body.get(name)
-    require(isinstance(value, str) and 0 < len(value) <= 256, f"{name} must be a string of 1 to 256 characters; name one")
+    require(isinstance(value, str) and 0 < len(value) <= 256, f"{name} must be a string of 1 to 256 characters")
     return value or ""
 
 
@@ -157,7 +165,7 @@ def number(body: dict[str, Any], name: str, default: float, least: float, most: 
     return float(value)
 
 
-def stop_check(prompts: Prompts, stops: tuple[str, ...]):  # noqa: ANN201
+def stop_check(prompts: Prompts, stops: tuple[str, ...]):
     """Asked after each token; decodes no more of the end than the longest stop string can span."""
     if not stops:
         return None
@@ -192,7 +200,9 @@ def chat_response(
         "object": "chat.completion",
         "created": 0,
         "model": request.model,
-        "choices": [choice(request, index, generation, prompts, request_id) for index, generation in enumerate(generations)],
+        "choices": [
+            choice(request, index, generation, prompts, request_id) for index, generation in enumerate(generations)
+        ],
         "usage": {
             "prompt_tokens": len(prompt_ids),
             "completion_tokens": completion_tokens,
@@ -205,7 +215,9 @@ def chat_response(
     return response
 
 
-def choice(request: ChatRequest, index: int, generation: Generation, prompts: Prompts, request_id: str) -> dict[str, Any]:
+def choice(
+    request: ChatRequest, index: int, generation: Generation, prompts: Prompts, request_id: str
+) -> dict[str, Any]:
     content = before_stop(prompts.decode(generation.token_ids), request.stop)
     message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
     finish_reason: str = generation.finish_reason

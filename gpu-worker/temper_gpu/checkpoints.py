@@ -1,7 +1,7 @@
 """What stands under `run@step`: manifests, the grammar of policy names, and the view of a checkpoint that people open.
 
-The manifest is the commit of a step. It is canonical JSON, holds nothing of names, times or hosts, and its sha256 is the
-checkpoint's identity; the clock's part stands beside it in `manifest.times.json`, outside every hash.
+The manifest is the commit of a step. It is canonical JSON, holds nothing of names, times or hosts, and its sha256 is
+the checkpoint's identity; the clock's part stands beside it in `manifest.times.json`, outside every hash.
 """
 
 import hashlib
@@ -97,7 +97,9 @@ def manifest_key(run: str, branch: int, step: int) -> str:
 
 def canonical_json(value: Any) -> bytes:
     """Sorted keys, no spaces, newline at the end; NaN and infinity are no JSON and raise."""
-    return (json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (
+        json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
+    ).encode()
 
 
 def read_commit(store: FileStore, run: str, branch: int, step: int) -> Commit | None:
@@ -117,7 +119,8 @@ def parse_commit(data: bytes, key: str) -> Commit:
     except ValidationError as error:
         detail = error.errors()[0]
         raise TemperError(
-            "StoreCorrupt", f"{key} must be a manifest, but {detail['loc']}: {detail['msg']}; restore it from a copy of the store"
+            "StoreCorrupt",
+            f"{key} must be a manifest, but {detail['loc']}: {detail['msg']}; restore it from a copy of the store",
         ) from error
 
 
@@ -134,8 +137,8 @@ def require_same_inputs(commit: Commit, inputs_sha256: str, key: str) -> None:
     if commit.manifest.inputs_sha256 != inputs_sha256:
         raise TemperError(
             "StepConflict",
-            f"{key} was committed from inputs {commit.manifest.inputs_sha256}, and is asked for from inputs {inputs_sha256}; "
-            "a step is written once: use another run name, or another branch",
+            f"{key} was committed from inputs {commit.manifest.inputs_sha256}, and is asked for from inputs "
+            f"{inputs_sha256}; a step is written once: use another run name, or another branch",
         )
 
 

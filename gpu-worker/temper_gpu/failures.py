@@ -1,4 +1,4 @@
-"""The one list of failure types, with the same strings as core/failures.ts (test/contract/failures.json holds both to it)."""
+"""The one list of failure types, the same as core/failures.ts (test/contract/failures.json holds both to it)."""
 
 from typing import Literal, get_args
 

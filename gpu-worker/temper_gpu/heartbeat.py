@@ -1,4 +1,4 @@
-"""Heartbeats for work in a thread: beaten by the event loop, which never touches torch, so that a busy step still lives."""
+"""Heartbeats for work in a thread, beaten by the event loop, which never touches torch: a busy step still lives."""
 
 import asyncio
 import threading
@@ -12,7 +12,9 @@ BEAT_EVERY_S = 1.0
 T = TypeVar("T")
 
 
-async def run_with_heartbeats(executor: Executor, work: Callable[[Callable[[], bool]], T], beat: Callable[[], None]) -> T:
+async def run_with_heartbeats(
+    executor: Executor, work: Callable[[Callable[[], bool]], T], beat: Callable[[], None]
+) -> T:
     """Runs `work(is_cancelled)` in a thread and beats every second until it is done.
 
     Nothing interrupts the thread: a cancellation is shown to it, and awaited until it has given up or finished, so a

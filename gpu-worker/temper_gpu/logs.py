@@ -7,7 +7,13 @@ from typing import Any, TextIO
 
 import orjson
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "temporal_log"}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "temporal_log",
+    "color_message",
+}
 # Temporal's messages differ in what follows the first words (addresses, counts, tokens).
 _SAME_CHARACTERS, _MAX_MESSAGES = 40, 256
 _LEVELS = {"WARNING": "warn", "CRITICAL": "fatal"}
@@ -28,7 +34,7 @@ class JsonLines(logging.Formatter):
 
 
 class Occasionally(logging.Filter):
-    """Passes the same message of Temporal's client once in `every_s`: a server that is away is one fact, not thousands."""
+    """Passes a message of Temporal's client once in `every_s`: a server that is away is one fact, not thousands."""
 
     def __init__(self, every_s: float) -> None:
         super().__init__()

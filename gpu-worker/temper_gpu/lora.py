@@ -39,7 +39,8 @@ class Adapter:
 def merged_weights(base: "BaseModel", adapter: Adapter) -> dict[str, Tensor]:
     """W + alpha / rank · B A for every adapted matrix, in storage of its own; computed in fp32, kept in W's type."""
     return {
-        f"{module}.weight": _merge(base.tensors[f"{module}.weight"], adapter, module) for module in adapted_modules(adapter)
+        f"{module}.weight": _merge(base.tensors[f"{module}.weight"], adapter, module)
+        for module in adapted_modules(adapter)
     }
 
 
@@ -61,7 +62,9 @@ def target_modules(model: "PreTrainedModel", wanted: list[str] | None) -> list[s
     for target in wanted:
         if not any(_is_target(name, [target]) for name in linear):
             known = ", ".join(sorted({name.rsplit(".", 1)[-1] for name in linear}))
-            raise TemperError("BadConfig", f"targetModules must name linear layers of the base model, got {target}; use {known}")
+            raise TemperError(
+                "BadConfig", f"targetModules must name linear layers of the base model, got {target}; use {known}"
+            )
     return sorted(wanted)
 
 
@@ -73,7 +76,9 @@ def initial_tensors(model: "PreTrainedModel", targets: list[str], rank: int, see
             continue
         bound = layer.in_features**-0.5
         generator = torch.Generator().manual_seed(_module_seed(seed, name))
-        tensors[PREFIX + name + LORA_A] = torch.empty(rank, layer.in_features).uniform_(-bound, bound, generator=generator)
+        tensors[PREFIX + name + LORA_A] = torch.empty(rank, layer.in_features).uniform_(
+            -bound, bound, generator=generator
+        )
         tensors[PREFIX + name + LORA_B] = torch.zeros(layer.out_features, rank)
     return tensors
 
@@ -84,7 +89,7 @@ def adapter_bytes(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def config_bytes(base_model: str, rank: int, alpha: float, targets: Iterable[str]) -> bytes:
-    """PEFT's adapter_config.json, written by ourselves: PEFT's own order comes from a set and differs in every process."""
+    """PEFT's adapter_config.json, written by ourselves: PEFT's order comes from a set and differs in every process."""
     config = {
         "base_model_name_or_path": base_model,
         "bias": "none",
@@ -110,12 +115,16 @@ def parse_adapter(adapter: bytes, config: bytes) -> Adapter:
         rank, alpha = int(fields["r"]), float(fields["lora_alpha"])
         return Adapter(hashlib.sha256(adapter).hexdigest(), load(adapter), rank, alpha)
     except (ValueError, KeyError, SafetensorError) as error:
-        raise TemperError("StoreCorrupt", f"an adapter must be a safetensors file with PEFT's config, got {error}") from error
+        raise TemperError(
+            "StoreCorrupt", f"an adapter must be a safetensors file with PEFT's config, got {error}"
+        ) from error
 
 
 def _linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
     head = model.get_output_embeddings()
-    layers = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear) and module is not head]
+    layers = [
+        (name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear) and module is not head
+    ]
     return sorted(layers, key=lambda layer: layer[0])
 
 

@@ -22,7 +22,7 @@ POCKET_FOLDER = Path(__file__).parent / "pocket" / "model"
 
 @dataclass(frozen=True)
 class BaseModel:
-    """Pristine weights of one model. Nobody may write into `tensors`: they are shared by all that was made from them."""
+    """Pristine weights of one model. Nobody may write into `tensors`: all that is made from them shares them."""
 
     name: str
     config: PreTrainedConfig
@@ -35,7 +35,7 @@ class BaseModel:
     end_token_ids: frozenset[int] = frozenset()
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
-        """A module of its own on shared storage: eval mode, nothing requires a gradient; `overrides` replace tensors by name."""
+        """A module of its own on shared storage, without gradients; `overrides` replace tensors by name."""
         # A module keeps its kind of attention in its config: a shared one would be overwritten by the next module.
         config = copy.deepcopy(self.config)
         with torch.device("meta"):
@@ -43,7 +43,8 @@ class BaseModel:
         unknown = set(overrides or ()) - self.tensors.keys()
         if unknown:
             raise TemperError(
-                "BadConfig", f"weights to replace must exist in {self.name}, got {sorted(unknown)[0]}; make them from it"
+                "BadConfig",
+                f"weights to replace must exist in {self.name}, got {sorted(unknown)[0]}; make them from it",
             )
         model.load_state_dict({**self.tensors, **(overrides or {})}, strict=True, assign=True)
         for name, buffer in self.buffers.items():
@@ -75,7 +76,7 @@ class BaseModel:
 
 
 class ModelLibrary:
-    """Base models by name: `pocket` is built in, `folders` says what other names mean on this host, the rest are hub ids."""
+    """Base models by name: `pocket` is built in, `folders` says what others mean on this host, the rest are hub ids."""
 
     def __init__(self, folders: Callable[[], dict[str, str]], dtype: torch.dtype, device: torch.device) -> None:
         self._folders = folders
@@ -101,11 +102,13 @@ class ModelLibrary:
         folder = self._folders().get(name) or (str(POCKET_FOLDER) if name == POCKET else None)
         if folder is None and Path(name).exists():
             # Names come over the wire; transformers would take this one for a path.
-            raise TemperError("BadConfig", f"model {name} must be a name, got a path; give the folder a name in models.json")
+            raise TemperError(
+                "BadConfig", f"model {name} must be a name, got a path; give the folder a name in models.json"
+            )
         if folder is not None and not (Path(folder) / "config.json").is_file():
             raise TemperError(
                 "BadConfig",
-                f"model {name} must be a folder with config.json, got {folder}; point the name at a Hugging Face model folder",
+                f"model {name} must be a folder with config.json, got {folder}; point the name at a model's folder",
             )
         return folder or name
 
@@ -124,9 +127,12 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
             "check the name or name its folder in models.json",
         ) from error
     check_usable(name, model, tokenizer)
-    model = model.to(device).eval().requires_grad_(False)
-    tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
-    buffers = {key: buffer for key, buffer in model.named_buffers() if key not in tensors}
+    # Tied weights are one tensor under two names, and stay one on the device.
+    moved: dict[int, Tensor] = {}
+    state = {key: moved.setdefault(id(tensor), tensor) for key, tensor in model.state_dict(keep_vars=True).items()}
+    placed = {address: tensor.detach().to(device) for address, tensor in moved.items()}
+    tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
+    buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     return BaseModel(name, model.config, tensors, tokenizer, buffers, end_token_ids(model, tokenizer))
 
 
@@ -134,8 +140,8 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
     if not tokenizer.chat_template:
         raise TemperError(
             "BadConfig",
-            f"model {name} must have a chat template, its tokenizer has none; take the -Instruct or -Chat edition, or add "
-            "chat_template.jinja to its folder",
+            f"model {name} must have a chat template, its tokenizer has none; take the -Instruct or -Chat edition, or "
+            "add chat_template.jinja to its folder",
         )
     if not getattr(model, "_supports_attention_backend", False):
         raise TemperError(
@@ -143,18 +149,17 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
             f"model {name} must work with transformers' attention interface, {type(model).__name__} does not; "
             "take a Qwen, Llama or Mistral model",
         )
-    if set(getattr(model.config, "layer_types", None) or ["full_attention"]) != {"full_attention"}:
+    kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
+    if kinds != {"full_attention"}:
         raise TemperError(
             "BadConfig",
-            f"every layer of model {name} must attend to its whole context, got {sorted(set(model.config.layer_types))}; "
-            "take a model without sliding windows or linear attention",
+            f"every layer of model {name} must attend to its whole context, got {sorted(kinds)}; take "
+            " a model without sliding windows or linear attention",
         )
 
 
 def end_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     generation = getattr(model, "generation_config", None)
-    found: set[int] = set()
-    for value in (getattr(generation, "eos_token_id", None), tokenizer.eos_token_id):
-        if value is not None:
-            found.update(value if isinstance(value, list) else [value])
-    return frozenset(found)
+    named = (getattr(generation, "eos_token_id", None), tokenizer.eos_token_id)
+    ids = [value for entry in named for value in (entry if isinstance(entry, list) else [entry])]
+    return frozenset(value for value in ids if isinstance(value, int))

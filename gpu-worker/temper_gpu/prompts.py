@@ -1,4 +1,4 @@
-"""Conversations to token ids and back, for one base model, by its own chat template (jinja's sandbox, as transformers runs it)."""
+"""Conversations to token ids and back, for one base model, by its own chat template (in jinja's sandbox)."""
 
 import json
 from functools import lru_cache
@@ -14,7 +14,7 @@ class Prompts:
     def __init__(self, base: BaseModel) -> None:
         self._name = base.name
         self._tokenizer = base.tokenizer
-        # The Rust tokenizer beneath is some thirty microseconds cheaper a call than its wrapper; slow tokenizers have none.
+        # The Rust tokenizer beneath is thirty microseconds cheaper a call than its wrapper; slow tokenizers have none.
         self._backend = getattr(base.tokenizer, "backend_tokenizer", None)
         self.token_text = lru_cache(1 << 16)(self._token_text)
 
@@ -25,7 +25,8 @@ class Prompts:
             text = self._tokenizer.apply_chat_template(plain, tools=tools, add_generation_prompt=True, tokenize=False)
         except (TemplateError, TypeError, ValueError, KeyError) as error:
             raise TemperError(
-                "BadConfig", f"messages must fit the chat template of {self._name}, it says: {error}; change the messages"
+                "BadConfig",
+                f"messages must fit the chat template of {self._name}, it says: {error}; change the messages",
             ) from error
         if self._backend is not None:
             return tuple(self._backend.encode(text, add_special_tokens=False).ids)
@@ -46,7 +47,9 @@ def plain_message(message: dict[str, Any]) -> dict[str, Any]:
     if isinstance(plain.get("content"), list):
         plain["content"] = "".join(part_text(part) for part in plain["content"])
     elif not isinstance(plain.get("content", ""), str):
-        raise TemperError("BadConfig", "a message's content must be a string or a list of text parts, got something else; send text")
+        raise TemperError(
+            "BadConfig", "a message's content must be a string or a list of text parts, got something else; send text"
+        )
     plain.setdefault("content", "")
     if plain.get("tool_calls"):
         plain["tool_calls"] = [plain_tool_call(call) for call in plain["tool_calls"]]

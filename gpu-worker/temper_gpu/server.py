@@ -8,7 +8,7 @@ import logging
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import orjson
@@ -89,12 +89,18 @@ class ChatServer:
         """A web page that points its own name at this address sends that name."""
         name = host_name(request.headers.get("host", ""))
         if name not in self._names:
-            raise Refusal(403, "host", f"Host must be one of {', '.join(sorted(self._names))}, got {name[:80]!r}; use 127.0.0.1")
+            raise Refusal(
+                403, "host", f"Host must be one of {', '.join(sorted(self._names))}, got {name[:80]!r}; use 127.0.0.1"
+            )
 
     def _check_key(self, request: Request) -> None:
         given = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, self._key):
-            raise Refusal(401, "invalid_api_key", "Authorization must be 'Bearer' and the engine's key; it is in TEMPER_ENGINE_KEY")
+            raise Refusal(
+                401,
+                "invalid_api_key",
+                "Authorization must be 'Bearer' and the engine's key; it is in TEMPER_ENGINE_KEY",
+            )
 
     async def _health(self, request: Request) -> Response:
         failure = self._host.failure
@@ -150,7 +156,9 @@ class ChatServer:
         if given is None:
             return self._settings.default_deadline_s
         if not given.isdecimal() or not 0 < int(given) < 1 << 31:
-            raise TemperError("BadConfig", f"x-temper-deadline-ms must be milliseconds from now, got {given[:40]!r}; send 60000")
+            raise TemperError(
+                "BadConfig", f"x-temper-deadline-ms must be milliseconds from now, got {given[:40]!r}; send 60000"
+            )
         return int(given) / 1000
 
     async def _body(self, request: Request) -> bytes:
@@ -179,7 +187,9 @@ class ChatServer:
             self._opening[name] = opening
         done, _ = await asyncio.wait([self._opening[name]], timeout=OPENING_WAIT_S)
         if not done:
-            raise Refusal(503, "loading", f"{name} must be loaded first, which is under way; ask again", retry_after_s=2)
+            raise Refusal(
+                503, "loading", f"{name} must be loaded first, which is under way; ask again", retry_after_s=2
+            )
         return done.pop().result()
 
     def _opened(self, name: str, done: "asyncio.Future[Target]") -> None:
@@ -193,8 +203,14 @@ class ChatServer:
             self._prompts[base.name] = Prompts(base)
         return self._prompts[base.name]
 
-    def _submit(  # noqa: PLR0913
-        self, chat: ChatRequest, target: Target, prompts: Prompts, prompt_ids: tuple[int, ...], seed: int, deadline_s: float
+    def _submit(
+        self,
+        chat: ChatRequest,
+        target: Target,
+        prompts: Prompts,
+        prompt_ids: tuple[int, ...],
+        seed: int,
+        deadline_s: float,
     ) -> list["asyncio.Future[Generation]"]:
         base = target.engine.base
         room = max(1, base.context_window - len(prompt_ids))
@@ -282,7 +298,7 @@ class EmbeddedServer(uvicorn.Server):
     """Beside other tasks of one loop: signals are the process's own matter."""
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None, None, None]:
         yield
 
 

@@ -23,7 +23,7 @@ class EngineSettings:
     # Trained policies kept loaded; the base model costs nothing and is always there.
     max_policies: int = 2
     kv_cache_bytes: int = 4 << 30
-    # Longest wait for a fuller prefill while requests are still arriving, and the pause in arrivals that ends it sooner.
+    # Longest wait for a fuller prefill while requests are still arriving; a pause in arrivals ends it sooner.
     gather_s: float = 0.002
     gather_pause_s: float = 0.0004
     # Largest number of tokens in a forward pass; None: by the size of the model.

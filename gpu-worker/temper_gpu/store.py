@@ -1,7 +1,7 @@
-"""The file store, as TypeScript's store/ has it: write-once objects under keys relative to a root, blobs named by their hash.
+"""The file store, as TypeScript's store/ has it: write-once objects under keys relative to a root, blobs under their hash.
 
-Every write is a temporary file, fsynced, then renamed (blobs: same name, same bytes) or linked (write-once: EEXIST means
-that somebody committed, and the winner's bytes are read). Every read by reference is verified.
+Every write is a temporary file, fsynced, then renamed (blobs: same name, same bytes) or linked (write-once: EEXIST
+means that somebody committed, and the winner's bytes are read). Every read by reference is verified.
 """
 
 import errno
@@ -151,15 +151,17 @@ class FileStore:
             return error
         return TemperError(
             "StoreUnavailable",
-            f"the store must be able to {verb} in {path.parent}, got {errno.errorcode.get(error.errno or 0)} ({error.strerror}); "
-            "free space or make the folder writable: the work goes on by itself then",
+            f"the store must be able to {verb} in {path.parent}, got {errno.errorcode.get(error.errno or 0)} "
+            f"({error.strerror}); free space or make the folder writable: the work goes on by itself then",
         )
 
 
 def open_store(uri: str) -> FileStore:
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        raise TemperError("BadConfig", f"a store must be a file:// URI, got {uri}; pass --store file:///absolute/folder")
+        raise TemperError(
+            "BadConfig", f"a store must be a file:// URI, got {uri}; pass --store file:///absolute/folder"
+        )
     return FileStore(Path(url2pathname(parts.path)))
 
 

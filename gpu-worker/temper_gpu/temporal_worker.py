@@ -1,4 +1,4 @@
-"""Temporal's side of the GPU worker: connect and poll for as long as the process lives, whether the server is there or not."""
+"""Temporal's side of the GPU worker: connect, and poll as long as the process lives, server or no server."""
 
 import asyncio
 import logging
@@ -22,7 +22,9 @@ GRACEFUL_SHUTDOWN = timedelta(seconds=3)
 log = logging.getLogger("temporalio.temper")
 
 
-async def poll_forever(address: str | None, namespace: str | None, queue: str, activities: Sequence[Callable[..., Any]]) -> None:
+async def poll_forever(
+    address: str | None, namespace: str | None, queue: str, activities: Sequence[Callable[..., Any]]
+) -> None:
     """Until cancelled. The log repeats one message at most every half minute (logs.py)."""
     runtime = _runtime()
     while True:

@@ -1,4 +1,4 @@
-"""Composes the GPU worker from its parts, runs them, and ends them: engine and trainer share models, store and device."""
+"""Composes the GPU worker from its parts, runs and ends it: engine and trainer share models, store and device."""
 
 import asyncio
 import json
@@ -43,7 +43,9 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket) -> None:
     _end_on(stopping, arguments.leash)
     store = open_store(arguments.store)
     device_lock = DeviceLock()
-    library = ModelLibrary(ModelFolders(arguments.models), getattr(torch, arguments.dtype), choose_device(arguments.device))
+    library = ModelLibrary(
+        ModelFolders(arguments.models), getattr(torch, arguments.dtype), choose_device(arguments.device)
+    )
     host = EngineHost(library, StoreResolver(store), EngineSettings(num_threads=arguments.threads), device_lock)
     tasks = [asyncio.create_task(run_server(create_app(host, ServerSettings(), key), listener, stopping))]
     if not arguments.no_temporal:
@@ -89,7 +91,9 @@ def choose_device(name: str) -> torch.device:
         return torch.zeros(1, device=name).device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise TemperError("BadConfig", f"--device must be a device of this host, got {name} ({reason}); pass --device cpu") from error
+        raise TemperError(
+            "BadConfig", f"--device must be a device of this host, got {name} ({reason}); pass --device cpu"
+        ) from error
 
 
 class ModelFolders:
@@ -117,7 +121,9 @@ def _parse_folders(path: Path) -> dict[str, str]:
         reason = "it holds something else"
     except ValueError as error:
         reason = str(error)
-    raise TemperError("BadConfig", f'{path} must be a JSON object of names and folders, but {reason}; write {{"name": "/folder"}}')
+    raise TemperError(
+        "BadConfig", f'{path} must be a JSON object of names and folders, but {reason}; write {{"name": "/folder"}}'
+    )
 
 
 def _end_on(stopping: asyncio.Event, leash: bool) -> None:

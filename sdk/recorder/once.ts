@@ -1,7 +1,11 @@
 /** Side effects that must not happen twice: run once per attempt and name, whatever is repeated. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { TemperError } from '../../core/failures.ts';
 import type { Ending } from './ending.ts';
 import type { Journal } from './journal.ts';
+
+const GRACE_MS = 2000;
 
 export class OnceValues {
   private readonly running = new Map<string, Promise<unknown>>();
@@ -21,6 +25,13 @@ export class OnceValues {
     this.running.set(name, running);
     running.catch(() => this.running.delete(name));
     return running as Promise<T>;
+  }
+
+  /** Waits a moment for what is under way: a side effect that is not recorded would happen again. */
+  async settle(): Promise<void> {
+    if (this.running.size === 0) return;
+    const late = sleep(GRACE_MS, undefined, { ref: false });
+    await Promise.race([Promise.allSettled(this.running.values()), late]);
   }
 
   private async run(name: string, fn: () => unknown): Promise<unknown> {

@@ -78,10 +78,11 @@ export class Recorder {
   }
 
   /** The agent is done. What it did while a call of it waited for an engine that does not answer is no data. */
-  close(): void {
+  close(): Promise<void> {
     const { reason } = this.outage;
     if (reason !== null) this.ending.markAs(abandoned(reason));
     this.ending.close();
+    return this.values.settle();
   }
 
   /** What was played, in an order that does not depend on timing. */
@@ -111,10 +112,11 @@ export class Recorder {
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
     if (recorded !== null) return jsonReply(200, forAgent(this.keep(recorded, frame, null), wantsLogprobs));
     const sent = await this.send(frame, init.signal ?? null);
-    // An answer that comes after the end is nobody's: it stands in no trajectory.
-    this.ending.check();
     if ('refusal' in sent) return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
-    return jsonReply(200, forAgent(this.keep(sent.completion, frame, sent.text), wantsLogprobs));
+    const completion = this.keep(sent.completion, frame, sent.text);
+    // What came after the end is in the journal, for a repetition, and goes no further.
+    this.ending.check();
+    return jsonReply(200, forAgent(completion, wantsLogprobs));
   }
 
   /** Numbers the call, synchronously: the occurrence is decided by the order in which the agent asks. */

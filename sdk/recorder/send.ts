@@ -51,8 +51,9 @@ async function outlast(body: string, options: SendOptions, first: Trial & { outa
   try {
     let trial: Trial = first;
     for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      const waitMs = Math.max(wait, trial.retryAfterMs);
-      if (Date.now() + waitMs > end) throw exhausted(options.engine, callRetryBudgetMs, trial.outage);
+      const leftMs = end - Date.now();
+      if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(options.engine, callRetryBudgetMs, trial.outage);
+      const waitMs = Math.max(Math.min(wait, leftMs), trial.retryAfterMs);
       await sleep(waitMs, undefined, { signal: AbortSignal.any([...options.signals]) });
       trial = await tryOnce(body, options);
     }

@@ -85,7 +85,7 @@ export function summary(step: number, steps: number): StepSummary {
       entropy: 1.6 - step / steps,
       gradNorm: 0.2 + 0.1 * Math.cos(step),
       loss: 0.01 * Math.sin(step),
-      logprobMismatch: 0,
+      logprobK3: 1e-12,
     },
     learningRate: 0.005 * (1 - (0.9 * step) / steps),
     groups: 8,

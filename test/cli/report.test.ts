@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleEvenly } from '../../cli/report/data.ts';
-import { embedJson, html } from '../../cli/report/html.ts';
+import { embedJson, markup } from '../../cli/report/html.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
@@ -46,6 +47,11 @@ test('the page may load nothing, and runs only its own scripts', async () => {
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!.replaceAll('&#39;', "'");
   expect(policy).toContain("default-src 'none'");
   expect(policy).not.toContain('unsafe');
+  const [, ...scripts] = scriptBodies(page);
+  const styles = [...page.matchAll(/<style>([\s\S]*?)<\/style>/g)].map((match) => match[1]!);
+  for (const source of [...scripts, ...styles]) {
+    expect(policy).toContain(createHash('sha256').update(source).digest('base64'));
+  }
   expect(page).not.toMatch(/(?:src|href)=["']?https?:/);
   expect(page).not.toContain('<link');
 });
@@ -76,6 +82,6 @@ test('a sample keeps the first and the last', () => {
 });
 
 test('templates escape every value but their own', () => {
-  expect(html`<p>${'<b>'}${html`<i>${"'"}</i>`}${['&', 1]}</p>`.html).toBe('<p>&lt;b&gt;<i>&#39;</i>&amp;1</p>');
+  expect(markup`<p>${'<b>'}${markup`<i>${"'"}</i>`}${['&', 1]}</p>`.html).toBe('<p>&lt;b&gt;<i>&#39;</i>&amp;1</p>');
   expect(embedJson({ a: '</script>' }).html).toBe('{"a":"\\u003c/script>"}');
 });

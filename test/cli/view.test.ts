@@ -26,7 +26,7 @@ describe('the live view', () => {
     const model = { run: 'demo', state: running, steps, waitingFor: 'the GPU worker', events, hint: 'Ctrl-C detaches' };
     expect(renderLive(model, screen)).toMatchInlineSnapshot(`
       "demo  tic-tac-toe on pocket                                           ● running
-      step 40/100  ███████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  41 s, 0.0 s left
+      step 40/100  ████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  41 s, 48 s left
       phase  prepare › initialise › eval › rollout › train 
 
          0.50│ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⠔⠉⠉⠑⢄⠀⠀
@@ -39,7 +39,7 @@ describe('the live view', () => {
          0.28│ ⠀⠀⠀⠀⠀⠀⠀⠑⠤⣀⣀⠔⠁⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀
 
       last  reward 0.449 · win 0.649 · illegal 0.060 · draw 0.100 · moves 3.200
-      speed 920000000 k tokens/s · 0.0 s a step
+      speed 1150 tokens/s · 0.8 s a step
       eval  step 0: 0.510 win (200 held-out scenarios)
 
       · 12:00:00 gpu-worker died (SIGKILL), starts again in 0.5 s
@@ -110,10 +110,10 @@ describe('plain lines', () => {
     const { lines, told } = linesSince(-1, progress);
     expect(lines.join('\n')).toMatchInlineSnapshot(`
       "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
-      step   1/100  reward 0.337  win 0.537 · illegal 0.099 · draw 0.100 · moves 3.590  0.0 s
-      step   2/100  reward 0.358  win 0.558 · illegal 0.098 · draw 0.100 · moves 3.580  0.0 s
+      step   1/100  reward 0.337  win 0.537 · illegal 0.099 · draw 0.100 · moves 3.590  0.8 s
+      step   2/100  reward 0.358  win 0.558 · illegal 0.098 · draw 0.100 · moves 3.580  0.8 s
       eval after step 2  reward 0.150 · win 0.600 · illegal 0.050 · draw 0.100 · moves 3.600  200 held-out scenarios
-      step   3/100  reward 0.354  win 0.554 · illegal 0.097 · draw 0.100 · moves 3.570  0.0 s"
+      step   3/100  reward 0.354  win 0.554 · illegal 0.097 · draw 0.100 · moves 3.570  0.8 s"
     `);
     expect(linesSince(told, progress).lines).toEqual([]);
   });
@@ -127,7 +127,7 @@ describe('plain lines', () => {
 
   test('who joins later is told how far the run is, and only new steps', () => {
     const { line, told } = joinRun(progress);
-    expect(line).toMatchInlineSnapshot(`"demo: 3 steps of 100 done before, reward 0.880"`);
+    expect(line).toMatchInlineSnapshot(`"demo goes on after step 3/100, reward 0.880"`);
     expect(linesSince(told, progress).lines).toEqual([]);
   });
 });
@@ -150,7 +150,7 @@ describe('events of the local stack', () => {
       ),
     ).toMatchInlineSnapshot(`
       [
-        "Python environment 3 packages of 30 packages … 4.0 s",
+        "Python environment 3 of 30 packages … 4.0 s",
         "Python environment ready (1 min 1 s)",
       ]
     `);

@@ -17,5 +17,9 @@ test('the hash of a value does not depend on the order of its keys', () => {
 
 test('hashes are those of every other SHA-256', () => {
   expect(sha256Hex('Temper ✓')).toBe(createHash('sha256').update('Temper ✓').digest('hex'));
-  expect(sha256Hex(new Uint8Array([1, 2]))).toBe(createHash('sha256').update(Buffer.from([1, 2])).digest('hex'));
+  expect(sha256Hex(new Uint8Array([1, 2]))).toBe(
+    createHash('sha256')
+      .update(Buffer.from([1, 2]))
+      .digest('hex'),
+  );
 });

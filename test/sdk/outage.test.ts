@@ -47,7 +47,11 @@ describe('an outage that ends within the budget', () => {
     const episodes = prepareEpisodes(engine, threeTurns, { attempts: 2, rollout: { callRetryBudgetMs: 5000 } });
     const playing = episodes.play();
     await sleep(150);
-    expect(episodes.progress()).toMatchObject({ done: 0, of: 2, waiting: { attempts: 2, reason: expect.stringContaining('ECONNREFUSED') } });
+    expect(episodes.progress()).toMatchObject({
+      done: 0,
+      of: 2,
+      waiting: { attempts: 2, reason: expect.stringContaining('ECONNREFUSED') },
+    });
     await engine.start();
     expect((await playing).map(({ status }) => status)).toEqual(['ok', 'ok']);
   });
@@ -72,6 +76,16 @@ test('a Retry-After beyond the budget ends the call at once', async () => {
   const start = performance.now();
   expect(await markOf(playOne(engine, swallowing))).toMatchObject({ type: 'EngineFailed' });
   expect(performance.now() - start).toBeLessThan(1000);
+});
+
+test('an outage of one attempt does not throw away what the others are being answered', async () => {
+  const journal = memoryJournal();
+  engine.failWhen(({ call }) => (call.startsWith('a0/') ? { status: 503 } : null));
+  await markOf(playEpisodes(engine, threeTurns, { attempts: 6, journal, rollout: { callRetryBudgetMs: 1 } }));
+  expect(engine.executed).toHaveLength(15);
+  engine.failWhen(() => null);
+  await playEpisodes(engine, threeTurns, { attempts: 6, journal });
+  expect(engine.executed).toHaveLength(18);
 });
 
 describe('an outage beyond the budget is no data', () => {
@@ -113,7 +127,7 @@ describe('an outage beyond the budget is no data', () => {
     expect(engine.received).toBe(received);
   });
 
-  test('and ends the other attempts, which resume from the journal', async () => {
+  test('and the other attempts go on as far as they come, and resume from the journal', async () => {
     const journal = memoryJournal();
     engine.failWhen((_call, received) => (received > 20 ? { status: 503 } : null));
     const turns: TestRollout = async (context) => {
@@ -177,7 +191,10 @@ describe('the attempt’s deadline', () => {
   });
 
   test('is no verdict of a process that stood still', async () => {
-    const playing = playOne(engine, () => sleep(10_000, 1), { rollout: { attemptTimeoutMs: 50 }, isFresh: () => false });
+    const playing = playOne(engine, () => sleep(10_000, 1), {
+      rollout: { attemptTimeoutMs: 50 },
+      isFresh: () => false,
+    });
     expect(await markOf(playing)).toMatchObject({ type: 'StaleAttempt' });
   });
 });

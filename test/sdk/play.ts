@@ -72,11 +72,19 @@ export function prepareEpisodes(engine: FakeEngine, rollout: TestRollout, option
   });
 }
 
-export function playEpisodes(engine: FakeEngine, rollout: TestRollout, options: PlayOptions = {}): Promise<AttemptRecord[]> {
+export function playEpisodes(
+  engine: FakeEngine,
+  rollout: TestRollout,
+  options: PlayOptions = {},
+): Promise<AttemptRecord[]> {
   return prepareEpisodes(engine, rollout, options).play();
 }
 
-export async function playOne(engine: FakeEngine, rollout: TestRollout, options: PlayOptions = {}): Promise<AttemptRecord> {
+export async function playOne(
+  engine: FakeEngine,
+  rollout: TestRollout,
+  options: PlayOptions = {},
+): Promise<AttemptRecord> {
   const [attempt] = await playEpisodes(engine, rollout, options);
   if (attempt === undefined) throw new Error('no attempt was played');
   return attempt;

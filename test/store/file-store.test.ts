@@ -47,7 +47,9 @@ test('a blob with other bytes, or none, is corrupt', async () => {
 
 test('of many who publish under one key one wins, and all get its bytes', async () => {
   const stores = Array.from({ length: 16 }, () => new FileStore(root));
-  const published = await Promise.all(stores.map((store, index) => store.publish('runs/a/run.json', bytes(`v${index}`))));
+  const published = await Promise.all(
+    stores.map((store, index) => store.publish('runs/a/run.json', bytes(`v${index}`))),
+  );
   expect(published.filter(({ created }) => created)).toHaveLength(1);
   const winner = text(published.find(({ created }) => created)?.bytes ?? null);
   expect(new Set(published.map((each) => text(each.bytes)))).toEqual(new Set([winner]));
@@ -88,7 +90,9 @@ test.each(['../x', '/etc/passwd', 'a//b', 'a/./b', 'a/../../b', '', 'a\\b', 'a/.
     const store = new FileStore(join(root, 'inner'));
     expect(await failureOf(store.publish(key, bytes('x')))).toMatchObject({ type: 'BadConfig' });
     expect(await failureOf(store.read(key))).toMatchObject({ type: 'BadConfig' });
-    expect(await failureOf(store.getBlob({ key, sha256: '0'.repeat(64), bytes: 1 }))).toMatchObject({ type: 'BadConfig' });
+    expect(await failureOf(store.getBlob({ key, sha256: '0'.repeat(64), bytes: 1 }))).toMatchObject({
+      type: 'BadConfig',
+    });
     expect(existsSync(join(root, 'x'))).toBe(false);
   },
 );
@@ -119,24 +123,30 @@ describe.each(['ENOSPC', 'EROFS'])('a disk that refuses with %s', (code) => {
     checkWritable: (store) => store.checkWritable(),
   };
 
-  test.each(Object.keys(actions))('%s fails typed at each write in turn, and succeeds later with whole bytes', async (name) => {
-    const act = actions[name] ?? (() => Promise.reject(new Error(name)));
-    const probe = failingFileSystem(code, Infinity);
-    await act(new FileStore(join(root, 'probe'), probe.files));
-    expect(probe.writes()).toBeGreaterThan(1);
-    for (let failing = 0; failing < probe.writes(); failing++) {
-      const folder = join(root, String(failing));
-      const { files } = failingFileSystem(code, failing);
-      const outcome = await act(new FileStore(folder, files)).then(() => null, (error: unknown) => error);
-      // A temporary file that cannot be removed is litter, not a failure.
-      if (outcome !== null) expect(outcome).toMatchObject({ type: 'StoreUnavailable' });
-      if (outcome !== null) expect((outcome as TemperError).message).toContain(folder);
-      const healthy = new FileStore(folder);
-      await act(healthy);
-      const content = text(await healthy.read('runs/a/run.json'));
-      expect(content === null || content === 'run').toBe(true);
-    }
-  });
+  test.each(Object.keys(actions))(
+    '%s fails typed at each write in turn, and succeeds later with whole bytes',
+    async (name) => {
+      const act = actions[name] ?? (() => Promise.reject(new Error(name)));
+      const probe = failingFileSystem(code, Infinity);
+      await act(new FileStore(join(root, 'probe'), probe.files));
+      expect(probe.writes()).toBeGreaterThan(1);
+      for (let failing = 0; failing < probe.writes(); failing++) {
+        const folder = join(root, String(failing));
+        const { files } = failingFileSystem(code, failing);
+        const outcome = await act(new FileStore(folder, files)).then(
+          () => null,
+          (error: unknown) => error,
+        );
+        // A temporary file that cannot be removed is litter, not a failure.
+        if (outcome !== null) expect(outcome).toMatchObject({ type: 'StoreUnavailable' });
+        if (outcome !== null) expect((outcome as TemperError).message).toContain(folder);
+        const healthy = new FileStore(folder);
+        await act(healthy);
+        const content = text(await healthy.read('runs/a/run.json'));
+        expect(content === null || content === 'run').toBe(true);
+      }
+    },
+  );
 });
 
 test('a journal that cannot be written takes no further record, and its torn tail is there for the next reader', async () => {

@@ -43,7 +43,10 @@ function listen(port: number): Promise<Server> {
 
 const mode = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
-describe('a local stack', () => {
+/** Real servers on a machine that may be busy. */
+const PATIENT = { timeout: 90_000 };
+
+describe('a local stack', PATIENT, () => {
   it('starts a server that keeps history for a year and knows the search attributes, and ends it', async () => {
     const folder = project();
     const { stack, events } = await opened(folder);
@@ -140,7 +143,7 @@ describe('a local stack', () => {
   });
 });
 
-describe('a start', () => {
+describe('a start', PATIENT, () => {
   it('takes no notice of a stale socket and of a file that is no stack', async () => {
     const folder = project();
     mkdirSync(join(folder, '.temper'), { recursive: true });

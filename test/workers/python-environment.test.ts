@@ -123,7 +123,7 @@ it('names the folder where the disk is full, and leaves nothing half-made', asyn
   await expect(open()).rejects.toMatchObject({
     type: 'BadConfig',
     message: expect.stringMatching(
-      new RegExp(`^the disk is full while installing into ${folder} .*TEMPER_CACHE`),
+      new RegExp(`^the disk is full while installing into ${folder}; .*TEMPER_CACHE`),
     ) as string,
   });
   expect(readdirSync(folder).filter((name) => !name.endsWith('.lock'))).toEqual([]);

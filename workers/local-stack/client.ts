@@ -1,4 +1,5 @@
 /** The local stack as a command line sees it: opened or adopted, waited for, held, let go. */
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentCodeSha256 } from '../agent-code.ts';
 import { loadConfig } from '../config.ts';
@@ -64,7 +65,10 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   }
 }
 
-async function openAndHold(options: LocalStackOptions): Promise<LocalStack> {
+async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
+  // Other processes, in other folders, must mean the same.
+  const agentFile = given.agentFile === null ? null : resolve(given.agentFile);
+  const options = { ...given, project: resolve(given.project), agentFile };
   const folders = makeProjectFolders(options.project);
   const config = options.config ?? (await loadConfig(options.project));
   const hold = await holdOptions(options, folders, config);

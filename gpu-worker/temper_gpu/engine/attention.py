@@ -1,7 +1,7 @@
-"""Attention over the slot table, with one fixed reduction: what a token gets depends on its own slot's keys alone.
+"""Attention over the slot table, with one fixed reduction: a token depends on its own slot's keys alone.
 
-Keys are read in blocks of KEY_BLOCK, and blocks are added one after another in order of position. A block that is wholly
-masked contributes exact zeros, so a long neighbour, who makes everybody read more blocks, changes no bit.
+Keys are read in blocks of KEY_BLOCK, and blocks are added one after another in order of position. A block that is
+wholly masked contributes exact zeros, so a long neighbour, who makes everybody read more blocks, changes no bit.
 
 Shapes: R rows of a tile (one slot each), C queries of a row, N keys of a row, H query heads, K key heads, D head size,
 M tokens of a forward pass.
@@ -57,11 +57,11 @@ def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tenso
     return (output / total).view(rows, heads, queries, head_size)
 
 
-def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):  # noqa: ANN001, ANN201
+def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):
     """The function that transformers calls in every layer; the cache has stored key and value already."""
     for option in ("sliding_window", "softcap", "s_aux"):
         if options.get(option) is not None:
-            raise TemperError("BadConfig", f"the engine's attention must be plain, the model asks for {option}; take another model")
+            raise TemperError("BadConfig", f"attention must be plain, the model asks for {option}; take another model")
     if forward_pass is None:
         raise TypeError("temper_slots attention is called by the engine's forward pass only")
     return forward_pass.attend(module.layer_idx, query, scaling), None

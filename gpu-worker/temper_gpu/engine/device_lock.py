@@ -1,6 +1,6 @@
 """Orders forward passes and training on one device, first come, first served.
 
-threading.Lock is not fair: an engine that takes it again at once would keep a training step waiting for as long as there are requests.
+threading.Lock is not fair: an engine that takes it again at once would keep a training step waiting for ever.
 """
 
 import threading
@@ -44,5 +44,7 @@ class DeviceLock:
     def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.release()

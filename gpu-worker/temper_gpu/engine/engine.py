@@ -94,7 +94,9 @@ class Engine:
         if not length:
             raise TemperError("BadConfig", "a prompt must have at least 1 token, got none; send a message")
         if request.max_tokens < 1:
-            raise TemperError("BadConfig", f"max_tokens must be at least 1, got {request.max_tokens}; raise it or leave it out")
+            raise TemperError(
+                "BadConfig", f"max_tokens must be at least 1, got {request.max_tokens}; raise it or leave it out"
+            )
         if length + request.max_tokens > window:
             raise TemperError(
                 "BadConfig",
@@ -102,7 +104,9 @@ class Engine:
                 f"{request.max_tokens}; shorten the conversation or lower max_tokens",
             )
         if not (request.temperature >= 0 and math.isfinite(request.temperature)):
-            raise TemperError("BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1")
+            raise TemperError(
+                "BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1"
+            )
 
     def _check_open(self) -> None:
         if self.failure is not None or self._is_closed:
@@ -110,7 +114,7 @@ class Engine:
             raise TemperError("EngineFailed", f"the engine of {self.base.name} is down ({reason}); it is started again")
         if self.num_waiting() >= self.settings.max_waiting:
             raise QueueFull(
-                f"at most {self.settings.max_waiting} requests may wait for {self.base.name}, and so many do; ask again later"
+                f"at most {self.settings.max_waiting} requests may wait for {self.base.name}, so many do; ask later"
             )
 
     def _enqueue_after_loading(self, key: str, sequence: Sequence, load: LoadAdapter) -> None:
@@ -144,7 +148,9 @@ class Engine:
                         self._scheduler.step()
         except BaseException as error:
             self.failure = error
-            self._fail_all(TemperError("EngineFailed", f"the engine of {self.base.name} died ({error!r}); it is started again"))
+            self._fail_all(
+                TemperError("EngineFailed", f"the engine of {self.base.name} died ({error!r}); it is started again")
+            )
             if self._on_death is not None:
                 self._on_death(error)
 

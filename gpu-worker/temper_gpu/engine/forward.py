@@ -1,9 +1,9 @@
 """Forward passes of fixed sizes over a stock transformers model: prefill of prompt pieces, decode of slots.
 
 A pass is M tokens in one row, whoever they belong to: linear layers and norms work token by token, and attention reads
-each token's own slot. M is one of the sizes that were proven equal (engine/sizes.py), so no token feels who else is there.
+each token's own slot. M is one of the sizes that were proven equal (engine/proof.py): no token feels who else is there.
 
-Shapes: M tokens of a pass, P pieces, R rows of a tile, C queries of a row, S sampled rows, V vocabulary, H heads, D head size.
+Shapes: M tokens of a pass, P pieces, R rows of a tile, C queries of a row, S sampled rows, H heads, D head size.
 """
 
 from dataclasses import dataclass, field
@@ -62,7 +62,9 @@ class ForwardPass:
         return torch.cat(outputs).index_select(0, self.restore_M)[None]
 
     def _attend_tile(self, tile: Tile, layer: int, query_MHD: Tensor, scaling: float) -> Tensor:
-        keys, values = (cached[layer][tile.slots, :, : tile.num_keys] for cached in (self.cache.keys, self.cache.values))
+        keys, values = (
+            cached[layer][tile.slots, :, : tile.num_keys] for cached in (self.cache.keys, self.cache.values)
+        )
         query_RCHD = query_MHD[:, None] if tile.queries_RC is None else query_MHD[tile.queries_RC]
         output_RHCD = attend(query_RCHD.transpose(1, 2), keys, values, tile.mask, scaling)
         return output_RHCD.transpose(1, 2).flatten(0, 1)
@@ -94,7 +96,7 @@ class Forward:
         return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, tiles, restore_M), sampled_S)
 
     def decode(self, model: PreTrainedModel, tokens: np.ndarray, positions: np.ndarray) -> Tensor:
-        """Logits of slots 0 … n - 1, one token each. A slot that is not decoded writes where its next token will overwrite."""
+        """Logits of slots 0 … n - 1, one token each. A slot at rest writes where its next token will overwrite."""
         tokens_M, positions_M = torch.from_numpy(tokens).to(self.device), torch.from_numpy(positions).to(self.device)
         num_keys = -(-(int(positions.max()) + 1) // KEY_BLOCK) * KEY_BLOCK
         mask = causal_mask(positions_M[:, None], num_keys, self.dtype)
@@ -102,7 +104,7 @@ class Forward:
         slots_M = torch.arange(len(tokens), device=self.device)
         return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, [tile]), None, is_sampled=True)
 
-    def _run(  # noqa: PLR0913
+    def _run(
         self,
         model: PreTrainedModel,
         tokens_M: Tensor,
@@ -159,7 +161,9 @@ def tile_members(pieces: list[Piece]) -> list[tuple[list[int], int, int]]:
         members: list[int] = []
         for index in group:
             num_keys = pieces[index].num_keys
-            if members and (len(members) + 1) * queries * num_keys > max(MAX_TILE_SCORES, MIN_TILE_ROWS * queries * num_keys):
+            if members and (len(members) + 1) * queries * num_keys > max(
+                MAX_TILE_SCORES, MIN_TILE_ROWS * queries * num_keys
+            ):
                 tiles.append((members, queries, pieces[members[-1]].num_keys))
                 members = []
             members.append(index)

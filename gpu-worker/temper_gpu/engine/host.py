@@ -1,4 +1,4 @@
-"""All engines of one worker: finds policies by name, keeps one engine per base model, and does not outlive any of them."""
+"""All engines of one worker: finds policies by name, keeps one engine per base model, outlives none of them."""
 
 import logging
 import os

@@ -37,7 +37,7 @@ class SlotCache(Cache):
         return self.num_slots
 
     def resize(self, num_slots: int, capacity: int) -> None:
-        """Keeps what stands in the slots that remain. Memory is taken as it is first written (the allocator zeroes lazily)."""
+        """Keeps what stands in the slots that remain. Memory is taken as it is first written (zeroed lazily)."""
         capacity = -(-capacity // KEY_BLOCK) * KEY_BLOCK
         if (num_slots, capacity) != (self.num_slots, self.capacity):
             rows, tokens = min(num_slots, self.num_slots), min(capacity, self.capacity)
@@ -57,7 +57,9 @@ class SlotCache(Cache):
         for tensor_RKTD in (*self.keys, *self.values):
             tensor_RKTD[slot].zero_()
 
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs) -> tuple[Tensor, Tensor]:
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs
+    ) -> tuple[Tensor, Tensor]:
         self.keys[layer_idx][self.slots_M, :, self.positions_M] = key_states[0].transpose(0, 1)
         self.values[layer_idx][self.slots_M, :, self.positions_M] = value_states[0].transpose(0, 1)
         return key_states, value_states

@@ -1,8 +1,9 @@
 """Proof, at start and on the machine at hand, that the sizes of forward passes give the same bits.
 
-Which kernel a matrix library takes depends on shapes, threads and the CPU, not on values. So one decoder layer, the output
-head and the sampler are run on random prompts, in every size, at changing places among changing neighbours; a size whose
-numbers differ anywhere from the largest size's is not used. On a GPU this may leave a single size, which is slower, not wrong.
+Which kernel a matrix library takes depends on shapes, threads and the CPU, not on values. So one decoder layer, the
+output head and the sampler are run on random prompts, in every size, at changing places among changing neighbours; a
+size whose numbers differ anywhere from the largest size's is not used. On a GPU this may leave a single size, which is
+slower, not wrong.
 """
 
 import copy
@@ -76,7 +77,13 @@ class Trial:
     def _agrees_once(self, forward: Forward, size: int, expected: Answers) -> bool:
         chosen = self._fill(size)
         pieces = [
-            Piece(slot, start, prompt[start : start + (step := piece_size(len(prompt)))], step, start + step >= len(prompt))
+            Piece(
+                slot,
+                start,
+                prompt[start : start + (step := piece_size(len(prompt)))],
+                step,
+                start + step >= len(prompt),
+            )
             for slot, prompt in enumerate(self._prompts[index] for index in chosen)
             for start in range(0, len(prompt), piece_size(len(prompt)))
         ]

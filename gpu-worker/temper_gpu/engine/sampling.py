@@ -27,7 +27,7 @@ def _mix(bits: np.ndarray) -> np.ndarray:
 
 
 def sample(logits_SV: Tensor, temperatures: list[float], uniforms_S: Tensor) -> tuple[list[int], list[float]]:
-    """Token ids and their log-probabilities after temperature (at temperature 0: the likeliest token, as of temperature 1)."""
+    """Token ids and their log-probabilities after temperature; at 0 the likeliest token, as of temperature 1."""
     temperatures_S = torch.tensor(temperatures, dtype=torch.float32, device=logits_SV.device)
     greedy_S = temperatures_S == 0
     scaled_SV = logits_SV.float() / temperatures_S.masked_fill(greedy_S, 1.0)[:, None]

@@ -23,6 +23,9 @@ from temper_gpu.failures import TemperError
 from temper_gpu.models import BaseModel
 from temper_gpu.settings import EngineSettings
 
+# How late a passed deadline or a lost caller may be noticed.
+SWEEP_S = 0.05
+
 
 @dataclass
 class EngineCounters:
@@ -44,6 +47,7 @@ class Scheduler:
         self.arrived = Condition()
         self._waiting: dict[str | None, deque[Sequence]] = {}
         self._last_arrival = 0.0
+        self._next_sweep = 0.0
         self._turns: deque[str | None] = deque()
         self._settings = settings
         self._sizes = sizes
@@ -90,8 +94,11 @@ class Scheduler:
         self.counters.forward_s += time.perf_counter() - started
 
     def drop_abandoned(self) -> None:
-        """Requests past their deadline, or whose caller went away."""
+        """Requests past their deadline, or whose caller went away; looked for now and then only."""
         now = time.monotonic()
+        if now < self._next_sweep:
+            return
+        self._next_sweep = now + SWEEP_S
         with self.arrived:
             for policy, queue in self._waiting.items():
                 if any(is_abandoned(sequence, now) for sequence in queue):
@@ -110,7 +117,9 @@ class Scheduler:
         if not is_abandoned(sequence, now):
             return False
         state = "waiting for a slot" if sequence.slot < 0 else f"after {len(sequence.token_ids)} tokens"
-        sequence.fail(DeadlinePassed(f"an answer must be ready by its deadline, it passed {state}; allow more time or load less"))
+        sequence.fail(
+            DeadlinePassed(f"an answer must be ready by its deadline, it passed {state}; allow more time or load less")
+        )
         self._leave(sequence)
         return True
 
@@ -178,7 +187,7 @@ class Scheduler:
         self._sample(sequences, [sequence.slot for sequence in sequences], logits_SV)
 
     def _sample(self, sequences: list[Sequence], rows: Iterable[int], logits_SV: Tensor) -> None:
-        """Draws one token for each sequence from its row; rows of nobody are drawn too, so that the shape stays fixed."""
+        """Draws one token for each sequence from its row; rows of nobody are drawn too: the shape stays fixed."""
         num_rows = len(logits_SV)
         temperatures, seeds, indices = [1.0] * num_rows, [0] * num_rows, [0] * num_rows
         rows = list(rows)
@@ -193,7 +202,9 @@ class Scheduler:
     def _accept(self, sequence: Sequence, token_id: int, logprob: float) -> None:
         if math.isnan(logprob):
             policy = sequence.policy or "the base model"
-            sequence.fail(TemperError("LossNotFinite", f"logits must be finite, {policy} gives NaN; train from an earlier step"))
+            sequence.fail(
+                TemperError("LossNotFinite", f"logits must be finite, {policy} gives NaN; train from an earlier step")
+            )
             self._leave(sequence, is_clean=False)
             return
         self._slots.tokens[sequence.slot] = token_id
@@ -212,7 +223,6 @@ def pieces_of(sequence: Sequence, max_tokens: int) -> list[Piece]:
     size, end = piece_size(len(sequence.prompt)), len(sequence.prompt)
     starts = range(sequence.computed, min(end, sequence.computed + max_tokens), size)
     return [
-        Piece(sequence.slot, start, sequence.prompt[start : start + size], size, is_last=start + size >= end) for start in starts
+        Piece(sequence.slot, start, sequence.prompt[start : start + size], size, is_last=start + size >= end)
+        for start in starts
     ]
-
-

@@ -22,7 +22,8 @@ class Slots:
         self._context_window = context_window
         self._free: list[int] = []
         self.sequences: dict[int, Sequence] = {}
-        # What a decode pass feeds: each slot's newest token and its position. Slots at rest have zeros, overwritten by their next prompt.
+        # What a decode pass feeds: each slot's newest token and its position. A slot at rest has zeros; what it writes
+        # there is overwritten by its next prompt.
         self.tokens = np.zeros(max_slots, dtype=np.int64)
         self.positions = np.zeros(max_slots, dtype=np.int64)
         self._resize(INITIAL_CAPACITY)
@@ -52,7 +53,9 @@ class Slots:
     def _resize(self, num_tokens: int) -> bool:
         """By doubling, as far as memory and the slots in use allow."""
         top = max(self.sequences, default=-1)
-        doubled = min(max(INITIAL_CAPACITY, 1 << (num_tokens - 1).bit_length()), max(self._context_window, INITIAL_CAPACITY))
+        doubled = min(
+            max(INITIAL_CAPACITY, 1 << (num_tokens - 1).bit_length()), max(self._context_window, INITIAL_CAPACITY)
+        )
         for capacity in (doubled, num_tokens):
             rows = self._rows_for(capacity)
             if top < rows:
@@ -62,6 +65,6 @@ class Slots:
         return False
 
     def _rows_for(self, capacity: int) -> int:
-        """The most slots of this capacity within the bound, as a size that a decode pass can have; one smallest pass at least."""
+        """The most slots of this capacity within the bound, as a size of a decode pass; the smallest at least."""
         most = min(self._max_slots, self._max_tokens // max(capacity, 1))
         return max((size for size in self._sizes.allowed if size <= most), default=self._sizes.allowed[0])

@@ -43,7 +43,7 @@ def population_std(values: Sequence[float]) -> float:
 
 
 def _rewards(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[float]:
-    """Under `penalise` a truncated attempt gets the lowest reward of its group; under `mask` it still counts in the mean."""
+    """Under `penalise` a truncated attempt gets its group's lowest reward; under `mask` it still counts in the mean."""
     rewards = [(attempt.reward, attempt.truncated) for attempt in group if attempt.reward is not None]
     lowest = min((reward for reward, _ in rewards), default=0.0)
     return [lowest if truncated == "penalise" and was_truncated else reward for reward, was_truncated in rewards]

@@ -1,4 +1,4 @@
-"""Group files as the trainer sees them: attempts with rewards from the verdict and tokens from the rollouts, hashes checked."""
+"""Group files as the trainer sees them: rewards from the verdict, tokens from the rollouts, both hashes checked."""
 
 import gzip
 from dataclasses import dataclass
@@ -54,7 +54,9 @@ def _load_group(store: FileStore, stem: str, ref: GroupRef) -> Group:
     try:
         return parse_group(ref, rollouts, judged)
     except (KeyError, TypeError, ValueError, EOFError, OSError) as error:
-        raise TemperError("StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run") from error
+        raise TemperError(
+            "StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run"
+        ) from error
 
 
 def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
@@ -67,11 +69,17 @@ def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
 
 def _attempt(line: dict[str, Any], reward: float | None) -> Attempt:
     is_data = line["status"] == "ok" and reward is not None
-    return Attempt(float(reward) if is_data and reward is not None else None, line["truncated"], [_call(call) for call in line["calls"]])
+    return Attempt(
+        float(reward) if is_data and reward is not None else None,
+        line["truncated"],
+        [_call(call) for call in line["calls"]],
+    )
 
 
 def _call(call: dict[str, Any]) -> Call:
     prompt, sampled, logprobs = call["promptTokenIds"], call["tokenIds"], call["logprobs"]
     if not prompt or len(sampled) != len(logprobs):
-        raise ValueError(f"a call with {len(prompt)} prompt tokens, {len(sampled)} sampled tokens, {len(logprobs)} log-probabilities")
+        raise ValueError(
+            f"a call with {len(prompt)} prompt tokens, {len(sampled)} sampled tokens, {len(logprobs)} log-probabilities"
+        )
     return Call(prompt, sampled, logprobs, float(call["request"].get("temperature", 1.0)), call["adapterSha256"])

@@ -1,8 +1,8 @@
 """Losses per sampled token: pure functions of log π, log μ and the advantage.
 
-Notation (N sampled tokens): π the policy that is trained, μ the one that sampled, ρ = exp(log π − log μ), A the advantage,
-sg stops the gradient. Every ε is a distance from 1. A positive weight folded into A scales a loss by that weight, so the
-step's mean is a plain sum. Each returns the loss and which tokens were clipped.
+Notation (N sampled tokens): π the policy that is trained, μ the one that sampled, ρ = exp(log π − log μ), A the
+advantage, sg stops the gradient. Every ε is a distance from 1. A positive weight folded into A scales a loss by that
+weight, so the step's mean is a plain sum. Each returns the loss and which tokens were clipped.
 """
 
 from typing import NamedTuple
@@ -35,9 +35,17 @@ def cispo(logprobs_N: Tensor, sampled_logprobs_N: Tensor, advantages_N: Tensor, 
 
 
 def ppo(
-    logprobs_N: Tensor, sampled_logprobs_N: Tensor, advantages_N: Tensor, low: float, high: float, dual_clip: float | None
+    logprobs_N: Tensor,
+    sampled_logprobs_N: Tensor,
+    advantages_N: Tensor,
+    low: float,
+    high: float,
+    dual_clip: float | None,
 ) -> TokenLoss:
-    """−min(ρA, clip(ρ, 1 − εl, 1 + εh) A) (PPO, arXiv 1707.06347, eq. 7), for A < 0 at most −cA (dual clip, arXiv 1912.09729, eq. 5)."""
+    """−min(ρA, clip(ρ, 1 − εl, 1 + εh) A), for A < 0 at most −cA.
+
+    PPO: arXiv 1707.06347, eq. 7. Dual clip: arXiv 1912.09729, eq. 5.
+    """
     ratio_N = (logprobs_N - sampled_logprobs_N).exp()
     unclipped_N, clipped_N = ratio_N * advantages_N, ratio_N.clamp(1 - low, 1 + high) * advantages_N
     objective_N = minimum(unclipped_N, clipped_N)

@@ -41,7 +41,7 @@ def batch_metrics(groups: Sequence[Group], advantages: Sequence[float | None], r
 
 
 class TokenSums:
-    """Sums over the trained tokens of all micro-batches. They stay tensors until the end: reading one waits for the device."""
+    """Sums over the trained tokens of all micro-batches. Tensors until the end: reading one waits for the device."""
 
     def __init__(self) -> None:
         self._num_tokens = 0

@@ -29,7 +29,13 @@ def fix_threads() -> None:
 def platform_fingerprint(device: torch.device) -> dict[str, str | int]:
     """On another platform the same inputs give the same numbers up to rounding only."""
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
-    return {**_libraries(), **gpu, "cpu": _cpu(), "python": platform.python_version(), "threads": torch.get_num_threads()}
+    return {
+        **_libraries(),
+        **gpu,
+        "cpu": _cpu(),
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+    }
 
 
 @cache

@@ -42,7 +42,9 @@ class TrainablePolicy:
         self.lora = lora
         self.targets = target_modules(model, lora.target_modules)
         self._shapes = {name: t.shape for name, t in initial_tensors(model, self.targets, lora.rank, 0).items()}
-        config = peft.LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=self.targets, lora_dropout=0.0, bias="none")  # pyright: ignore[reportArgumentType]  (any ratio works)
+        config = peft.LoraConfig(
+            r=lora.rank, lora_alpha=lora.alpha, target_modules=self.targets, lora_dropout=0.0, bias="none"
+        )  # pyright: ignore[reportArgumentType]  (any ratio works)
         # eval(): a base model's dropout would make trainer and sampler disagree.
         self._model: Any = peft.get_peft_model(model, config).eval()
         self._causal_lm: Any = model
@@ -60,8 +62,8 @@ class TrainablePolicy:
         if found != self._shapes:
             raise TemperError(
                 "BadConfig",
-                f"the parent's adapter must have rank {self.lora.rank} on {', '.join(self.targets)} of {self.base.name}, "
-                f"it has {len(found)} other tensors; train it with its own LoRA options",
+                f"the parent's adapter must have rank {self.lora.rank} on {', '.join(self.targets)} of "
+                f"{self.base.name}, it has {len(found)} other tensors; train it with its own LoRA options",
             )
         with torch.no_grad():
             for name, parameter in self.parameters.items():
@@ -81,7 +83,7 @@ class TrainablePolicy:
         return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
 
     def log_probabilities(self, batch: MicroBatch) -> TokenScores:
-        """Only the hidden states that predict a sampled token meet the output head; log-softmax in fp32, after temperature."""
+        """Only hidden states that predict a sampled token meet the output head; log-softmax in fp32, after temperature."""
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=batch.token_ids_BT, use_cache=False).last_hidden_state
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
         head = self._causal_lm.get_output_embeddings()
@@ -90,7 +92,9 @@ class TrainablePolicy:
             return TokenScores(*_score_tokens(head, hidden_ND, batch.targets_N, batch.temperatures_N))
         parts = zip(*(t.split(chunk) for t in (hidden_ND, batch.targets_N, batch.temperatures_N)), strict=True)
         # Recomputed in the backward pass: one chunk's logits exist at a time.
-        scores = [checkpoint(_score_tokens, head, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+        scores = [
+            checkpoint(_score_tokens, head, *part, use_reentrant=False, preserve_rng_state=False) for part in parts
+        ]
         return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
 
     def zero_grad(self) -> None:
@@ -115,8 +119,8 @@ class TrainablePolicy:
         if not torch.allclose(plain, self._causal_lm(input_ids=ids_BT, use_cache=False).logits, rtol=1e-3, atol=1e-3):
             raise TemperError(
                 "BadConfig",
-                f"a model must have logits that are its output head's, {type(self._causal_lm).__name__} ({self.base.name}) "
-                "changes them; take a Qwen, Llama or Mistral model",
+                f"a model must have logits that are its output head's, {type(self._causal_lm).__name__} "
+                f"({self.base.name}) changes them; take a Qwen, Llama or Mistral model",
             )
 
 
@@ -125,7 +129,9 @@ def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor
     return {**zeros, "step": torch.tensor(0.0)}
 
 
-def _score_tokens(head: nn.Module, hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor) -> tuple[Tensor, Tensor]:
+def _score_tokens(
+    head: nn.Module, hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor
+) -> tuple[Tensor, Tensor]:
     logits_NV = head(hidden_ND).float() / temperatures_N[:, None]
     logprobs_NV = F.log_softmax(logits_NV, -1)
     with torch.no_grad():

@@ -1,8 +1,8 @@
 """Attempts → training rows, by exact token ids.
 
-A call whose prompt extends a row of its attempt exactly (prompt and answers so far) goes on in that row; any other call
-forks a new row, which shares the attempt's advantage. Only sampled tokens are trained, and each of them once: in the row
-of the call that sampled it. Where it stands in another row's prompt, it is context.
+A call whose prompt extends a row of its attempt exactly (prompt and answers so far) goes on in that row; any other
+call forks a new row, which shares the attempt's advantage. Only sampled tokens are trained, and each of them once: in
+the row of the call that sampled it. Where it stands in another row's prompt, it is context.
 """
 
 from collections.abc import Sequence
@@ -71,5 +71,7 @@ def attempt_rows(calls: Sequence[Call], advantage: float) -> list[Row]:
 
 def _extended(rows: list[Row], prompt: list[int]) -> Row | None:
     """The longest row that the prompt begins with."""
-    matching = [row for row in rows if len(row.token_ids) <= len(prompt) and prompt[: len(row.token_ids)] == row.token_ids]
+    matching = [
+        row for row in rows if len(row.token_ids) <= len(prompt) and prompt[: len(row.token_ids)] == row.token_ids
+    ]
     return max(matching, key=lambda row: len(row.token_ids), default=None)

@@ -1,5 +1,6 @@
-"""One optimizer step, in the order in which it is spoken of: advantages → pack → log-probabilities → loss → backward → clip
-→ optimizer step. (Load comes before, commit after: trainer.py.)
+"""One optimizer step, in the order in which it is spoken of:
+
+advantages → pack → log-probabilities → loss → backward → clip → optimizer step. (Load before, commit after: trainer.py.)
 """
 
 import math
@@ -32,7 +33,9 @@ def train_step(
     """Changes the policy in place by one optimizer step on these groups; returns what there is to know about it."""
     require_policy(groups, parent_sha256)
     attempts = list(chain.from_iterable(group.attempts for group in groups))
-    advantages = attempt_advantages([g.attempts for g in groups], config.advantage_scale, config.leave_one_out, config.truncated)
+    advantages = attempt_advantages(
+        [g.attempts for g in groups], config.advantage_scale, config.leave_one_out, config.truncated
+    )
     rows = build_rows(attempts, advantages, config.truncated)
     metrics = batch_metrics(groups, advantages, rows)
     if rows.num_trained_tokens == 0:
@@ -60,23 +63,25 @@ def require_policy(groups: Sequence[Group], parent_sha256: str) -> None:
         if sha256 != parent_sha256:
             raise TemperError(
                 "PolicyMismatch",
-                f"a step must train what its parent sampled: the parent's adapter is {parent_sha256}, but answers came from adapter "
-                f"{sha256}; roll back to the parent and play the step again",
+                f"a step must train what its parent sampled: the parent's adapter is {parent_sha256}, but answers came "
+                f"from adapter {sha256}; roll back to the parent and play the step again",
             )
 
 
 def require_sound(metrics: Metrics, groups: Sequence[Group], parent_sha256: str, max_mismatch: float) -> None:
-    """Before the update: the trainer's log-probabilities, then the sampler's agreement with them, then loss and gradient."""
+    """Before the update: the trainer's log-probabilities, the sampler's agreement with them, loss and gradient."""
     if not math.isfinite(metrics["entropy"]):
-        raise TemperError("LossNotFinite", "log-probabilities of the policy must be finite; lower the learning rate and roll back")
+        raise TemperError(
+            "LossNotFinite", "log-probabilities of the policy must be finite; lower the learning rate and roll back"
+        )
     mismatch = metrics["logprobK3"]
     if not math.isfinite(mismatch) or mismatch > max_mismatch:
         sampler = ", ".join(sorted(map(str, samplers(groups))))
         raise TemperError(
             "PolicyMismatch",
-            f"sampler and trainer must give the same log-probabilities (mean k3 at most {max_mismatch}), got k3 {mismatch:.3g}, "
-            f"max |log ratio| {metrics['maxAbsLogRatio']:.3g}: sampled by adapter {sampler}, trained from adapter {parent_sha256}; "
-            "check that engine and trainer use the same base model, or raise maxLogprobMismatch",
+            f"sampler and trainer must give the same log-probabilities (mean k3 at most {max_mismatch}), got "
+            f"k3 {mismatch:.3g}, max |log ratio| {metrics['maxAbsLogRatio']:.3g}: sampled by adapter {sampler}, trained "
+            f"from adapter {parent_sha256}; check that engine and trainer use the same base model, or raise maxLogprobMismatch",
         )
     if not (math.isfinite(metrics["loss"]) and math.isfinite(metrics["gradNorm"])):
         raise TemperError(

@@ -80,7 +80,9 @@ class Trainer:
             base_model=work.base_model,
             base_model_sha256=base.sha256,
             adapter=self._store.put_blob(adapter_bytes(adapter)),
-            adapter_config=self._store.put_blob(config_bytes(work.base_model, work.lora.rank, work.lora.alpha, targets)),
+            adapter_config=self._store.put_blob(
+                config_bytes(work.base_model, work.lora.rank, work.lora.alpha, targets)
+            ),
             optimizer=self._store.put_blob(adapter_bytes(initial_optimizer_tensors(adapter))),
             groups=[],
             learning_rate=0.0,
@@ -156,7 +158,8 @@ class Trainer:
             return load(self._store.get_blob(manifest.optimizer))
         except SafetensorError as error:
             raise TemperError(
-                "StoreCorrupt", f"{manifest.optimizer.key} must be a safetensors file, got {error}; restore it from a copy of the store"
+                "StoreCorrupt",
+                f"{manifest.optimizer.key} must be a safetensors file, got {error}; restore it from a copy",
             ) from error
 
 

@@ -64,7 +64,7 @@ def test_results_are_json_that_every_parser_reads(tmp_path: Path):
 
 def test_the_engine_of_the_process_is_asked_for_its_hash(tmp_path: Path):
     store, asked = open_folder(tmp_path), []
-    with pytest.raises(ApplicationError, match="demo@0.*somebody else") as caught:
+    with pytest.raises(ApplicationError, match=r"demo@0.*somebody else") as caught:
         run(activities(store, lambda policy: asked.append(policy) or "somebody else").initialise, initialise_input())
     assert (caught.value.type, caught.value.non_retryable, asked) == ("PolicyMismatch", True, ["demo@0"])
 
@@ -72,7 +72,9 @@ def test_the_engine_of_the_process_is_asked_for_its_hash(tmp_path: Path):
 def test_a_frozen_workers_attempt_ends_before_any_effect(tmp_path: Path):
     environment = ActivityEnvironment()
     long_ago = datetime.now(UTC) - timedelta(seconds=11)
-    environment.info = dataclasses.replace(environment.info, started_time=long_ago, heartbeat_timeout=timedelta(seconds=10))
+    environment.info = dataclasses.replace(
+        environment.info, started_time=long_ago, heartbeat_timeout=timedelta(seconds=10)
+    )
     with pytest.raises(ApplicationError, match="11") as caught:
         run(activities(open_folder(tmp_path)).initialise, initialise_input(), environment)
     assert (caught.value.type, caught.value.non_retryable) == ("StaleAttempt", False)

@@ -61,7 +61,8 @@ def test_a_policy_name_reads_as_it_is_written(name: str, parsed: PolicyName):
 
 
 @pytest.mark.parametrize(
-    "name", ["demo", "demo@", "demo@01", "demo~0@1", "../x@1", "a/b@1", "Demo@1", "@1", "demo@1\n", "demo@-1", "x" * 64 + "@1"]
+    "name",
+    ["demo", "demo@", "demo@01", "demo~0@1", "../x@1", "a/b@1", "Demo@1", "@1", "demo@1\n", "demo@-1", "x" * 64 + "@1"],
 )
 def test_what_is_no_policy_name_is_refused(name: str):
     with pytest.raises(TemperError, match="run@step") as caught:
@@ -97,7 +98,7 @@ def test_a_second_commit_of_the_same_inputs_is_the_first_and_of_others_a_conflic
 
 def test_a_manifest_that_is_none_is_corrupt(tmp_path: Path):
     FileStore(tmp_path).publish(manifest_key("demo", 0, 0), b'{"schema":1}')
-    with pytest.raises(TemperError, match="demo/branches/0/steps/0/manifest.json") as caught:
+    with pytest.raises(TemperError, match=r"demo/branches/0/steps/0/manifest\.json") as caught:
         read_commit(FileStore(tmp_path), "demo", 0, 0)
     assert caught.value.type == "StoreCorrupt"
 

@@ -133,7 +133,9 @@ def train_input(store: FileStore, parent: Checkpoint, groups: list[Group], **cha
 
 
 def write_group(store: FileStore, run: str, step: int, group: Group) -> GroupRef:
-    rollouts = gzip.compress("\n".join(map(json.dumps, [{"schema": 1}, *map(attempt_line, group.attempts)])).encode(), mtime=0)
+    rollouts = gzip.compress(
+        "\n".join(map(json.dumps, [{"schema": 1}, *map(attempt_line, group.attempts)])).encode(), mtime=0
+    )
     rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
     verdict = {"rolloutsSha256": rollouts_sha256, "rewards": [attempt.reward for attempt in group.attempts]}
     judged = json.dumps(verdict).encode()

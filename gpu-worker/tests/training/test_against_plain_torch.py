@@ -1,4 +1,4 @@
-"""Proof against circularity: two steps recomputed by plain torch, without PEFT, packing, torch's AdamW or the trainer's code.
+"""Proof against circularity: two steps recomputed by plain torch, without PEFT, packing, AdamW or the trainer's code.
 
 Every call is a row of its own here, weights are merged by hand, the update is written out.
 """
@@ -34,7 +34,9 @@ def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name:
     for name, a in adapter.items():
         if name.endswith("lora_A.weight"):
             module = name.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
-            weights[f"{module}.weight"] = weights[f"{module}.weight"] + SCALE * adapter[name.replace("lora_A", "lora_B")] @ a
+            weights[f"{module}.weight"] = (
+                weights[f"{module}.weight"] + SCALE * adapter[name.replace("lora_A", "lora_B")] @ a
+            )
     losses = []
     for group in groups:
         mean = sum(a.reward or 0 for a in group.attempts) / len(group.attempts)

@@ -45,8 +45,12 @@ def gradient(seed: int, max_tokens: int) -> torch.Tensor:
     POLICY.zero_grad()
     for batch in pack(rows.rows, rows.num_trained_tokens, max_tokens, POLICY.device):
         logprobs_N = POLICY.log_probabilities(batch).logprobs_N
-        token_loss(train_config().loss, logprobs_N, batch.sampled_logprobs_N, batch.weighted_advantages_N).loss_N.sum().backward()
-    return torch.cat([parameter.grad.flatten() for parameter in POLICY.parameters.values() if parameter.grad is not None])
+        token_loss(
+            train_config().loss, logprobs_N, batch.sampled_logprobs_N, batch.weighted_advantages_N
+        ).loss_N.sum().backward()
+    return torch.cat(
+        [parameter.grad.flatten() for parameter in POLICY.parameters.values() if parameter.grad is not None]
+    )
 
 
 @settings(max_examples=25, deadline=None)

@@ -134,7 +134,9 @@ def test_a_cancelled_step_commits_nothing_and_leaves_no_trace_in_the_next(store:
     assert other.train(train_input(undisturbed, begin(other), fresh(begin(other))), never).commit == retried
 
 
-def test_a_store_that_fails_at_the_commit_costs_only_a_reload(store: FileStore, trainer: Trainer, monkeypatch: pytest.MonkeyPatch):
+def test_a_store_that_fails_at_the_commit_costs_only_a_reload(
+    store: FileStore, trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+):
     work = train_input(store, begin(trainer), fresh(begin(trainer)))
 
     def full(_: bytes) -> None:
@@ -145,7 +147,9 @@ def test_a_store_that_fails_at_the_commit_costs_only_a_reload(store: FileStore, 
         trainer.train(work, never)
     assert trainer.train(work, never).commit == new_trainer(store).train(work, never).commit
     adapter = load(store.get_blob(read_parent(store, work.parent).manifest.adapter))
-    assert {name for name, tensor in adapter.items() if tensor.any()} == {name for name in adapter if ".lora_A." in name}
+    assert {name for name, tensor in adapter.items() if tensor.any()} == {
+        name for name in adapter if ".lora_A." in name
+    }
 
 
 def test_learning_rate_zero_moves_nothing_but_the_moments(store: FileStore, trainer: Trainer):
@@ -182,7 +186,8 @@ def test_log_probabilities_that_differ_are_a_policy_mismatch_before_the_update(s
 
 def shifted(attempt: Attempt) -> Attempt:
     calls = [
-        Call(c.prompt_token_ids, c.token_ids, [p - 0.1 for p in c.logprobs], c.temperature, c.adapter_sha256) for c in attempt.calls
+        Call(c.prompt_token_ids, c.token_ids, [p - 0.1 for p in c.logprobs], c.temperature, c.adapter_sha256)
+        for c in attempt.calls
     ]
     return Attempt(attempt.reward, attempt.truncated, calls)
 
@@ -193,7 +198,7 @@ def test_a_flipped_bit_in_a_group_file_is_found(store: FileStore, trainer: Train
     data = bytearray(path.read_bytes())
     data[3] ^= 1
     path.write_bytes(data)
-    with pytest.raises(TemperError, match="1.judged.json") as caught:
+    with pytest.raises(TemperError, match=r"1\.judged\.json") as caught:
         trainer.train(work, never)
     assert caught.value.type == "StoreCorrupt"
 
@@ -226,7 +231,11 @@ def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileSto
     ids = torch.arange(9)[None]
     with torch.no_grad():
         by_peft = PeftModel.from_pretrained(tiny_base().instantiate("eager"), str(folder))(ids).logits
-        merged = tiny_base().instantiate("eager", merged_weights(tiny_base(), load_adapter(store, commit.manifest)))(ids).logits
+        merged = (
+            tiny_base()
+            .instantiate("eager", merged_weights(tiny_base(), load_adapter(store, commit.manifest)))(ids)
+            .logits
+        )
         plain = tiny_base().instantiate("eager")(ids).logits
     torch.testing.assert_close(by_peft, merged, atol=1e-5, rtol=1e-5)
     assert (by_peft - plain).abs().max() > 1e-4

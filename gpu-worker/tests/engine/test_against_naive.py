@@ -1,0 +1,42 @@
+"""The engine against the model called plainly, without cache, batch or blocks. B rows, T tokens, V vocabulary."""
+
+import pytest
+import torch
+from tests.engine.tiny import CONFIGS, ask_together, open_engine, request, tiny_base
+
+from temper_gpu.models import BaseModel
+
+LENGTHS = (1, 2, 12, 15, 16, 17, 33, 64, 65, 130, 300)
+
+
+def naive_greedy(base: BaseModel, prompt: tuple[int, ...], num_tokens: int) -> tuple[list[int], list[float]]:
+    model = base.instantiate("eager")
+    ids, logprobs = list(prompt), []
+    for _ in range(num_tokens):
+        logprobs_V = model(torch.tensor([ids]), use_cache=False).logits[0, -1].log_softmax(-1)
+        ids.append(int(logprobs_V.argmax()))
+        logprobs.append(float(logprobs_V.max()))
+    return ids[len(prompt) :], logprobs
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_greedy_answers_are_those_of_the_plain_model(kind: str):
+    base = tiny_base(kind)
+    engine = open_engine(base)
+    requests = [request(length, length, 20, temperature=0) for length in LENGTHS]
+    for asked, answer in zip(requests, ask_together(engine, requests), strict=True):
+        ids, logprobs = naive_greedy(base, asked.prompt_token_ids, 20)
+        assert answer.token_ids == ids
+        assert answer.logprobs == pytest.approx(logprobs, abs=1e-4)
+    engine.close()
+
+
+def test_log_probabilities_are_taken_after_temperature(base: BaseModel):
+    engine = open_engine(base)
+    asked = request(7, 20, 8, temperature=0.5)
+    [answer] = ask_together(engine, [asked])
+    ids = torch.tensor([[*asked.prompt_token_ids, *answer.token_ids]])
+    logprobs_TV = (base.instantiate("eager")(ids).logits[0, 19:-1] / 0.5).log_softmax(-1)
+    expected = logprobs_TV.gather(1, torch.tensor(answer.token_ids)[:, None])[:, 0].tolist()
+    assert answer.logprobs == pytest.approx(expected, abs=1e-4)
+    engine.close()

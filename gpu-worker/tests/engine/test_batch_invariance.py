@@ -1,0 +1,136 @@
+"""What a request samples depends on (adapter, prompt, parameters, seed) alone: bit for bit, whoever is beside it."""
+
+import random
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
+
+import temper_gpu.engine.forward as forward
+import temper_gpu.engine.scheduler as scheduler
+from temper_gpu.engine import Engine
+from temper_gpu.engine.proof import prove_sizes
+from temper_gpu.engine.sizes import Sizes
+from temper_gpu.failures import TemperError
+
+rng = random.Random(0)
+REQUESTS = [
+    request(seed, rng.choice([1, 5, 12, 12, 12, 16, 17, 40, 65, 130]), rng.choice([1, 2, 2, 12, 30]), rng.choice([0, 1, 1, 0.7]))
+    for seed in range(64)
+]
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["1 thread", "2 threads"])
+def engine(request, base):
+    engine = open_engine(base, num_threads=request.param, max_pass_tokens=512)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def alone(engine: Engine):
+    return [ask(engine, asked) for asked in REQUESTS]
+
+
+def test_a_batch_of_64_answers_as_each_alone(engine: Engine, alone):
+    assert ask_together(engine, REQUESTS) == alone
+
+
+def test_any_order_answers_the_same(engine: Engine, alone):
+    for seed in range(3):
+        order = random.Random(seed).sample(range(64), 64)
+        assert ask_together(engine, [REQUESTS[index] for index in order]) == [alone[index] for index in order]
+
+
+def test_a_long_neighbour_changes_nothing(engine: Engine, alone):
+    """It makes the slot table grow while others decode, and everybody read more key blocks."""
+    neighbours = [request(1000 + length, length, 40) for length in (450, 300, 1)]
+    answers = ask_together(engine, [*REQUESTS[:20], *neighbours, *REQUESTS[20:40]])
+    assert answers[:20] + answers[23:] == alone[:40]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_neighbours_in_any_number(engine: Engine, alone, data: st.DataObject):
+    chosen = data.draw(st.lists(st.integers(0, 63), min_size=1, max_size=40))
+    assert ask_together(engine, [REQUESTS[index] for index in chosen]) == [alone[index] for index in chosen]
+
+
+def test_requests_that_arrive_while_others_decode(engine: Engine, alone):
+    first = [engine.submit(None, no_adapter, asked, 60) for asked in REQUESTS[:10]]
+    first[0].result(60)
+    second = ask_together(engine, REQUESTS[10:20])
+    assert [future.result(60) for future in first] + second == alone[:20]
+
+
+def test_another_engine_of_another_shape_answers_the_same(base, engine: Engine, alone):
+    other = open_engine(base, max_slots=16, max_pass_tokens=128, num_threads=engine.settings.num_threads)
+    assert ask_together(other, REQUESTS) == alone
+    other.close()
+
+
+def test_policies_side_by_side_answer_as_each_alone(base):
+    engine = open_engine(base)
+    adapters = [tiny_adapter(base, seed) for seed in (1, 2)]
+    tasks = [(adapters[seed % 2], REQUESTS[seed]) for seed in range(24)]
+    alone = [engine.submit(adapter.sha256, lambda a=adapter: a, asked, 60).result(60) for adapter, asked in tasks]
+    futures = [engine.submit(adapter.sha256, lambda a=adapter: a, asked, 60) for adapter, asked in tasks]
+    plain = [engine.submit(None, no_adapter, asked, 60) for _, asked in tasks]
+    assert [future.result(60) for future in futures] == alone
+    assert [future.result(60) for future in plain] != alone
+    engine.close()
+
+
+# ---- and the tests above can fail
+
+
+def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
+    """The usual softmax over however many keys the longest neighbour has, here with the order of addition made visible."""
+
+    def careless(query, key, value, mask, scaling):
+        groups = query.shape[1] // key.shape[1]
+        scores = query @ key.repeat_interleave(groups, 1).transpose(2, 3) * scaling + mask[:, :, 0]
+        noise = 1 + 1e-7 * key.shape[2]
+        return scores.softmax(-1) @ value.repeat_interleave(groups, 1) * noise
+
+    monkeypatch.setattr(forward, "attend", careless)
+    engine = open_engine(base)
+    requests = REQUESTS[:20]
+    alone = [ask(engine, asked) for asked in requests]
+    assert ask_together(engine, [*requests, request(9, 400, 40)])[:20] != alone
+    engine.close()
+
+
+def test_chance_that_depends_on_the_row_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        scheduler, "uniforms", lambda seeds, indices: torch.linspace(0, 0.99, len(seeds), dtype=torch.float64)
+    )
+    engine = open_engine(base)
+    assert ask_together(engine, REQUESTS) != [ask(engine, asked) for asked in REQUESTS]
+    engine.close()
+
+
+def test_a_size_whose_numbers_differ_is_not_used(base, monkeypatch: pytest.MonkeyPatch):
+    true_attend = forward.attend
+
+    def attend(query, key, value, mask, scaling):
+        output = true_attend(query, key, value, mask, scaling)
+        return output * (1 + 1e-6) if query.shape[0] == 32 and query.shape[2] == 1 else output  # decode of 32 slots
+
+    monkeypatch.setattr(forward, "attend", attend)
+    assert prove_sizes(base, Sizes((16, 32, 64, 128), 0)).allowed == (16, 64, 128)
+
+
+def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monkeypatch: pytest.MonkeyPatch):
+    true_attend = forward.attend
+
+    def attend(query, key, value, mask, scaling):
+        rows = torch.arange(query.shape[0], dtype=query.dtype)[:, None, None, None]
+        return true_attend(query, key, value, mask, scaling) * (1 + 1e-5 * rows)
+
+    monkeypatch.setattr(forward, "attend", attend)
+    with pytest.raises(TemperError, match="token's place") as caught:
+        open_engine(base)
+    assert caught.value.type == "BadConfig"

@@ -1,0 +1,69 @@
+"""Random tiny models, and what tests ask of an engine."""
+
+import random
+from collections.abc import Callable, Sequence
+
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
+
+from temper_gpu.engine import Engine, EngineSettings, Generation, GenerationRequest
+from temper_gpu.lora import Adapter
+from temper_gpu.models import BaseModel
+from temper_gpu.pocket.tokenizer import build_tokenizer
+
+SHAPE = {
+    "vocab_size": 264,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+    "initializer_range": 0.2,  # spread logits: near ties would hide nothing and break comparisons
+}
+CONFIGS: dict[str, Callable[[], PreTrainedConfig]] = {
+    "qwen2": lambda: Qwen2Config(**SHAPE, tie_word_embeddings=False),
+    "qwen3": lambda: Qwen3Config(**SHAPE, head_dim=24, tie_word_embeddings=True),
+    "llama": lambda: LlamaConfig(**SHAPE, tie_word_embeddings=False),
+}
+
+
+def tiny_base(kind: str = "qwen2", seed: int = 0) -> BaseModel:
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(CONFIGS[kind]()).eval().requires_grad_(False)
+    tensors = dict(model.state_dict())
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
+    return BaseModel(kind, model.config, tensors, build_tokenizer(), buffers, frozenset([261]))
+
+
+def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:
+    """Changes the first layer's query and the last layer's down projection."""
+    generator = torch.Generator().manual_seed(seed)
+    tensors = {}
+    for module in ("model.layers.0.self_attn.q_proj", "model.layers.1.mlp.down_proj"):
+        rows, columns = base.tensors[f"{module}.weight"].shape
+        for part, shape in (("lora_A", (4, columns)), ("lora_B", (rows, 4))):
+            tensors[f"base_model.model.{module}.{part}.weight"] = torch.randn(shape, generator=generator) * scale
+    return Adapter(sha256=f"{seed:064x}", tensors=tensors, rank=4, alpha=8.0)
+
+
+def open_engine(base: BaseModel, **settings) -> Engine:
+    return Engine(base, EngineSettings(num_threads=settings.pop("num_threads", 1), **settings))
+
+
+def request(seed: int, length: int, max_tokens: int, temperature: float = 1.0) -> GenerationRequest:
+    rng = random.Random(seed)
+    return GenerationRequest(tuple(rng.randrange(256) for _ in range(length)), max_tokens, temperature, seed)
+
+
+def no_adapter() -> None:
+    return None
+
+
+def ask(engine: Engine, request: GenerationRequest) -> Generation:
+    return engine.submit(None, no_adapter, request, 60).result(60)
+
+
+def ask_together(engine: Engine, requests: Sequence[GenerationRequest]) -> list[Generation]:
+    futures = [engine.submit(None, no_adapter, request, 60) for request in requests]
+    return [future.result(60) for future in futures]

@@ -1,0 +1,222 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { startPulse } from '../../activities/pulse.ts';
+import { GroupResult } from '../../core/contract.ts';
+import { judgedKey, rolloutsKey } from '../../store/layout.ts';
+import { readGroup, readGroups } from '../../store/run-reader.ts';
+import { say } from '../sdk/play.ts';
+import { call, createEnvironment, openWorld, readBytes, rolloutInput, type World } from './world.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+async function failureOf(doing: Promise<unknown>): Promise<ApplicationFailure> {
+  const error: unknown = await doing.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof ApplicationFailure) return error;
+  throw new Error(`expected an ApplicationFailure, got ${String(error)}`);
+}
+
+test('a group is played, judged and published, and its result says what its files hold', async () => {
+  const input = await rolloutInput(world.store);
+  const result = await call(world.activities.rollout, input);
+  expect(GroupResult.parse(result)).toEqual(result);
+  expect(result).toMatchObject({
+    step: 2,
+    group: 3,
+    scenario: 4,
+    attempts: 6,
+    failed: 0,
+    truncated: 0,
+    calls: 12,
+    use: 'trained',
+  });
+  expect(result.sampledTokens).toBe(24);
+  const [played] = await readGroups(world.store, input);
+  expect(played?.rollouts.header).toEqual({
+    schema: 1,
+    inputsSha256: input.inputsSha256,
+    branch: 0,
+    step: 2,
+    group: 3,
+    scenarioId: 's4',
+    scenario: 4,
+    adapterSha256: input.policy.adapterSha256,
+    attempts: 6,
+  });
+  expect(played?.rollouts.attempts.map(({ reward }) => reward)).toEqual(result.rewards);
+  expect(played?.judged).toMatchObject({
+    judge: 'agent',
+    rewards: result.rewards,
+    rolloutsSha256: result.rolloutsSha256,
+  });
+  expect(result.metrics['evenRate']).toBe(result.rewards.filter((reward) => reward % 2 === 0).length / 6);
+});
+
+test('the same group has the same bytes in another world, under another name', async () => {
+  const other = await openWorld();
+  const [mine, theirs] = [await rolloutInput(world.store), await rolloutInput(other.store, { run: 'copy' })];
+  const results = [await call(world.activities.rollout, mine), await call(other.activities.rollout, theirs)];
+  expect(results[1]).toEqual(results[0]);
+  expect(readBytes(other, rolloutsKey(theirs))).toBe(readBytes(world, rolloutsKey(mine)));
+  expect(readBytes(other, judgedKey(theirs))).toBe(readBytes(world, judgedKey(mine)));
+  await other.close();
+});
+
+test('a group that is published is not played again', async () => {
+  const input = await rolloutInput(world.store);
+  const first = await call(world.activities.rollout, input);
+  expect(await call(world.activities.rollout, input, { attempt: 2 })).toEqual(first);
+  expect(world.engine.executed).toHaveLength(12);
+});
+
+test('a group that was played and not judged is judged from what was played', async () => {
+  const input = await rolloutInput(world.store);
+  const first = await call(world.activities.rollout, input);
+  rmSync(join(world.root, judgedKey(input)));
+  expect(await call(world.activities.rollout, input)).toEqual(first);
+  expect(world.engine.executed).toHaveLength(12);
+});
+
+test('of two workers that play one group at once, both return the winner’s', async () => {
+  const input = await rolloutInput(world.store);
+  const results = await Promise.all([call(world.activities.rollout, input), call(world.activities.rollout, input)]);
+  expect(results[1]).toEqual(results[0]);
+});
+
+test('a group under the same name from other inputs is a StepConflict that names both', async () => {
+  const input = await rolloutInput(world.store);
+  await call(world.activities.rollout, input);
+  const failure = await failureOf(call(world.activities.rollout, { ...input, inputsSha256: 'b'.repeat(64) }));
+  expect(failure).toMatchObject({ type: 'StepConflict', nonRetryable: true });
+  expect(failure.message).toContain(input.inputsSha256);
+  expect(failure.message).toContain('b'.repeat(64));
+});
+
+test('an outage fails the activity, retryably, and the next try executes only what was not answered', async () => {
+  const input = await rolloutInput(world.store);
+  const rollout = { ...input.rollout, callRetryBudgetMs: 500 };
+  world.engine.failWhen(() => (world.engine.executed.length >= 7 ? { status: 503 } : null));
+  expect(await failureOf(call(world.activities.rollout, { ...input, rollout }))).toMatchObject({
+    type: 'EngineFailed',
+    nonRetryable: false,
+  });
+  expect(existsSync(join(world.root, rolloutsKey(input)))).toBe(false);
+  world.engine.failWhen(() => null);
+  await call(world.activities.rollout, { ...input, rollout });
+  expect(new Set(world.engine.executed.map((each) => each.call)).size).toBe(12);
+  expect(world.engine.executed).toHaveLength(12);
+});
+
+describe('what a group is used for', () => {
+  async function useOf(rollout: (attempt: number) => number, changes = {}): Promise<GroupResult> {
+    let attempt = 0;
+    const own = await openWorld({
+      async rollout(context) {
+        const mine = attempt++;
+        await say(context, 'x');
+        return rollout(mine);
+      },
+    });
+    const result = await call(own.activities.rollout, await rolloutInput(own.store, changes));
+    await own.close();
+    return result;
+  }
+
+  test('equal rewards carry no signal', async () => {
+    expect(await useOf(() => 1)).toMatchObject({ use: 'no-variance', rewards: [1, 1, 1, 1, 1, 1] });
+  });
+
+  test('failed attempts are counted and left out, and too many leave too few', async () => {
+    const failing = (attempt: number): number => (attempt < 4 ? Number.NaN : attempt);
+    expect(await useOf(failing)).toMatchObject({ use: 'trained', failed: 4, rewards: [4, 5] });
+    expect(await useOf(failing, { minimumGroupSize: 3 })).toMatchObject({ use: 'too-few-attempts', failed: 4 });
+  });
+
+  test('an agent that asks no model has nothing to train', async () => {
+    let reward = 0;
+    const own = await openWorld({ rollout: () => reward++ });
+    const result = await call(own.activities.rollout, await rolloutInput(own.store));
+    expect(result).toMatchObject({ use: 'no-sampled-tokens', calls: 0, sampledTokens: 0 });
+    await own.close();
+  });
+});
+
+test('an agent that this worker does not have is BadConfig, naming those it has', async () => {
+  const failure = await failureOf(call(world.activities.rollout, await rolloutInput(world.store, { agent: 'chess' })));
+  expect(failure).toMatchObject({ type: 'BadConfig', nonRetryable: true });
+  expect(failure.message).toContain('guess');
+});
+
+test('an agent whose code has changed is noted, and plays on', async () => {
+  const input = await rolloutInput(world.store, { agentCodeSha256: 'c'.repeat(64) });
+  expect((await call(world.activities.rollout, input)).use).toBe('trained');
+  expect(world.warnings).toEqual([expect.stringContaining('the agent has changed')]);
+});
+
+test('corrupt scenarios are StoreCorrupt', async () => {
+  const input = await rolloutInput(world.store);
+  writeFileSync(join(world.root, input.scenarios.key), 'other');
+  expect(await failureOf(call(world.activities.rollout, input))).toMatchObject({
+    type: 'StoreCorrupt',
+    nonRetryable: true,
+  });
+});
+
+test('a cancelled activity ends at once, as cancelled, and publishes nothing', async () => {
+  const input = await rolloutInput(world.store);
+  world.engine.failWhen(() => ({ hang: true }));
+  const environment = createEnvironment();
+  setTimeout(() => environment.cancel(), 100);
+  await expect(environment.run(world.activities.rollout, input)).rejects.toBeInstanceOf(CancelledFailure);
+  expect(await readGroup(world.store, input)).toBeNull();
+});
+
+test('a heartbeat every second says how far the group is and what it waits for', async () => {
+  const { rollout, ...input } = await rolloutInput(world.store);
+  await world.engine.stop();
+  const environment = createEnvironment();
+  const beats: unknown[] = [];
+  environment.on('heartbeat', (detail: unknown) => beats.push(detail));
+  const playing = environment.run(world.activities.rollout, {
+    ...input,
+    rollout: { ...rollout, callRetryBudgetMs: 10_000 },
+  });
+  await expect.poll(() => beats.length, { timeout: 5000 }).toBeGreaterThan(0);
+  await world.engine.start();
+  await playing;
+  expect(beats[0]).toMatchObject({ step: 2, part: '3', done: 0, of: 6, waiting: { attempts: 6 } });
+});
+
+test('a process that has just stood still starts no old task, and an old task of a live process is no matter', async () => {
+  let now = 1_000_000;
+  const clock = (): number => now;
+  const pulse = startPulse(clock);
+  const frozen = await openWorld({}, { pulse, clock });
+  const input = await rolloutInput(frozen.store);
+  const handedOut = { currentAttemptScheduledTimestampMs: now };
+  now += 30_000;
+  expect(await failureOf(call(frozen.activities.rollout, input, handedOut))).toMatchObject({
+    type: 'StaleAttempt',
+    nonRetryable: false,
+  });
+  pulse.beat();
+  expect(await failureOf(call(frozen.activities.rollout, input, handedOut))).toMatchObject({ type: 'StaleAttempt' });
+  expect(frozen.engine.received).toBe(0);
+  expect(readdirSync(join(frozen.root))).toEqual(['blobs']);
+  // The standstill is long over; the task waited in its queue.
+  for (let beat = 0; beat < 30; beat++) {
+    now += 500;
+    pulse.beat();
+  }
+  expect(await call(frozen.activities.rollout, input, handedOut)).toMatchObject({ use: 'trained' });
+  await frozen.close();
+});

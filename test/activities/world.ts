@@ -1,0 +1,113 @@
+/** Activities as a worker has them: a store on disk, a fake engine over HTTP, one agent, Temporal's context around each call. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Info } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+
+import { createAgentActivities } from '../../activities/index.ts';
+import type { PlayDependencies } from '../../activities/dependencies.ts';
+import type { BlobRef, Checkpoint, EvaluateInput, RolloutInput } from '../../core/contract.ts';
+import { hashOf, sha256Hex } from '../../core/hashes.ts';
+import { defineAgent, type Agent, type AgentDefinition, type Scenario } from '../../sdk/define-agent.ts';
+import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
+import { FileStore } from '../../store/file-store.ts';
+import { encodeJsonLines } from '../../store/json.ts';
+import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { ROLLOUT, say } from '../sdk/play.ts';
+
+export const CODE_SHA256 = sha256Hex('code');
+
+export type Activities = ReturnType<typeof createAgentActivities>;
+
+export interface World {
+  root: string;
+  store: FileStore;
+  engine: FakeEngine;
+  activities: Activities;
+  warnings: string[];
+  close(): Promise<void>;
+}
+
+export const guessing = {
+  name: 'guess',
+  scenarios: Array.from({ length: 30 }, (_, index) => ({ id: `s${index}` })),
+  async rollout(context) {
+    const digits = [await say(context, `first of ${context.scenario.id}`), await say(context, 'second')].map(Number);
+    context.log('digits', digits);
+    const reward = digits.reduce((sum, digit) => sum + digit, 0);
+    return { reward, metrics: { even: reward % 2 === 0, reward } };
+  },
+} satisfies AgentDefinition<Scenario>;
+
+export async function openWorld(
+  definition: Partial<AgentDefinition<Scenario>> = {},
+  dependencies: Partial<PlayDependencies> = {},
+): Promise<World> {
+  const root = mkdtempSync(join(tmpdir(), 'temper-world-'));
+  const engine = await startFakeEngine();
+  const store = new FileStore(root);
+  const warnings: string[] = [];
+  const connection = connectEngine({ url: engine.url, key: engine.key });
+  const agent: Agent = defineAgent({ ...guessing, ...definition });
+  const activities = createAgentActivities({
+    store,
+    engine: connection,
+    agents: new Map([[agent.name, { agent, codeSha256: CODE_SHA256 }]]),
+    logger: { info: () => undefined, warn: (_fields, message) => void warnings.push(message) },
+    ...dependencies,
+  });
+  const close = async (): Promise<void> => {
+    await connection.close();
+    await engine.close();
+    rmSync(root, { recursive: true, force: true });
+  };
+  return { root, store, engine, activities, warnings, close };
+}
+
+/** One call of an activity, with Temporal's context as a worker gives it. */
+export function call<I, O>(activity: (input: I) => Promise<O>, input: I, info: Partial<Info> = {}): Promise<O> {
+  return createEnvironment(info).run(activity, input);
+}
+
+/** With a logger that says nothing: tests look at failures themselves. */
+export function createEnvironment(info: Partial<Info> = {}): MockActivityEnvironment {
+  const given = { heartbeatTimeoutMs: 10_000, currentAttemptScheduledTimestampMs: Date.now(), ...info };
+  return new MockActivityEnvironment(given, { logger: new DefaultLogger('ERROR') });
+}
+
+export function checkpoint(step: number, run = 'demo'): Checkpoint {
+  const adapterSha256 = fakeAdapterSha256(`${run}@${step}`) ?? '';
+  return { run, branch: 0, step, manifestSha256: sha256Hex(`manifest ${step}`), adapterSha256 };
+}
+
+export function putScenarios(store: FileStore): Promise<BlobRef> {
+  return store.putBlob(encodeJsonLines(guessing.scenarios.map((scenario) => ({ id: scenario.id, scenario }))));
+}
+
+export async function rolloutInput(store: FileStore, changes: Partial<RolloutInput> = {}): Promise<RolloutInput> {
+  const run = changes.run ?? 'demo';
+  const hashed = {
+    branch: 0,
+    step: 2,
+    group: 3,
+    scenario: 4,
+    attempts: 6,
+    seed: 1,
+    rollout: ROLLOUT,
+    minimumGroupSize: 2,
+  };
+  const input = { ...hashed, agent: 'guess', agentCodeSha256: CODE_SHA256, scenarios: await putScenarios(store) };
+  return { ...input, run, policy: checkpoint(1, run), inputsSha256: hashOf(hashed), ...changes };
+}
+
+export async function evaluateInput(store: FileStore, changes: Partial<EvaluateInput> = {}): Promise<EvaluateInput> {
+  const hashed = { branch: 0, step: 0, firstScenario: 20, count: 10, seed: 1, rollout: ROLLOUT };
+  const input = { ...hashed, agent: 'guess', agentCodeSha256: CODE_SHA256, scenarios: await putScenarios(store) };
+  return { ...input, run: 'demo', policy: checkpoint(0), inputsSha256: hashOf(hashed), ...changes };
+}
+
+export function readBytes({ root }: World, key: string): string {
+  return readFileSync(join(root, key)).toString('base64');
+}

@@ -1,0 +1,86 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+
+import { defineAgent, isAgent, type AgentDefinition, type Scenario } from '../../sdk/define-agent.ts';
+import { seededRandom } from '../../sdk/index.ts';
+import { checkUnique, readScenarios } from '../../sdk/scenarios.ts';
+
+const rollout = (): number => 1;
+
+test('an agent keeps its types: its rollout knows its scenarios', () => {
+  const agent = defineAgent({
+    name: 'typed',
+    scenarios: [{ id: 'a', seed: 3 }],
+    rollout: ({ scenario, random }) => scenario.seed * random(),
+  });
+  expect(isAgent(agent)).toBe(true);
+  expect(isAgent({ ...agent, name: 'copied' })).toBe(true);
+  expect(isAgent({ name: 'plain', scenarios: [], rollout })).toBe(false);
+  expect(isAgent(null)).toBe(false);
+});
+
+test.each<[object, RegExp]>([
+  [{ name: 'A b', scenarios: [], rollout }, /name must be lower case .* got "A b"/],
+  [{ scenarios: [], rollout }, /name must be lower case .* got undefined/],
+  [{ name: 'a', scenarios: [] }, /must have a function rollout/],
+  [{ name: 'a', scenarios: 5, rollout }, /scenarios of the agent a must be a list/],
+  [{ name: 'a', rollout }, /scenarios of the agent a must be a list/],
+  [{ name: 'a', scenarios: [], evalScenarios: {}, rollout }, /evalScenarios of the agent a must be/],
+  [{ name: 'a', scenarios: [], rollout, evalScenario: [] }, /got evalScenario; take it out/],
+])('%j is refused with a clear word', (definition, message) => {
+  expect(() => defineAgent(definition as AgentDefinition<Scenario>)).toThrow(message);
+});
+
+async function* endless(): AsyncGenerator<Scenario & { seed: number }> {
+  for (let seed = 0; ; seed++) yield await Promise.resolve({ id: `game-${seed}`, seed });
+}
+
+test('scenarios come from lists, generators, functions and files, up to the limit', async () => {
+  const expected = [0, 1, 2].map((seed) => ({ id: `game-${seed}`, seed }));
+  const file = join(mkdtempSync(join(tmpdir(), 'temper-scenarios-')), 'data.jsonl');
+  writeFileSync(file, `${expected.map((scenario) => JSON.stringify(scenario)).join('\r\n')}\n\n`);
+  const sources = [
+    expected,
+    new Set(expected),
+    endless(),
+    endless,
+    () => Promise.resolve(expected),
+    file,
+    pathToFileURL(file),
+  ];
+  for (const source of sources) expect(await readScenarios(source, 3)).toEqual(expected);
+});
+
+test('a scenario is what JSON makes of it', async () => {
+  const scenario = { id: 'a', when: new Date(0), nothing: undefined };
+  expect(await readScenarios([scenario], 1)).toEqual([{ id: 'a', when: '1970-01-01T00:00:00.000Z' }]);
+});
+
+test.each<[unknown, RegExp]>([
+  [[{ seed: 1 }], /scenario 0 must be an object with a non-empty string id, got {"seed":1}/],
+  [[{ id: 'a' }, { id: 2 }], /scenario 1 must be an object with a non-empty string id/],
+  [[undefined], /scenario 0 must be an object/],
+  [[{ id: 'a', big: 1n }], /scenario 0 must be JSON/],
+  ['/nowhere/data.jsonl', /dataset cannot be read.*ENOENT/s],
+])('%o is refused with a clear word', async (source, message) => {
+  await expect(readScenarios(source as Scenario[], 10)).rejects.toThrow(message);
+});
+
+test('a line that is no JSON is named', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'temper-scenarios-')), 'data.jsonl');
+  writeFileSync(file, '{"id":"a"}\n\n{"id":\n');
+  await expect(readScenarios(file, 10)).rejects.toThrow(/line 3 of the dataset is no JSON/);
+});
+
+test('an id that stands twice is named with both places', () => {
+  const lists = { scenarios: [{ id: 'a' }, { id: 'b' }], evalScenarios: [{ id: 'b' }] };
+  expect(() => checkUnique(lists)).toThrow(/got "b" at scenarios\[1\] and evalScenarios\[0\]/);
+});
+
+test('seededRandom repeats', () => {
+  expect(seededRandom('a', 1)()).toBe(seededRandom('a', 1)());
+  expect(seededRandom('a', 1)()).not.toBe(seededRandom('a', 2)());
+});

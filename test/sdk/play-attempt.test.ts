@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import type { RolloutResult } from '../../sdk/define-agent.ts';
+import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { playEpisodes, playOne, say } from './play.ts';
+
+let engine: FakeEngine;
+beforeAll(async () => {
+  engine = await startFakeEngine();
+});
+afterAll(() => engine.close());
+
+test.each([[Number.NaN], [Infinity], ['1'], [undefined], [null], [{}], [{ reward: '1' }], [{ metrics: {} }]])(
+  'the result %j is no reward: the attempt has failed, as data',
+  async (result) => {
+    const attempt = await playOne(engine, () => result as RolloutResult);
+    expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
+    expect(attempt.failure?.message).toContain('rollout must return a finite reward');
+  },
+);
+
+test.each([[Number.NaN], ['yes'], [null]])('the metric %j is refused by name', async (value) => {
+  const attempt = await playOne(engine, () => ({ reward: 1, metrics: { moves: value as number } }));
+  expect(attempt.failure?.message).toContain('moves');
+});
+
+test('what an agent throws is kept with what it played', async () => {
+  const attempt = await playOne(engine, async (context) => {
+    await say(context, 'x');
+    throw new RangeError('lost the plot');
+  });
+  expect(attempt).toMatchObject({
+    status: 'failed',
+    failure: { type: 'AgentFailed', message: 'RangeError: lost the plot' },
+  });
+  expect(attempt.calls).toHaveLength(1);
+});
+
+test('metrics come from both ways, and logs are lines', async () => {
+  const attempt = await playOne(engine, ({ metric, log }) => {
+    metric('moves', 3);
+    metric('win', false);
+    log('board', { x: 1 }, 'after %d', 2);
+    return { reward: 1, metrics: { win: true } };
+  });
+  expect(attempt.metrics).toEqual({ moves: 3, win: true });
+  expect(attempt.logs).toEqual(['board { x: 1 } after %d 2']);
+});
+
+test('logs are bounded in lines and bytes', async () => {
+  const chatty = await playOne(engine, ({ log }) => {
+    for (let line = 0; line < 10_000; line++) log(`line ${line}`);
+    return 1;
+  });
+  expect(chatty.logs).toHaveLength(201);
+  expect(chatty.logs.at(-1)).toBe('… 9800 more lines were left out');
+  const long = await playOne(engine, ({ log }) => {
+    log('x'.repeat(1_000_000));
+    return 1;
+  });
+  expect(long.logs).toEqual(['… 1 more lines were left out']);
+});
+
+test('an attempt that was cut at max_tokens is truncated', async () => {
+  const cut = await startFakeEngine({ answer: () => ({ content: '123', finishReason: 'length' }) });
+  const attempt = await playOne(cut, (context) => say(context, 'x').then(Number));
+  expect(attempt).toMatchObject({ truncated: true, reward: 123 });
+  await cut.close();
+});
+
+test('random is the attempt’s own and repeats', async () => {
+  const draw = () => playEpisodes(engine, ({ random }) => random(), { attempts: 3 });
+  const [first, again] = [await draw(), await draw()];
+  expect(again).toEqual(first);
+  expect(new Set(first.map(({ reward }) => reward)).size).toBe(3);
+});
+
+test('an attempt cannot change the scenario of its neighbours', async () => {
+  const scenario = { id: 'one', board: ['x'] };
+  const attempts = await playEpisodes(engine, (context) => (context.scenario as typeof scenario).board.push('o'), {
+    attempts: 3,
+    scenario,
+  });
+  expect(attempts.map(({ reward }) => reward)).toEqual([2, 2, 2]);
+});
+
+test('the signal tells the agent that its attempt has ended', async () => {
+  let told = false;
+  await playOne(
+    engine,
+    ({ signal }) => new Promise<number>(() => signal.addEventListener('abort', () => (told = true))),
+    {
+      rollout: { attemptTimeoutMs: 30 },
+    },
+  );
+  expect(told).toBe(true);
+});
