@@ -1,5 +1,6 @@
 /** What all activities share: the check on entry, a heartbeat every second, typed failures. */
 import { Context } from '@temporalio/activity';
+import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
 
 import { TemperError } from '../core/failures.ts';
 import { pulseOf, type Dependencies } from './dependencies.ts';
@@ -31,12 +32,19 @@ export function asActivity<I, O>(
       return await act(input, scope);
     } catch (error) {
       // What went wrong after a cancellation is the cancellation.
-      if (scope.signal.aborted) throw scope.signal.reason;
+      if (scope.signal.aborted) throw describeEnd(scope.signal.reason);
       throw isTemperError(error) ? toApplicationFailure(error) : error;
     } finally {
       stop();
     }
   };
+}
+
+/** A worker that goes away cancels nothing: another one takes its activities. */
+function describeEnd(reason: unknown): unknown {
+  if (!(reason instanceof CancelledFailure) || reason.message !== 'WORKER_SHUTDOWN') return reason;
+  const message = 'the worker is shutting down; the activity goes on at another one';
+  return ApplicationFailure.create({ type: 'WorkerShutdown', message, category: ApplicationFailureCategory.BENIGN });
 }
 
 function openScope(context: Context, dependencies: Dependencies): { scope: Scope; stop: () => void } {

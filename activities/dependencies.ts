@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { startPulse, type Pulse } from './pulse.ts';
 
 /** As pino's. */
-export interface Logger {
+interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }

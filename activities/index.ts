@@ -5,8 +5,6 @@ import { createPrepareActivities } from './prepare.ts';
 import { createRecordActivities } from './record.ts';
 import { createRolloutActivities } from './rollout.ts';
 
-export type { LoadedAgent, PlayDependencies } from './dependencies.ts';
-
 export function createAgentActivities(dependencies: PlayDependencies) {
   return {
     ...createPrepareActivities(dependencies),

@@ -24,7 +24,7 @@ export interface FileSystem {
   openAppend(file: string): AppendFile;
 }
 
-export interface FolderEntry {
+interface FolderEntry {
   name: string;
   isFolder: boolean;
 }

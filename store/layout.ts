@@ -1,4 +1,7 @@
-/** Where everything stands in the store: every key is made here. Keys are relative to the root, `/` between names. */
+/**
+ * Where everything stands in the store; keys are relative to the root, `/` between names. Beside these, GPU workers
+ * write `manifest.times.json` and the view `branches/<b>/checkpoints/<n>/adapter/` in PEFT's format.
+ */
 
 export interface StepPlace {
   run: string;
@@ -15,7 +18,7 @@ export const RUNS_PREFIX = 'runs';
 
 export const blobKey = (sha256: string): string => `blobs/${sha256}`;
 
-export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
+const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
 /** The run as it was started: configuration, agent, versions. Write-once. */
 export const runKey = (run: string): string => `${runPrefix(run)}/run.json`;
 /** `Prepared`. Write-once. */
@@ -26,14 +29,13 @@ export const scenariosKey = (run: string): string => `${runPrefix(run)}/scenario
 export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
 export const stepsKey = (run: string): string => `${runPrefix(run)}/steps.jsonl`;
 
-export const branchesPrefix = (run: string): string => `${runPrefix(run)}/branches`;
-export const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(run)}/${branch}`;
+const branchesPrefix = (run: string): string => `${runPrefix(run)}/branches`;
+const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(run)}/${branch}`;
 export const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
-export const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
+const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
 
 /** The commit of a step. Write-once. */
 export const manifestKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.json`;
-export const manifestTimesKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.times.json`;
 
 export const groupsPrefix = (place: StepPlace): string => `${stepPrefix(place)}/groups`;
 export const rolloutsKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.rollouts.jsonl.gz`;
@@ -43,10 +45,6 @@ export const groupTimesKey = (place: GroupPlace): string => `${groupsPrefix(plac
 export const evalRolloutsKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.rollouts.jsonl.gz`;
 export const evalKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.json`;
 export const evalTimesKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.times.json`;
-
-/** The adapter in PEFT's format: a view on blobs that can be made anew. */
-export const adapterPrefix = ({ run, branch, step }: StepPlace): string =>
-  `${branchPrefix(run, branch)}/checkpoints/${step}/adapter`;
 
 export const journalsPrefix = (run: string): string => `${runPrefix(run)}/journal`;
 export const stepJournalPrefix = ({ run, branch, step }: StepPlace): string =>

@@ -89,14 +89,6 @@ export function readManifest(store: Store, place: StepPlace): Promise<Manifest |
   return readJson(store, layout.manifestKey(place));
 }
 
-/** Committed steps of a branch, ascending, 0 included. */
-export async function readManifests(store: Store, run: string, branch: number): Promise<Manifest[]> {
-  const steps = (await childNames(store, layout.stepsPrefix(run, branch))).map(Number).filter(Number.isInteger);
-  const ordered = steps.toSorted((a, b) => a - b);
-  const manifests = await Promise.all(ordered.map((step) => readManifest(store, { run, branch, step })));
-  return manifests.filter((manifest) => manifest !== null);
-}
-
 /** Groups of a step in plan order, those that are not trained included. */
 export async function readGroups(store: Store, place: StepPlace): Promise<PlayedGroup[]> {
   const names = await childNames(store, layout.groupsPrefix(place));

@@ -41,7 +41,7 @@ export interface CallRecord {
   adapterSha256: string | null;
 }
 
-export interface AttemptFailure {
+interface AttemptFailure {
   type: FailureType;
   message: string;
 }
@@ -63,7 +63,7 @@ export interface AttemptRecord {
   calls: CallRecord[];
 }
 
-export interface RolloutHeader {
+interface RolloutHeader {
   schema: 1;
   inputsSha256: string;
   branch: number;

@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import type { Command, CommandContext } from '../command.ts';
 import { CommandFailed, EXIT } from '../errors.ts';
+import { readProgress } from '../follow-run.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 import type { PlannedRun } from '../train/plan-run.ts';
 
@@ -44,17 +45,18 @@ async function play(context: CommandContext, plan: PlannedRun): Promise<number> 
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C detaches; the same command goes on' });
   try {
-    const ended = await playSession({ plan, project, viewer, signal, env });
+    await playSession({ plan, project, viewer, signal, env });
     viewer.close();
-    if (ended === null) return detached(context, run);
-    await tellResult(context, plan);
-    return EXIT.ok;
   } catch (error) {
+    // A step may have been finished while everything ended: it is told now, or nobody ever tells it.
+    viewer.progress(await readProgress(plan.store, run));
     viewer.close();
     if (signal.aborted) return detached(context, run);
     if (error instanceof CommandFailed) await tellResult(context, plan).catch(() => undefined);
     throw error;
   }
+  await tellResult(context, plan);
+  return EXIT.ok;
 }
 
 function detached({ output }: CommandContext, run: string): number {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import type { RunConfig, RunState } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
 import { rolloutQueue, runWorkflowId } from '../../core/queues.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { connectClient, patiently } from '../../workers/connection.ts';
@@ -25,8 +25,8 @@ export interface Session {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** How the run ended; null where the person detached. Throws CommandFailed where the run failed. */
-export async function playSession(session: Session): Promise<RunState | null> {
+/** Returns when the run has ended well. Throws CommandFailed where it failed, and anything where the person detached. */
+export async function playSession(session: Session): Promise<void> {
   const { plan, project, viewer, signal, env } = session;
   const stack = await openLocalStack({
     project,
@@ -38,13 +38,13 @@ export async function playSession(session: Session): Promise<RunState | null> {
   });
   try {
     if (stack.adopted) viewer.note('joined the local stack that was running');
-    return await playOn(stack, session);
+    await playOn(stack, session);
   } finally {
     await stack.close();
   }
 }
 
-async function playOn(stack: LocalStack, session: Session): Promise<RunState | null> {
+async function playOn(stack: LocalStack, session: Session): Promise<void> {
   const { plan, project, signal, env } = session;
   const server = await connectClient(
     { address: stack.temporalAddress, namespace: stack.namespace },
@@ -60,9 +60,9 @@ async function playOn(stack: LocalStack, session: Session): Promise<RunState | n
       follow(session, AbortSignal.any([ended.signal, signal])),
       tellReasons(session, server, AbortSignal.any([ended.signal, signal])),
     ]);
-    if (signal.aborted) return null;
+    signal.throwIfAborted();
     session.viewer.progress(await readProgress(plan.store, plan.config.run));
-    return await result;
+    await result;
   } catch (error) {
     throw explainFailure(plan.config.run, error);
   } finally {

@@ -78,7 +78,7 @@ class GpuActivities:
         )
 
     def _publish(self, run: str, outcome: Outcome, fields: dict[str, Any]) -> None:
-        """The view for people and other engines, the sidecar of times; then this process's engine is asked for its hash."""
+        """The view for people and other engines, the sidecar of times; then this process's engine is asked."""
         manifest = outcome.commit.manifest
         publish_view(self._store, run, outcome.commit)
         if not outcome.found:
@@ -106,8 +106,8 @@ def require_fresh(info: activity.Info, now: datetime) -> None:
     raise application_error(
         TemperError(
             "StaleAttempt",
-            f"{info.activity_type} must begin within its heartbeat timeout of {info.heartbeat_timeout.total_seconds():g} s, "
-            f"this attempt was handed out {age_s:.1f} s ago; it is tried again (where it never ends: set this host's clock)",
+            f"{info.activity_type} must begin within its heartbeat timeout "
+            f"({info.heartbeat_timeout.total_seconds():g} s), this attempt was handed out {age_s:.1f} s ago; it is tried again (if for ever: set the clock)",
         )
     )
 

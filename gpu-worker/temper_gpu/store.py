@@ -1,4 +1,4 @@
-"""The file store, as TypeScript's store/ has it: write-once objects under keys relative to a root, blobs under their hash.
+"""The file store, as TypeScript's store/ has it: write-once objects by key relative to a root, blobs by hash.
 
 Every write is a temporary file, fsynced, then renamed (blobs: same name, same bytes) or linked (write-once: EEXIST
 means that somebody committed, and the winner's bytes are read). Every read by reference is verified.

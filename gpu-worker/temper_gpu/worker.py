@@ -8,9 +8,11 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -47,9 +49,10 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket) -> None:
         ModelFolders(arguments.models), getattr(torch, arguments.dtype), choose_device(arguments.device)
     )
     host = EngineHost(library, StoreResolver(store), EngineSettings(num_threads=arguments.threads), device_lock)
-    tasks = [asyncio.create_task(run_server(create_app(host, ServerSettings(), key), listener, stopping))]
+    works = [run_server(create_app(host, ServerSettings(), key), listener, stopping)]
     if not arguments.no_temporal:
-        tasks.append(asyncio.create_task(_poll(arguments, Trainer(library, store, device_lock), store, host)))
+        works.append(_polling(arguments, Trainer(library, store, device_lock), store, host))
+    tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
     await _until_stopped(tasks, stopping)
     await asyncio.to_thread(host.close)
@@ -68,12 +71,13 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
         task.result()
 
 
-async def _poll(arguments: Arguments, trainer: Trainer, store: FileStore, host: EngineHost) -> None:
+def _polling(arguments: Arguments, trainer: Trainer, store: FileStore, host: EngineHost) -> Coroutine[Any, Any, None]:
+    # Only here: engine and trainer run without Temporal's libraries. Before the server answers: importing blocks the loop.
     from temper_gpu.activities import GpuActivities
     from temper_gpu.temporal_worker import poll_forever
 
     gpu = GpuActivities(trainer, store, partial(probe, host))
-    await poll_forever(arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train])
+    return poll_forever(arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train])
 
 
 def probe(host: EngineHost, policy: str) -> str | None:

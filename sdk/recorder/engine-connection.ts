@@ -17,7 +17,7 @@ export interface HttpAnswer {
   text: string;
 }
 
-export interface PostOptions {
+interface PostOptions {
   headers: Record<string, string>;
   deadlineMs: number;
   signals: readonly AbortSignal[];

@@ -22,7 +22,7 @@ export interface SendOptions {
 }
 
 /** An answer that the agent should see as it is: a bad request of its own making that is part of the game. */
-export interface Refusal {
+interface Refusal {
   status: number;
   text: string;
 }
@@ -30,10 +30,12 @@ export interface Refusal {
 export type Sent = { completion: Completion; text: string } | { refusal: Refusal };
 
 const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 5000;
+const LONGEST_WAIT_MS = 2000;
 const OUTAGE_STATUSES = new Set([408, 425, 429]);
 /** A conversation that outgrew the model is the agent's affair: data, like any other lost game. */
 const CONTEXT_EXCEEDED = 'context_length_exceeded';
+/** As vLLM says it, without a code. */
+const CONTEXT_EXCEEDED_TEXT = /maximum context length/;
 
 type Trial = { sent: Sent } | { outage: string; retryAfterMs: number };
 
@@ -90,7 +92,7 @@ function judgeAnswer(answer: HttpAnswer, engineUrl: string): Trial {
   if (status >= 500 || OUTAGE_STATUSES.has(status)) {
     return { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
   }
-  if (status === 400 && errorCode(text) === CONTEXT_EXCEEDED) return { sent: { refusal: { status, text } } };
+  if (status === 400 && isContextExceeded(text)) return { sent: { refusal: { status, text } } };
   throw refused(status, text, engineUrl);
 }
 
@@ -118,8 +120,9 @@ function parseRetryAfter(value: string | null): number {
   return Number.isFinite(waitMs) ? Math.max(0, waitMs) : 0;
 }
 
-function errorCode(text: string): unknown {
-  return parseError(text)?.code;
+function isContextExceeded(text: string): boolean {
+  const error = parseError(text);
+  return error?.code === CONTEXT_EXCEEDED || CONTEXT_EXCEEDED_TEXT.test(String(error?.message));
 }
 
 /** What the engine says for itself, or the beginning of what it sent. */

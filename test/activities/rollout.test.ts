@@ -180,6 +180,15 @@ test('a cancelled activity ends at once, as cancelled, and publishes nothing', a
   expect(await readGroup(world.store, input)).toBeNull();
 });
 
+test('a worker that shuts down hands the activity back, to be retried', async () => {
+  const input = await rolloutInput(world.store);
+  world.engine.failWhen(() => ({ hang: true }));
+  const environment = createEnvironment();
+  setTimeout(() => environment.cancel('WORKER_SHUTDOWN'), 100);
+  const failure = await failureOf(environment.run(world.activities.rollout, input));
+  expect(failure).toMatchObject({ type: 'WorkerShutdown', nonRetryable: false });
+});
+
 test('a heartbeat every second says how far the group is and what it waits for', async () => {
   const { rollout, ...input } = await rolloutInput(world.store);
   await world.engine.stop();

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
 
-import { describeConfigDifferences } from '../../core/config-differences.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { hasNoVariance, mean, meanMetrics } from '../../core/statistics.ts';
 
 test('boolean metrics become rates, numbers stay means, over the attempts that report them', () => {
@@ -21,11 +19,4 @@ test('the mean of nothing is none', () => {
 test('equal rewards have no variance', () => {
   expect(hasNoVariance([1, 1, 1])).toBe(true);
   expect(hasNoVariance([1, 0])).toBe(false);
-});
-
-test('differences between configurations are named by their paths', () => {
-  const recorded = defaultRunConfig({ run: 'a', agent: 'b', baseModel: 'pocket' });
-  const asked = defaultRunConfig({ run: 'a', agent: 'b', baseModel: 'pocket', steps: 7, train: { lora: { rank: 8 } } });
-  expect(describeConfigDifferences(recorded, recorded)).toEqual([]);
-  expect(describeConfigDifferences(recorded, asked)).toEqual(['steps: 100 → 7', 'train.lora.rank: 16 → 8']);
 });

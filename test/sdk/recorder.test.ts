@@ -212,11 +212,11 @@ test('a call over maxCallsPerAttempt fails the attempt as data, with what was pl
   expect(attempt.calls).toHaveLength(3);
 });
 
-test('a conversation that outgrew the model is the agent’s to handle', async () => {
-  engine.failNext({
-    status: 400,
-    body: JSON.stringify({ error: { message: 'too long', code: 'context_length_exceeded' } }),
-  });
+test.each([
+  { message: 'too long', code: 'context_length_exceeded' },
+  { message: "too long: this model's maximum context length is 64 tokens", code: 400 },
+])('a conversation that outgrew the model is the agent’s to handle (%j)', async (error) => {
+  engine.failNext({ status: 400, body: JSON.stringify({ error }) });
   const attempt = await playOne(engine, async (context) => {
     await expect(say(context, 'x')).rejects.toThrow(/too long/);
     return 0.5;

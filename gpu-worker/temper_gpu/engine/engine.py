@@ -46,7 +46,7 @@ class Engine:
         self._loader = ThreadPoolExecutor(1, thread_name_prefix=f"policies of {base.name}")
         torch.set_num_threads(settings.num_threads)
         with self._device_lock:
-            self.sizes = prove_sizes(base, sizes_for(base.num_parameters, settings.max_pass_tokens))
+            self.sizes = prove_sizes(base, sizes_for(base.num_parameters, settings.max_pass_tokens), settings.max_slots)
         self._policies = Policies(base, settings.max_policies)
         self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
         self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)

@@ -26,10 +26,10 @@ LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130)
 Answers = dict[int, tuple[Tensor, float]]
 
 
-def prove_sizes(base: BaseModel, sizes: Sizes) -> Sizes:
+def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
     """The sizes that agree bit for bit with the largest one that agrees with itself."""
     with torch.inference_mode():
-        trial = Trial(one_layer(base), sizes)
+        trial = Trial(one_layer(base), sizes, max_slots)
         for index in reversed(range(len(sizes.allowed))):
             expected: Answers = {}
             if not trial.agrees(sizes.allowed[index], expected):
@@ -59,13 +59,14 @@ def layer_of(name: str) -> int:
 
 
 class Trial:
-    def __init__(self, base: BaseModel, sizes: Sizes) -> None:
+    def __init__(self, base: BaseModel, sizes: Sizes, max_slots: int) -> None:
         self._rng = np.random.default_rng(0)
         self._model = base.instantiate(ATTENTION)
         dtype = next(iter(base.tensors.values())).dtype
         self._cache = SlotCache(base.config, dtype, base.device)
         self._cache.resize(sizes.largest, max(LENGTHS) + 1)
         self._sizes = sizes
+        self._max_slots = max_slots
         self._forward = Forward(self._cache, sizes, base.device, dtype)
         self._prompts = [self._rng.integers(0, base.config.vocab_size, length) for length in LENGTHS]
 
@@ -90,6 +91,8 @@ class Trial:
         logits = forward.prefill(self._model, pieces)
         if not self._same(logits, chosen, expected, 0):
             return False
+        if size > self._max_slots:
+            return True
         # Decoding every slot of the pass, also those in which nobody sits.
         tokens, positions = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         for slot, index in enumerate(chosen[:size]):

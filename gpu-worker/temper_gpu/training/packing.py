@@ -40,7 +40,7 @@ def deal(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
 
 
 def _micro_batch(rows: list[Row], weight: float, device: torch.device) -> MicroBatch:
-    """Padding stands on the right, where causal attention never looks: no mask is needed, and 0 is as good as any id."""
+    """Padding stands on the right, where causal attention never looks: no mask is needed, and any id will do."""
     width = len(rows[0].token_ids)
     return MicroBatch(
         torch.tensor([row.token_ids + [0] * (width - len(row.token_ids)) for row in rows], device=device),

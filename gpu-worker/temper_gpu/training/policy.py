@@ -42,9 +42,10 @@ class TrainablePolicy:
         self.lora = lora
         self.targets = target_modules(model, lora.target_modules)
         self._shapes = {name: t.shape for name, t in initial_tensors(model, self.targets, lora.rank, 0).items()}
+        alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
         config = peft.LoraConfig(
-            r=lora.rank, lora_alpha=lora.alpha, target_modules=self.targets, lora_dropout=0.0, bias="none"
-        )  # pyright: ignore[reportArgumentType]  (any ratio works)
+            r=lora.rank, lora_alpha=alpha, target_modules=self.targets, lora_dropout=0.0, bias="none"
+        )
         # eval(): a base model's dropout would make trainer and sampler disagree.
         self._model: Any = peft.get_peft_model(model, config).eval()
         self._causal_lm: Any = model
@@ -83,7 +84,7 @@ class TrainablePolicy:
         return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
 
     def log_probabilities(self, batch: MicroBatch) -> TokenScores:
-        """Only hidden states that predict a sampled token meet the output head; log-softmax in fp32, after temperature."""
+        """Only hidden states that predict a sampled token meet the output head. Log-softmax is fp32, after temperature."""
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=batch.token_ids_BT, use_cache=False).last_hidden_state
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
         head = self._causal_lm.get_output_embeddings()

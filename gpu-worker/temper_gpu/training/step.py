@@ -1,6 +1,6 @@
 """One optimizer step, in the order in which it is spoken of:
 
-advantages → pack → log-probabilities → loss → backward → clip → optimizer step. (Load before, commit after: trainer.py.)
+advantages → pack → log-probabilities → loss → backward → clip → optimizer step. Load and commit: trainer.py.
 """
 
 import math
@@ -80,8 +80,9 @@ def require_sound(metrics: Metrics, groups: Sequence[Group], parent_sha256: str,
         raise TemperError(
             "PolicyMismatch",
             f"sampler and trainer must give the same log-probabilities (mean k3 at most {max_mismatch}), got "
-            f"k3 {mismatch:.3g}, max |log ratio| {metrics['maxAbsLogRatio']:.3g}: sampled by adapter {sampler}, trained "
-            f"from adapter {parent_sha256}; check that engine and trainer use the same base model, or raise maxLogprobMismatch",
+            f"k3 {mismatch:.3g}, max |log ratio| {metrics['maxAbsLogRatio']:.3g}: sampled by adapter {sampler}, "
+            f"trained from adapter {parent_sha256}; check that engine and trainer use the same base model, "
+            "or raise maxLogprobMismatch",
         )
     if not (math.isfinite(metrics["loss"]) and math.isfinite(metrics["gradNorm"])):
         raise TemperError(

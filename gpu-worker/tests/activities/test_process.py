@@ -1,0 +1,110 @@
+"""The worker as a process: usage, leash, signals."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from temper_gpu.logs import JsonLines, Occasionally, logging
+
+GPU_WORKER = Path(__file__).parents[2]
+START_TIMEOUT_S, END_TIMEOUT_S = 90, 20
+
+
+def start(*arguments: str, key: str = "secret") -> subprocess.Popen[str]:
+    environment = {**os.environ, "TEMPER_ENGINE_KEY": key}
+    command = [sys.executable, "-m", "temper_gpu", *arguments]
+    return subprocess.Popen(
+        command, cwd=GPU_WORKER, env=environment, text=True, **dict.fromkeys(("stdin", "stdout", "stderr"), -1)
+    )
+
+
+def finish(*arguments: str, key: str = "secret") -> tuple[int, str, str]:
+    process = start(*arguments, key=key)
+    out, error = process.communicate(timeout=START_TIMEOUT_S)
+    return process.returncode, out, error
+
+
+def test_help_needs_no_torch():
+    code, out, _ = finish("--help")
+    assert code == 0
+    assert "--no-temporal" in out
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--store", "file:///s", "--thread", "2"], ["--store", "file:///s", "--port", "x"]]
+)
+def test_bad_usage_is_one_line_and_code_2(arguments: list[str]):
+    code, _, error = finish(*arguments)
+    assert code == 2
+    assert "error: " in error.splitlines()[-1]
+
+
+def test_a_missing_key_is_told():
+    code, _, error = finish("--store", "file:///s", key="")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "TEMPER_ENGINE_KEY" in error
+
+
+def test_a_port_in_use_is_told_with_the_remedy():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, error = finish("--store", "file:///s", "--port", str(port))
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"127.0.0.1:{port}" in error
+    assert "--port" in error
+
+
+@pytest.mark.parametrize("how", ["leash", "signal"])
+def test_it_serves_until_it_is_ended(tmp_path: Path, how: str):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = start("--store", tmp_path.as_uri(), "--port", str(port), "--leash", "--no-temporal")
+    wait_for_health(process, port)
+    if how == "leash":
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    else:
+        process.send_signal(signal.SIGTERM)
+    out, error = process.communicate(timeout=END_TIMEOUT_S)
+    assert process.returncode == 0, error
+    assert '"msg":"ready"' in out
+
+
+def wait_for_health(process: subprocess.Popen[str], port: int) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            assert urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=START_TIMEOUT_S).status == 200
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(process.communicate() if process.poll() is not None else "no answer in time")
+
+
+def record(message: str, created: float, name: str = "temporalio.core") -> logging.LogRecord:
+    return logging.makeLogRecord(
+        {"name": name, "msg": message, "created": created, "levelname": "WARNING", "run": "demo"}
+    )
+
+
+def test_a_log_line_is_json_with_the_records_fields():
+    line = JsonLines().format(record("hello", 0))
+    assert '"level":"warn"' in line
+    assert '"time":"1970-01-01T00:00:00.000+00:00"' in line
+    assert '"run":"demo"' in line
+
+
+def test_what_temporals_client_repeats_is_told_now_and_then():
+    occasionally = Occasionally(30)
+    times = [time_ for time_ in range(100) if occasionally.filter(record("server away", time_))]
+    assert times == [0, 30, 60, 90]
+    assert occasionally.filter(record("something else", 1))
+    assert all(occasionally.filter(record("step failed", 1, "temper.gpu")) for _ in range(3))

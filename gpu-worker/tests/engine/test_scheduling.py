@@ -1,0 +1,197 @@
+"""What the engine promises beside its numbers: bounds, deadlines, policies in and out, and no silent death."""
+
+import dataclasses
+import threading
+import time
+from concurrent.futures import wait
+
+import pytest
+import torch
+from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
+
+from temper_gpu.engine import DeadlinePassed, DeviceLock, Engine, EngineSettings, QueueFull
+from temper_gpu.failures import TemperError
+from temper_gpu.lora import Adapter, merged_weights
+
+
+def held(lock: DeviceLock, base, **settings) -> Engine:
+    """An engine whose device somebody else has."""
+    engine = Engine(base, EngineSettings(num_threads=1, **settings), lock)
+    lock.acquire()
+    return engine
+
+
+def test_what_does_not_fit_the_context_window_is_refused(engine: Engine):
+    with pytest.raises(TemperError, match=r"512 tokens of qwen2, got 500 \+ 13") as caught:
+        ask(engine, request(0, 500, 13))
+    assert caught.value.type == "BadConfig"
+    assert len(ask(engine, request(0, 500, 12)).token_ids) <= 12
+
+
+def test_a_stop_token_ends_an_answer_and_stands_in_it(engine: Engine):
+    free = ask(engine, request(1, 12, 20))
+    stopped = ask(engine, dataclasses.replace(request(1, 12, 20), stop_token_ids=frozenset([free.token_ids[5]])))
+    end = free.token_ids.index(free.token_ids[5]) + 1
+    assert (stopped.token_ids, stopped.finish_reason) == (free.token_ids[:end], "stop")
+    assert free.finish_reason == "length"
+
+
+def test_one_more_than_may_wait_is_refused(base):
+    lock = DeviceLock()
+    engine = held(lock, base, max_waiting=3)
+    futures = [engine.submit(None, no_adapter, request(seed, 5, 2), 60) for seed in range(3)]
+    with pytest.raises(QueueFull, match="at most 3"):
+        engine.submit(None, no_adapter, request(9, 5, 2), 60)
+    lock.release()
+    assert not wait(futures, 60).not_done
+    engine.close()
+
+
+def test_a_request_past_its_deadline_is_dropped_even_while_the_device_is_taken(base):
+    lock = DeviceLock()
+    engine = held(lock, base)
+    future = engine.submit(None, no_adapter, request(0, 5, 2), 0.1)
+    with pytest.raises(DeadlinePassed, match="waiting for a slot"):
+        future.result(10)
+    lock.release()
+    assert ask(engine, request(0, 5, 2)).token_ids
+    engine.close()
+
+
+def test_an_abandoned_request_gives_its_slot_back(engine: Engine):
+    future = engine.submit(None, no_adapter, request(0, 5, 400), 60)
+    future.cancel()
+    ask(engine, request(1, 5, 20))
+    deadline = time.monotonic() + 10
+    while engine.num_running() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert engine.num_running() == 0
+
+
+def test_more_requests_than_slots_take_turns(base):
+    engine = open_engine(base, max_slots=16)
+    requests = [request(seed, 12, 5) for seed in range(50)]
+    assert ask_together(engine, requests) == [ask(engine, asked) for asked in requests]
+    engine.close()
+
+
+def test_memory_bounds_how_many_long_requests_run_at_once(base):
+    per_token = 2 * 2 * 2 * 16 * 4
+    engine = open_engine(base, kv_cache_bytes=32 * 128 * per_token, max_pass_tokens=128)
+    requests = [request(seed, 12, 4) for seed in range(60)] + [request(99, 300, 30), *(request(s, 100, 5) for s in range(5))]
+    assert ask_together(engine, requests)[:3] == [ask(engine, asked) for asked in requests[:3]]
+    assert ask_together(engine, requests[:60]) == [ask(engine, asked) for asked in requests[:60]]
+    engine.close()
+
+
+def test_a_policy_answers_as_the_model_with_its_merged_weights(base):
+    adapter = tiny_adapter(base, 1)
+    merged = dataclasses.replace(base, tensors={**base.tensors, **merged_weights(base, adapter)})
+    engine, expected = open_engine(base), open_engine(merged)
+    asked = request(3, 12, 10)
+    assert engine.submit(adapter.sha256, lambda: adapter, asked, 60).result(60) == ask(expected, asked)
+    assert ask(engine, asked) != ask(expected, asked)
+    engine.close()
+    expected.close()
+
+
+def test_the_least_recently_used_policy_makes_room(base):
+    engine = open_engine(base, max_policies=2)
+    loads: list[str] = []
+
+    def use(seed: int) -> None:
+        adapter = tiny_adapter(base, seed)
+
+        def load() -> Adapter:
+            loads.append(adapter.sha256[-1])
+            return adapter
+
+        engine.submit(adapter.sha256, load, request(0, 5, 2), 60).result(60)
+
+    for seed in (1, 2, 1, 3, 1, 2):
+        use(seed)
+    assert loads == ["1", "2", "3", "2"]
+    assert [sha256[-1] for sha256 in engine.loaded_policies()] == ["1", "2"]
+    engine.close()
+
+
+def test_many_requests_share_one_load_and_a_failed_load_fails_them_all(base):
+    engine = open_engine(base)
+    num_loads, may_go_on = [0], threading.Event()
+
+    def load() -> Adapter:
+        num_loads[0] += 1
+        may_go_on.wait(10)
+        raise TemperError("StoreCorrupt", "the adapter must have its hash, it has another")
+
+    futures = [engine.submit("a" * 64, load, request(seed, 5, 2), 60) for seed in range(8)]
+    assert ask(engine, request(0, 5, 2)).token_ids  # others go on meanwhile
+    may_go_on.set()
+    for future in futures:
+        with pytest.raises(TemperError, match="its hash"):
+            future.result(60)
+    assert num_loads == [1]
+    engine.close()
+
+
+def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base):
+    engine = open_engine(base)
+    expected = [ask(engine, request(seed, 40, 5)) for seed in range(8)]
+    adapter = tiny_adapter(base, 1)
+    adapter.tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"][0, 0] = torch.nan
+    futures = [engine.submit(adapter.sha256, lambda: adapter, request(seed, 50, 5), 60) for seed in range(8)]
+    for future in futures:
+        with pytest.raises(TemperError, match="NaN") as caught:
+            future.result(60)
+        assert not caught.value.retryable
+    assert ask_together(engine, [request(seed, 40, 5) for seed in range(8)]) == expected
+    engine.close()
+
+
+def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypatch: pytest.MonkeyPatch):
+    deaths: list[BaseException] = []
+    engine = Engine(base, EngineSettings(num_threads=1), on_death=deaths.append)
+    monkeypatch.setattr(engine._scheduler, "_prefill", lambda sequences: 1 / 0)
+    future = engine.submit(None, no_adapter, request(0, 5, 2), 60)
+    with pytest.raises(TemperError, match="division by zero"):
+        future.result(10)
+    engine._thread.join(10)
+    assert isinstance(engine.failure, ZeroDivisionError)
+    assert deaths == [engine.failure]
+    with pytest.raises(TemperError, match="is down") as caught:
+        ask(engine, request(0, 5, 2))
+    assert caught.value.retryable
+
+
+def test_closing_fails_what_waits(base):
+    lock = DeviceLock()
+    engine = held(lock, base)
+    future = engine.submit(None, no_adapter, request(0, 5, 2), 60)
+    closing = threading.Thread(target=engine.close)
+    closing.start()
+    time.sleep(0.05)
+    lock.release()
+    closing.join(10)
+    assert not closing.is_alive()
+    assert future.exception(10) is not None or future.result().token_ids
+
+
+def test_the_device_goes_to_whoever_waits_longest():
+    lock, order = DeviceLock(), []
+    lock.acquire()
+
+    def take(name: str) -> None:
+        with lock:
+            order.append(name)
+
+    threads = []
+    for name in "abc":
+        threads.append(threading.Thread(target=take, args=(name,)))
+        threads[-1].start()
+        time.sleep(0.05)
+    assert not lock.acquire(timeout=0.01)
+    lock.release()
+    for thread in threads:
+        thread.join(10)
+    assert order == ["a", "b", "c"]
+    assert lock.acquire(blocking=False)

@@ -1,0 +1,93 @@
+"""Base models: shared storage, and clear words for what cannot be loaded."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from temper_gpu.failures import TemperError
+from temper_gpu.models import POCKET_FOLDER, BaseModel, ModelLibrary
+
+IDS = torch.tensor([[258, 49, 50, 261, 259]])
+
+
+def library(**folders: Path) -> ModelLibrary:
+    named = {name: str(folder) for name, folder in folders.items()}
+    return ModelLibrary(lambda: named, torch.float32, torch.device("cpu"))
+
+
+@pytest.fixture(scope="module")
+def pocket() -> BaseModel:
+    return library().get("pocket")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(POCKET_FOLDER, tmp_path / "copy"))
+
+
+def test_modules_share_the_frozen_weights(pocket: BaseModel):
+    first, second = pocket.instantiate("eager"), pocket.instantiate("sdpa")
+    for name, parameter in first.named_parameters():
+        assert parameter.data_ptr() == second.get_parameter(name).data_ptr() == pocket.tensors[name].data_ptr()
+        assert not parameter.requires_grad
+    assert not first.training
+    torch.testing.assert_close(first(IDS).logits, second(IDS).logits, atol=1e-4, rtol=1e-4)
+
+
+def test_a_module_keeps_its_kind_of_attention(pocket: BaseModel):
+    first = pocket.instantiate("eager")
+    pocket.instantiate("sdpa")
+    assert first.config._attn_implementation == "eager"
+
+
+def test_overrides_have_their_own_storage_and_effect(pocket: BaseModel):
+    name = "model.layers.0.self_attn.q_proj.weight"
+    changed = pocket.instantiate("eager", {name: torch.zeros_like(pocket.tensors[name])})
+    assert changed.get_parameter(name).abs().max() == 0
+    assert pocket.tensors[name].abs().max() > 0
+    with pytest.raises(TemperError, match="must exist in pocket"):
+        pocket.instantiate("eager", {"nowhere.weight": torch.zeros(1)})
+
+
+def test_the_hash_is_of_the_weights_not_of_the_name(pocket: BaseModel, copy: Path):
+    assert library(other=copy).get("other").sha256 == pocket.sha256
+    assert pocket.end_token_ids == {261}
+    assert pocket.context_window == 4096
+
+
+def test_a_model_is_loaded_once():
+    models = library()
+    assert models.get("pocket") is models.get("pocket")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), "folder with config.json"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "safetensors"),
+        (lambda folder: (folder / "chat_template.jinja").unlink(), "must have a chat template"),
+        (lambda folder: edit(folder, model_type="no-such-model"), "no-such-model"),
+        (lambda folder: edit(folder, layer_types=["sliding_attention"] * 2), "whole context"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said(copy: Path, spoil, words: str):
+    spoil(copy)
+    with pytest.raises(TemperError, match=words) as caught:
+        library(broken=copy).get("broken")
+    assert caught.value.type == "BadConfig"
+
+
+def test_a_folder_that_is_none_and_a_path_as_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: Path):
+    with pytest.raises(TemperError, match="folder with config.json"):
+        library(missing=tmp_path / "nowhere").get("missing")
+    monkeypatch.chdir(copy.parent)
+    with pytest.raises(TemperError, match="got a path"):
+        library().get("copy")
+
+
+def edit(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes, "use_sliding_window": "layer_types" in changes}))

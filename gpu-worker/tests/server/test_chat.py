@@ -1,0 +1,133 @@
+"""Bodies read strictly, answers in OpenAI's shape; without a server."""
+
+from typing import Any
+
+import pytest
+
+from temper_gpu.chat import before_stop, choice_seed, parse_chat_request, stop_check, tool_calls
+from temper_gpu.failures import TemperError
+from temper_gpu.prompts import plain_message
+
+MESSAGES = [{"role": "user", "content": "hello"}]
+
+
+def parse(**changes: Any):
+    return parse_chat_request({"model": "pocket", "messages": MESSAGES, **changes}, max_choices=8)
+
+
+def test_what_is_left_out_has_openais_defaults():
+    chat = parse()
+    assert (chat.temperature, chat.max_tokens, chat.seed, chat.stop, chat.num_choices) == (1.0, None, None, (), 1)
+    assert not chat.with_logprobs
+    assert not chat.with_token_ids
+
+
+def test_either_name_of_max_tokens_is_read():
+    assert parse(max_tokens=3).max_tokens == 3
+    assert parse(max_completion_tokens=4, max_tokens=3).max_tokens == 4
+
+
+def test_what_asks_for_nothing_is_accepted():
+    neutral = {"top_p": 1, "top_k": -1, "presence_penalty": 0.0, "logit_bias": {}, "stream": False, "tool_choice": "auto"}
+    assert parse(**neutral, user="me", metadata={"a": "b"}, response_format={"type": "text"}) == parse()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"top_p": 0.9}, "top_p must be 1 .*got 0.9"),
+        ({"top_k": 40}, "top_k must be -1"),
+        ({"frequency_penalty": 0.1}, "frequency_penalty must be 0"),
+        ({"repetition_penalty": True}, "repetition_penalty must be 1"),
+        ({"logit_bias": {"5": 10}}, "logit_bias must be {}"),
+        ({"response_format": {"type": "json_object"}}, "response_format must be"),
+        ({"stream": True}, "stream must be false"),
+        ({"tool_choice": "required"}, "tool_choice must be"),
+        ({"top_logprobs": 5}, "top_logprobs must be 0"),
+        ({"guided_json": {}}, "guided_json must be one that this server knows"),
+        ({"temprature": 1}, "temprature must be one"),
+        ({"model": ""}, "model must be a string"),
+        ({"model": 7}, "model must be a string"),
+        ({"messages": []}, "at least one"),
+        ({"messages": "hello"}, "messages must be"),
+        ({"messages": [{"role": "wizard", "content": ""}]}, "role of message 0 .*wizard"),
+        ({"temperature": -1}, "temperature must be a number from 0"),
+        ({"temperature": "hot"}, 'temperature must be a number .*got "hot"'),
+        ({"temperature": True}, "temperature must be a number"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number from 1"),
+        ({"max_tokens": 1.5}, "max_tokens must be a whole number"),
+        ({"seed": "x"}, "seed must be a whole number"),
+        ({"seed": 1 << 64}, "seed must be a whole number"),
+        ({"n": 9}, "n must be a whole number from 1 to 8, got 9"),
+        ({"stop": [""]}, "stop must be"),
+        ({"stop": ["a"] * 17}, "stop must be"),
+        ({"tools": "none"}, "tools must be"),
+        ({"logprobs": 3}, "logprobs must be true or false"),
+    ],
+)
+def test_what_would_not_be_honoured_is_refused(changes: dict[str, Any], words: str):
+    with pytest.raises(TemperError, match=words) as caught:
+        parse(**changes)
+    assert caught.value.type == "BadConfig"
+
+
+@pytest.mark.parametrize("body", [None, [], "text", 3])
+def test_a_body_that_is_no_object_is_refused(body: Any):
+    with pytest.raises(TemperError, match="JSON object"):
+        parse_chat_request(body, 8)
+
+
+def test_tool_choice_none_hides_the_tools():
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    assert parse(tools=tools).tools == tools
+    assert parse(tools=tools, tool_choice="none").tools is None
+
+
+def test_messages_become_what_templates_want():
+    parts = {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "name": None}
+    assert plain_message(parts) == {"role": "user", "content": "ab"}
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    assert plain_message({"role": "assistant", "content": None, "tool_calls": [call]}) == {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": {"x": 1}}}],
+    }
+    with pytest.raises(TemperError, match="must be text, got image_url"):
+        plain_message({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]})
+
+
+def test_tool_calls_are_read_from_hermes_format():
+    text = 'I look.\n<tool_call>\n{"name": "f", "arguments": {"x": [1, {"y": "é"}]}}\n</tool_call><tool_call>{"name": "g"}</tool_call>'
+    calls = tool_calls(text, "id")
+    assert [(call["id"], call["function"]) for call in calls] == [
+        ("call-id-0", {"name": "f", "arguments": '{"x":[1,{"y":"é"}]}'}),
+        ("call-id-1", {"name": "g", "arguments": "{}"}),
+    ]
+
+
+@pytest.mark.parametrize("payload", ["{", "[]", '{"name": 1}', '{"arguments": {}}', '{"name": "f", "arguments": "x"}'])
+def test_a_malformed_tool_call_stays_text(payload: str):
+    assert tool_calls(f'<tool_call>{{"name": "f"}}</tool_call><tool_call>{payload}</tool_call>', "id") == []
+
+
+def test_text_ends_before_the_first_stop():
+    assert before_stop("one two three", ("three", "two")) == "one "
+    assert before_stop("one", ("x",)) == "one"
+
+
+def test_a_stop_string_may_span_tokens():
+    class Letters:
+        def decode(self, token_ids: list[int]) -> str:
+            return "".join(map(chr, token_ids))
+
+    check = stop_check(Letters(), ("END",))  # pyright: ignore[reportArgumentType]
+    assert check is not None
+    text = [ord(letter) for letter in "x" * 100 + "END"]
+    assert [check(text[:length]) for length in (1, 101, 102, 103)] == [False, False, False, True]
+    assert stop_check(Letters(), ()) is None  # pyright: ignore[reportArgumentType]
+
+
+def test_choices_have_seeds_of_their_own():
+    seeds = [choice_seed(7, index) for index in range(4)]
+    assert seeds[0] == 7
+    assert len(set(seeds)) == 4

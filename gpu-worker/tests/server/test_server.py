@@ -1,0 +1,258 @@
+"""The HTTP server as clients meet it: a real one, on a free port, with the pocket model."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+import torch
+
+from temper_gpu.checkpoints import ResolvedPolicy
+from temper_gpu.engine import DeviceLock, EngineHost, EngineSettings
+from temper_gpu.failures import TemperError
+from temper_gpu.lora import Adapter
+from temper_gpu.models import ModelLibrary
+from temper_gpu.server import create_app, run_server
+from temper_gpu.settings import ServerSettings
+
+KEY = "a secret of this test"
+SHA256 = "c" * 64
+ASKED = {"model": "pocket", "messages": [{"role": "user", "content": "1x34o6789"}], "seed": 3, "max_tokens": 4}
+MODULE = "base_model.model.model.layers.0.mlp.down_proj"
+
+
+class Resolver:
+    """`demo@1` is a policy, the rest are base models."""
+
+    def resolve(self, name: str) -> ResolvedPolicy:
+        if name == "demo@1":
+            return ResolvedPolicy("pocket", SHA256, adapter)
+        if name == "corrupt@1":
+            raise TemperError("StoreCorrupt", "the manifest must have its hash, it has another")
+        if "@" in name:
+            raise TemperError("BadConfig", f"the policy {name} must be a committed step, found none")
+        return ResolvedPolicy(name, None, lambda: None)
+
+
+def adapter() -> Adapter:
+    torch.manual_seed(0)
+    parts = {"lora_A": torch.randn(2, 192), "lora_B": torch.randn(96, 2)}
+    return Adapter(SHA256, {f"{MODULE}.{part}.weight": tensor for part, tensor in parts.items()}, 2, 2.0)
+
+
+@contextlib.contextmanager
+def serving(host: EngineHost, settings: ServerSettings) -> Iterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    ready: list[Any] = []
+
+    async def serve() -> None:
+        stopping = asyncio.Event()
+        ready.append((asyncio.get_running_loop(), stopping))
+        await run_server(create_app(host, settings, KEY), listener, stopping)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        loop, stopping = ready[0]
+        loop.call_soon_threadsafe(stopping.set)
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def device_lock() -> DeviceLock:
+    return DeviceLock()
+
+
+@pytest.fixture(scope="module")
+def host(device_lock: DeviceLock) -> Iterator[EngineHost]:
+    library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
+    settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_waiting=4)
+    host = EngineHost(library, Resolver(), settings, device_lock, on_death=lambda error: None)
+    yield host
+    host.close()
+
+
+@pytest.fixture(scope="module")
+def url(host: EngineHost) -> Iterator[str]:
+    with serving(host, ServerSettings(max_body_bytes=100_000, hosts=frozenset(["gpu.example"]))) as url:
+        yield url
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=url, headers={"authorization": f"Bearer {KEY}"}, timeout=60, trust_env=False) as client:
+        yield client
+
+
+def chat(client: httpx.Client, headers: dict[str, str] | None = None, **changes: Any) -> httpx.Response:
+    return client.post("/v1/chat/completions", json={**ASKED, **changes}, headers=headers)
+
+
+def error(response: httpx.Response) -> tuple[int, str, str]:
+    body = response.json()["error"]
+    return response.status_code, body["type"], body["code"]
+
+
+def test_an_answer_has_openais_shape_and_what_training_needs(client: httpx.Client):
+    body = chat(client, logprobs=True, return_token_ids=True).json()
+    [choice] = body["choices"]
+    assert body["object"] == "chat.completion"
+    assert body["created"] == 0
+    assert body["adapter_sha256"] is None
+    assert body["prompt_token_ids"] == [258, *b"1x34o6789", 261, 259]
+    assert body["usage"] == {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 14}
+    assert choice["finish_reason"] == "stop"
+    assert choice["token_ids"][-1] == 261
+    assert choice["message"]["content"] == chr(choice["token_ids"][0])
+    entries = choice["logprobs"]["content"]
+    assert [entry["token"] for entry in entries] == [choice["message"]["content"], "<|end|>"]
+    assert all(entry["logprob"] < 0 for entry in entries)
+
+
+def test_the_same_request_has_the_same_answer_and_another_seed_another(client: httpx.Client):
+    assert chat(client).content == chat(client).content
+    texts = {chat(client, seed=seed).json()["choices"][0]["message"]["content"] for seed in range(30)}
+    assert len(texts) > 2
+    without = {chat(client, seed=None).json()["choices"][0]["message"]["content"] for _ in range(30)}
+    assert len(without) > 1
+
+
+def test_several_choices_differ_and_the_first_is_that_of_a_single_one(client: httpx.Client):
+    choices = chat(client, n=8).json()["choices"]
+    assert [choice["index"] for choice in choices] == list(range(8))
+    assert choices[0] == chat(client).json()["choices"][0]
+    assert len({choice["message"]["content"] for choice in choices}) > 1
+
+
+def test_a_policy_is_loaded_on_demand_and_its_hash_is_in_the_answer(client: httpx.Client):
+    body = chat(client, model="demo@1", logprobs=True).json()
+    assert body["adapter_sha256"] == SHA256
+    plain = chat(client, logprobs=True).json()["choices"][0]["logprobs"]
+    assert body["choices"][0]["logprobs"] != plain
+    assert [model["id"] for model in client.get("/v1/models").json()["data"]] == ["pocket", "demo@1"]
+
+
+def test_a_stop_string_ends_the_text_before_it(client: httpx.Client):
+    full = chat(client, max_tokens=4, return_token_ids=True).json()["choices"][0]
+    stopped = chat(client, max_tokens=4, stop=full["message"]["content"], return_token_ids=True).json()["choices"][0]
+    assert stopped["message"]["content"] == ""
+    assert stopped["finish_reason"] == "stop"
+    assert stopped["token_ids"] == full["token_ids"][:1]
+
+
+@pytest.mark.parametrize("given", [None, "", KEY, "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"bearer {KEY}", "Bearer é"])
+def test_without_the_key_nothing_is_told(url: str, given: str | None):
+    headers = {} if given is None else {"authorization": given.encode()}
+    for method, path in (("GET", "/v1/models"), ("POST", "/v1/chat/completions")):
+        response = httpx.request(method, url + path, headers=headers, json=ASKED, trust_env=False)
+        assert error(response) == (401, "BadConfig", "invalid_api_key")
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("localhost:9999", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:80", 200),
+        ("GPU.example:1", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("", 403),
+    ],
+)
+def test_only_own_names_are_answered(client: httpx.Client, name: str, status: int):
+    assert client.get("/health", headers={"host": name}).status_code == status
+    assert client.get("/v1/models", headers={"host": name}).status_code == status
+
+
+def test_health_needs_no_key(url: str):
+    body = httpx.get(url + "/health", trust_env=False).json()
+    assert body["status"] == "ok"
+    assert len(body["boot"]) == 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"model": "gpt-5"}, (404, "BadConfig", "model_not_found")),
+        ({"model": "demo@7"}, (404, "BadConfig", "model_not_found")),
+        ({"model": "../../etc/passwd"}, (404, "BadConfig", "model_not_found")),
+        ({"model": "corrupt@1"}, (422, "StoreCorrupt", "cannot_answer")),
+        ({"max_tokens": 5000}, (400, "BadConfig", "bad_request")),
+        ({"messages": [{"role": "user", "content": "x" * 5000}]}, (400, "BadConfig", "bad_request")),
+        ({"messages": [{"role": "user", "content": 3}]}, (400, "BadConfig", "bad_request")),
+        ({"messages": [{"role": "developer", "content": "x"}]}, (400, "BadConfig", "bad_request")),
+        ({"messages": [{"role": "user", "content": "x" * 200_000}]}, (413, "BadConfig", "too_large")),
+        ({"top_p": 0.5}, (400, "BadConfig", "bad_request")),
+    ],
+)
+def test_bad_requests_are_told_what_is_wrong(client: httpx.Client, changes: dict[str, Any], expected: tuple[int, str, str]):
+    assert error(chat(client, **changes)) == expected
+
+
+def test_a_body_that_is_no_json_is_refused(client: httpx.Client):
+    for body in (b"", b"{", b"\xff", b"[" * 5000):
+        assert error(client.post("/v1/chat/completions", content=body)) == (400, "BadConfig", "bad_request")
+
+
+def test_a_full_queue_says_when_to_come_back_and_a_passed_deadline_is_told(client: httpx.Client, device_lock: DeviceLock):
+    chat(client)
+    with device_lock, ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(chat, client, {"x-temper-deadline-ms": "1000"}) for _ in range(8)]
+        answers = [future.result() for future in waiting]
+    assert sorted({error(answer) for answer in answers}) == [
+        (429, "EngineFailed", "queue_full"),
+        (504, "EngineFailed", "deadline_passed"),
+    ]
+    assert {answer.headers.get("retry-after") for answer in answers if answer.status_code == 429} == {"1"}
+    for given in ("soon", "-1", "0", "1.5"):
+        assert chat(client, {"x-temper-deadline-ms": given}).status_code == 400
+
+
+def test_a_client_that_hangs_up_frees_its_place(client: httpx.Client, host: EngineHost, device_lock: DeviceLock):
+    chat(client)
+    with device_lock:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/v1/chat/completions", json=ASKED, timeout=0.3)
+        engine, deadline = host.engine("pocket"), time.monotonic() + 10
+        while engine.num_waiting() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert engine.num_waiting() == 0
+
+
+def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO, "temper_gpu.server"):
+        chat(client, {"x-temper-call": "attempt/call/0"}, model="demo@1")
+        chat(client, {"x-temper-call": "attempt/call/1"}, top_p=0.5)
+    [record] = [vars(record) for record in caplog.records if record.getMessage() == "call"]
+    assert record["call"] == "attempt/call/0"
+    assert (record["policy"], record["adapter"]) == ("demo@1", SHA256[:12])
+    assert (record["promptTokens"], record["sampledTokens"]) == (12, 2)
+    assert KEY not in json.dumps({name: str(value) for name, value in record.items()})
+
+
+def test_a_dead_engine_shows_in_health(device_lock: DeviceLock, monkeypatch: pytest.MonkeyPatch):
+    library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
+    deaths: list[BaseException] = []
+    host = EngineHost(library, Resolver(), EngineSettings(num_threads=1, max_pass_tokens=64), device_lock, deaths.append)
+    monkeypatch.setattr(host.engine("pocket")._scheduler, "_admit", lambda: 1 / 0)
+    with serving(host, ServerSettings()) as url, httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
+        client.headers["authorization"] = f"Bearer {KEY}"
+        assert error(chat(client)) == (503, "EngineFailed", "unavailable")
+        assert (client.get("/health").status_code, client.get("/health").json()["status"]) == (503, "dead")
+    assert len(deaths) == 1
+
+
+def test_an_empty_key_is_refused(host: EngineHost):
+    with pytest.raises(TemperError, match="key must not be empty"):
+        create_app(host, ServerSettings(), "")
