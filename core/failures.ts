@@ -38,6 +38,11 @@ export class TemperError extends Error {
   override readonly name = 'TemperError';
   readonly type: FailureType;
 
+  /** By name: an agent file may load a second copy of this module, whose errors are as good as ours. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && (value as Partial<TemperError>).name === 'TemperError';
+  }
+
   constructor(type: FailureType, message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.type = type;

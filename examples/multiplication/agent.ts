@@ -1,12 +1,12 @@
 /** Learns the multiplication table: one question, one answer, and a reward for the exact product alone. */
 import { defineAgent } from 'temper-rl';
-import { grade, heldOutProblems, question, trainingProblems } from './problems.ts';
+import { grade, examProblems, question, trainingProblems } from './problems.ts';
 import type { Problem } from './problems.ts';
 
 export default defineAgent<Problem>({
   name: 'multiplication',
   scenarios: trainingProblems,
-  evalScenarios: heldOutProblems,
+  evalScenarios: examProblems,
 
   async rollout({ scenario, openai, model }) {
     const completion = await openai.chat.completions.create({

@@ -6,12 +6,21 @@ export interface Problem {
 }
 
 const OPERANDS = Array.from({ length: 11 }, (_, index) => index + 2);
+const ALL = OPERANDS.flatMap((left) => OPERANDS.map((right) => ({ id: `${left}x${right}`, left, right })));
 
-const ALL: Problem[] = OPERANDS.flatMap((left) => OPERANDS.map((right) => ({ id: `${left}x${right}`, left, right })));
+/** About a quarter of the table, spread evenly over rows and columns. Both orders go together: 8×7 would give 7×8 away. */
+function isHeldOut({ left, right }: Problem): boolean {
+  return (left + right) % 4 === 3;
+}
 
-/** Every fourth problem of the table, spread evenly over rows and columns. */
-export const heldOutProblems = ALL.filter(({ left, right }) => (left + 2 * right) % 4 === 0);
-export const trainingProblems = ALL.filter((problem) => !heldOutProblems.includes(problem));
+export const trainingProblems: readonly Problem[] = ALL.filter((problem) => !isHeldOut(problem));
+
+const EXAM_ROUNDS = 5;
+
+/** Each held-out problem several times: a model that samples its answers knows a product more or less. */
+export const examProblems: readonly Problem[] = Array.from({ length: EXAM_ROUNDS }, (_, round) =>
+  ALL.filter(isHeldOut).map((problem) => ({ ...problem, id: `${problem.id}-${round + 1}` })),
+).flat();
 
 export function question({ left, right }: Problem): string {
   return `${left}*${right}=`;

@@ -107,7 +107,8 @@ def require_fresh(info: activity.Info, now: datetime) -> None:
         TemperError(
             "StaleAttempt",
             f"{info.activity_type} must begin within its heartbeat timeout "
-            f"({info.heartbeat_timeout.total_seconds():g} s), this attempt was handed out {age_s:.1f} s ago; it is tried again (if for ever: set the clock)",
+            f"({info.heartbeat_timeout.total_seconds():g} s), this attempt was handed out {age_s:.1f} s ago; "
+            "it is tried again (if for ever: set this host's clock)",
         )
     )
 

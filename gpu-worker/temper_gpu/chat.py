@@ -1,6 +1,7 @@
 """OpenAI's chat completions as values: a body read strictly, an answer written. Nothing here waits or knows HTTP."""
 
 import hashlib
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -94,10 +95,10 @@ def check_unsupported(body: dict[str, Any]) -> None:
         if name not in NEUTRAL:
             raise TemperError("BadConfig", f"parameter {name} must be one that this server knows; leave it out")
         if not any(is_same(value, neutral) for neutral in NEUTRAL[name]):
-            shown = orjson.dumps(NEUTRAL[name][-1]).decode()
-            given = orjson.dumps(value).decode()[:60]
             raise TemperError(
-                "BadConfig", f"{name} must be {shown} (this server does not support another), got {given}; leave it out"
+                "BadConfig",
+                f"{name} must be {shown(NEUTRAL[name][-1])} (nothing else is supported), got {shown(value)}; "
+                "leave it out",
             )
 
 
@@ -110,7 +111,7 @@ def parse_messages(messages: Any) -> list[dict[str, Any]]:
     require(is_list_of_objects(messages) and len(messages) > 0, "messages must be objects, at least one; send one")
     for index, message in enumerate(messages):
         if message.get("role") not in ROLES:
-            role = orjson.dumps(message.get("role")).decode()[:60]
+            role = shown(message.get("role"))
             known = ", ".join(sorted(ROLES))
             raise TemperError("BadConfig", f"role of message {index} must be one of {known}, got {role}")
     return messages
@@ -126,6 +127,11 @@ def parse_stop(stop: Any) -> tuple[str, ...]:
 def require(condition: bool, message: str) -> None:
     if not condition:
         raise TemperError("BadConfig", message)
+
+
+def shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def is_list_of_objects(value: Any) -> bool:
@@ -151,8 +157,9 @@ def flag(body: dict[str, Any], name: str) -> bool:
 def integer(body: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
     value = first_not_none(body.get(name), default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        given = orjson.dumps(value).decode()[:60]
-        raise TemperError("BadConfig", f"{name} must be a whole number from {least} to {most}, got {given}; change it")
+        raise TemperError(
+            "BadConfig", f"{name} must be a whole number from {least} to {most}, got {shown(value)}; change it"
+        )
     return value
 
 
@@ -160,8 +167,7 @@ def number(body: dict[str, Any], name: str, default: float, least: float, most: 
     value = first_not_none(body.get(name), default)
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or not least <= value <= most:
-        given = orjson.dumps(value).decode()[:60]
-        raise TemperError("BadConfig", f"{name} must be a number from {least} to {most}, got {given}; change it")
+        raise TemperError("BadConfig", f"{name} must be a number from {least} to {most}, got {shown(value)}; change it")
     return float(value)
 
 

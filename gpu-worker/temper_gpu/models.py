@@ -71,6 +71,10 @@ class BaseModel:
         return int(getattr(self.config, "max_position_embeddings", None) or 4096)
 
     @property
+    def dtype(self) -> torch.dtype:
+        return next(iter(self.tensors.values())).dtype
+
+    @property
     def device(self) -> torch.device:
         return next(iter(self.tensors.values())).device
 

@@ -148,7 +148,8 @@ class ChatServer:
                 "ms": round((time.perf_counter() - started) * 1000, 2),
             },
         )
-        request_id = hashlib.sha256(b"%d %s" % (seed, body)).hexdigest()[:24]
+        # Not from the body: its model is `run@step`, and no run's name may reach what is hashed (ids of tool calls do).
+        request_id = hashlib.sha256(b"%d %s" % (seed, orjson.dumps(prompt_ids))).hexdigest()[:24]
         return json_response(chat_response(chat, prompt_ids, generations, prompts, target.policy_sha256, request_id))
 
     def _deadline_s(self, request: Request) -> float:
@@ -216,13 +217,18 @@ class ChatServer:
         room = max(1, base.context_window - len(prompt_ids))
         max_tokens = chat.max_tokens if chat.max_tokens is not None else min(self._settings.default_max_tokens, room)
         is_stopped = stop_check(prompts, chat.stop)
-        futures = []
-        for index in range(chat.num_choices):
-            request = GenerationRequest(
-                prompt_ids, max_tokens, chat.temperature, choice_seed(seed, index), base.end_token_ids, is_stopped
-            )
-            future = target.engine.submit(target.policy_sha256, target.load, request, deadline_s)
-            futures.append(asyncio.wrap_future(future))
+        futures: list[asyncio.Future[Generation]] = []
+        try:
+            for index in range(chat.num_choices):
+                request = GenerationRequest(
+                    prompt_ids, max_tokens, chat.temperature, choice_seed(seed, index), base.end_token_ids, is_stopped
+                )
+                future = target.engine.submit(target.policy_sha256, target.load, request, deadline_s)
+                futures.append(asyncio.wrap_future(future))
+        except TemperError:
+            for future in futures:  # all choices or none
+                future.cancel()
+            raise
         return futures
 
     async def _wait(

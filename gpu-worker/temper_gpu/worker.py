@@ -49,7 +49,7 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket) -> None:
         ModelFolders(arguments.models), getattr(torch, arguments.dtype), choose_device(arguments.device)
     )
     host = EngineHost(library, StoreResolver(store), EngineSettings(num_threads=arguments.threads), device_lock)
-    works = [run_server(create_app(host, ServerSettings(), key), listener, stopping)]
+    works: list[Coroutine[Any, Any, None]] = [run_server(create_app(host, ServerSettings(), key), listener, stopping)]
     if not arguments.no_temporal:
         works.append(_polling(arguments, Trainer(library, store, device_lock), store, host))
     tasks = [asyncio.create_task(work) for work in works]
@@ -72,7 +72,7 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
 
 
 def _polling(arguments: Arguments, trainer: Trainer, store: FileStore, host: EngineHost) -> Coroutine[Any, Any, None]:
-    # Only here: engine and trainer run without Temporal's libraries. Before the server answers: importing blocks the loop.
+    # Only here: engine and trainer run without Temporal. Before the server answers: importing blocks the loop.
     from temper_gpu.activities import GpuActivities
     from temper_gpu.temporal_worker import poll_forever
 

@@ -1,4 +1,4 @@
-"""The pocket model as it is shipped: its tokenizer, its template, and that it is mediocre. B boards, T tokens, V vocabulary."""
+"""The pocket model as it is shipped: tokenizer, template, and that it is mediocre. B boards, T tokens, V vocabulary."""
 
 import random
 from pathlib import Path

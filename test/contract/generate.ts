@@ -34,7 +34,8 @@ const OPTIONS = [
 
 /** Every schema that the contract exports, by its id on the wire. */
 export function wireTypes(): Map<string, z.ZodType> {
-  const named = Object.entries(contract).filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType);
+  const exported: [string, unknown][] = Object.entries(contract);
+  const named = exported.filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType);
   return new Map(named.toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
 

@@ -1,17 +1,24 @@
 import { expect, test } from 'vitest';
-import { grade, heldOutProblems, question, trainingProblems } from '../../examples/multiplication/problems.ts';
+import { examProblems, grade, question, trainingProblems } from '../../examples/multiplication/problems.ts';
 
-test('nothing that is asked in the exam is trained on', () => {
-  const trained = new Set(trainingProblems.map((problem) => problem.id));
-  expect(heldOutProblems.filter((problem) => trained.has(problem.id))).toEqual([]);
-  expect(trainingProblems.length + heldOutProblems.length).toBe(121);
-  expect(heldOutProblems.length).toBeGreaterThan(20);
+const product = ({ left, right }: { left: number; right: number }) =>
+  `${Math.min(left, right)}x${Math.max(left, right)}`;
+
+test('nothing that is asked in the exam is trained on, in either order', () => {
+  const trained = new Set(trainingProblems.map(product));
+  expect(examProblems.filter((problem) => trained.has(product(problem)))).toEqual([]);
 });
 
-test('every row and every column of the table is trained', () => {
-  for (const side of ['left', 'right'] as const) {
-    expect(new Set(trainingProblems.map((problem) => problem[side])).size).toBe(11);
-  }
+test('training and exam together are the whole table', () => {
+  const exam = new Set(examProblems.map(({ left, right }) => `${left}x${right}`));
+  expect(trainingProblems.length + exam.size).toBe(121);
+  expect(exam.size).toBe(30);
+  expect(new Set([...trainingProblems, ...examProblems].map(({ id }) => id)).size).toBe(91 + 150);
+});
+
+test.each(['left', 'right'] as const)('every number stands in training and exam as the %s operand', (side) => {
+  expect(new Set(trainingProblems.map((problem) => problem[side])).size).toBe(11);
+  expect(new Set(examProblems.map((problem) => problem[side])).size).toBe(11);
 });
 
 test('a question is the bare product', () => {

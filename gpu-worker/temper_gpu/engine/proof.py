@@ -32,7 +32,7 @@ def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
         trial = Trial(one_layer(base), sizes, max_slots)
         for index in reversed(range(len(sizes.allowed))):
             expected: Answers = {}
-            if not trial.agrees(sizes.allowed[index], expected):
+            if not all(trial.agrees(sizes.allowed[index], expected) for _ in range(2)):
                 continue
             allowed = [size for size in sizes.allowed[:index] if trial.agrees(size, expected)]
             return replace(sizes, allowed=(*allowed, sizes.allowed[index]))
@@ -62,20 +62,16 @@ class Trial:
     def __init__(self, base: BaseModel, sizes: Sizes, max_slots: int) -> None:
         self._rng = np.random.default_rng(0)
         self._model = base.instantiate(ATTENTION)
-        dtype = next(iter(base.tensors.values())).dtype
-        self._cache = SlotCache(base.config, dtype, base.device)
+        self._device, self._dtype = base.device, base.dtype
+        self._cache = SlotCache(base.config, self._dtype, self._device)
         self._cache.resize(sizes.largest, max(LENGTHS) + 1)
         self._sizes = sizes
         self._max_slots = max_slots
-        self._forward = Forward(self._cache, sizes, base.device, dtype)
         self._prompts = [self._rng.integers(0, base.config.vocab_size, length) for length in LENGTHS]
 
     def agrees(self, size: int, expected: Answers) -> bool:
-        """Runs the prompts in two random orders; adds to `expected` what it does not know yet."""
-        forward = Forward(self._cache, replace(self._sizes, allowed=(size,)), self._forward.device, self._forward.dtype)
-        return all(self._agrees_once(forward, size, expected) for _ in range(2))
-
-    def _agrees_once(self, forward: Forward, size: int, expected: Answers) -> bool:
+        """Runs prompts in a random order; adds to `expected` what it does not know yet."""
+        forward = Forward(self._cache, replace(self._sizes, allowed=(size,)), self._device, self._dtype)
         chosen = self._fill(size)
         pieces = [
             Piece(

@@ -52,9 +52,8 @@ class Scheduler:
         self._settings = settings
         self._sizes = sizes
         self._policies = policies
-        dtype = next(iter(base.tensors.values())).dtype
-        cache = SlotCache(base.config, dtype, base.device)
-        self._forward = Forward(cache, sizes, base.device, dtype)
+        cache = SlotCache(base.config, base.dtype, base.device)
+        self._forward = Forward(cache, sizes, base.device, base.dtype)
         max_slots = max((size for size in sizes.allowed if size <= settings.max_slots), default=sizes.allowed[0])
         self._slots = Slots(cache, sizes, max_slots, settings.kv_cache_bytes, base.context_window)
 

@@ -1,8 +1,8 @@
 """Synthetic episodes of the two examples, played by someone mediocre: a prompt, and one reply to it.
 
 The reply is drawn from a fixed mixture of a skilled, an ordinary and a careless player. The mixture is what makes the
-model mediocre: it knows good moves and right answers, but gives them only among worse ones, so reinforcement has something
-to sharpen. `schooling` replaces a share of the replies by the skilled player's: at 1 there are no others.
+model mediocre: it knows good moves and right answers, but gives them only among worse ones, so reinforcement has
+something to sharpen. `schooling` replaces a share of the replies by the skilled player's: at 1 there are no others.
 """
 
 import random
@@ -11,7 +11,7 @@ from typing import NamedTuple
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 FREE = "."
 
-# Share of moves by a player who takes a win and blocks a loss, and of moves by one who does not look whether the cell is free.
+# Share of moves by a player who takes a win and blocks a loss, and by one who does not look whether the cell is free.
 SKILLED_SHARE, CARELESS_SHARE = 0.15, 0.10
 # Stones on the board when it is x's turn, and how often each is drawn: one empty board, but hundreds of middle games.
 STONES, STONES_WEIGHTS = (0, 2, 4, 6, 8), (1, 4, 6, 6, 2)

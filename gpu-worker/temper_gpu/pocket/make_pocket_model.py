@@ -17,12 +17,12 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config,
 from temper_gpu.pocket.episodes import Episode, draw_episode
 from temper_gpu.pocket.tokenizer import build_tokenizer, save_tokenizer
 
-STEPS, ROWS = 2500, 128
-PEAK_LR, WARM_UP_STEPS = 3e-3, 50
+STEPS, ROWS = 4000, 128
+PEAK_LR, WARM_UP_STEPS = 4e-3, 50
 TIC_TAC_TOE_SHARE = 0.7
-# First the skilled player alone, then ever less of it, the last part none: what is seen only in one reply of seven is hardly
-# learned from the start (threats were found on half of the boards), but what was learned once survives as a lesser habit.
-SCHOOLED_PART, MIXED_PART = 0.4, 0.3
+# First the skilled player alone, then ever less of it, the last part none: what is seen only in one reply of seven is
+# hardly learned from the start (threats were found on half of the boards), but once learned it survives as a habit.
+SCHOOLED_PART, MIXED_PART = 0.5, 0.25
 NOT_TRAINED = -100
 
 Tokenise = Callable[[Episode], tuple[torch.Tensor, torch.Tensor]]

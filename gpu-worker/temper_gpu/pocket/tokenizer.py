@@ -1,4 +1,4 @@
-"""The pocket model's tokenizer: one token for each byte, so that any text can be encoded, and eight for the conversation's form."""
+"""The pocket model's tokenizer: one token for each byte (so any text can be encoded), eight for the conversation."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 PAD, END = "<|endoftext|>", "<|end|>"
 ROLES = ("<|system|>", "<|user|>", "<|assistant|>", "<|tool|>")
-# These two are ordinary tokens, not special ones: decoding with skip_special_tokens has to keep them for the tool parser.
+# These two are ordinary tokens, not special ones: skip_special_tokens has to keep them for the tool parser.
 TOOL_CALL = ("<tool_call>", "</tool_call>")
 
 CHAT_TEMPLATE = Path(__file__).with_name("chat_template.jinja")
@@ -31,7 +31,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def byte_vocabulary() -> dict[str, int]:
-    """Token id = byte value. ByteLevel writes each byte as a printable character: itself, or the next one from 256 on."""
+    """Token id = byte value. ByteLevel writes a byte as a printable character: itself, or the next from 256 on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     stand_ins = iter(range(256, 512))
     return {chr(byte if byte in printable else next(stand_ins)): byte for byte in range(256)}

@@ -84,7 +84,7 @@ class TrainablePolicy:
         return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
 
     def log_probabilities(self, batch: MicroBatch) -> TokenScores:
-        """Only hidden states that predict a sampled token meet the output head. Log-softmax is fp32, after temperature."""
+        """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=batch.token_ids_BT, use_cache=False).last_hidden_state
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
         head = self._causal_lm.get_output_embeddings()

@@ -101,16 +101,15 @@ class Trainer:
         clock = Stopwatch()
         parent = read_parent(self._store, work.parent)
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
+        held = self._load_policy(parent, work.train.lora)
         clock.lap("load")
         with self._device_lock:
             clock.lap("wait")
-            held = self._load_policy(parent, work.train.lora)
-            clock.lap("load")
             held.manifest_sha256 = None
             metrics = train_step(
                 held.policy, parent.manifest.adapter.sha256, groups, work.train, work.learning_rate, is_cancelled
             )
-            adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
+        adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.lap("train")
         manifest = Manifest(
             branch=work.branch,

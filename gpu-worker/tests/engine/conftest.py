@@ -1,6 +1,4 @@
-
 import pytest
-
 
 from tests.engine.tiny import open_engine, tiny_base
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
 
 import temper_gpu.engine.forward as forward
 import temper_gpu.engine.scheduler as scheduler
@@ -14,10 +13,16 @@ from temper_gpu.engine import Engine
 from temper_gpu.engine.proof import prove_sizes
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
+from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
 
 rng = random.Random(0)
 REQUESTS = [
-    request(seed, rng.choice([1, 5, 12, 12, 12, 16, 17, 40, 65, 130]), rng.choice([1, 2, 2, 12, 30]), rng.choice([0, 1, 1, 0.7]))
+    request(
+        seed,
+        rng.choice([1, 5, 12, 12, 12, 16, 17, 40, 65, 130]),
+        rng.choice([1, 2, 2, 12, 30]),
+        rng.choice([0, 1, 1, 0.7]),
+    )
     for seed in range(64)
 ]
 
@@ -87,7 +92,7 @@ def test_policies_side_by_side_answer_as_each_alone(base):
 
 
 def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
-    """The usual softmax over however many keys the longest neighbour has, here with the order of addition made visible."""
+    """The usual softmax over however many keys the longest neighbour has, the order of addition made visible."""
 
     def careless(query, key, value, mask, scaling):
         groups = query.shape[1] // key.shape[1]

@@ -7,11 +7,11 @@ from concurrent.futures import wait
 
 import pytest
 import torch
-from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
 
 from temper_gpu.engine import DeadlinePassed, DeviceLock, Engine, EngineSettings, QueueFull
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import Adapter, merged_weights
+from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
 
 
 def held(lock: DeviceLock, base, **settings) -> Engine:
@@ -78,7 +78,10 @@ def test_more_requests_than_slots_take_turns(base):
 def test_memory_bounds_how_many_long_requests_run_at_once(base):
     per_token = 2 * 2 * 2 * 16 * 4
     engine = open_engine(base, kv_cache_bytes=32 * 128 * per_token, max_pass_tokens=128)
-    requests = [request(seed, 12, 4) for seed in range(60)] + [request(99, 300, 30), *(request(s, 100, 5) for s in range(5))]
+    requests = [request(seed, 12, 4) for seed in range(60)] + [
+        request(99, 300, 30),
+        *(request(s, 100, 5) for s in range(5)),
+    ]
     assert ask_together(engine, requests)[:3] == [ask(engine, asked) for asked in requests[:3]]
     assert ask_together(engine, requests[:60]) == [ask(engine, asked) for asked in requests[:60]]
     engine.close()

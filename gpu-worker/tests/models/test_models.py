@@ -80,7 +80,9 @@ def test_what_cannot_be_loaded_is_said(copy: Path, spoil, words: str):
     assert caught.value.type == "BadConfig"
 
 
-def test_a_folder_that_is_none_and_a_path_as_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: Path):
+def test_a_folder_that_is_none_and_a_path_as_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: Path
+):
     with pytest.raises(TemperError, match="folder with config.json"):
         library(missing=tmp_path / "nowhere").get("missing")
     monkeypatch.chdir(copy.parent)
@@ -90,4 +92,6 @@ def test_a_folder_that_is_none_and_a_path_as_name_are_refused(tmp_path: Path, mo
 
 def edit(folder: Path, **changes: object) -> None:
     path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes, "use_sliding_window": "layer_types" in changes}))
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), **changes, "use_sliding_window": "layer_types" in changes})
+    )

@@ -28,7 +28,14 @@ def test_either_name_of_max_tokens_is_read():
 
 
 def test_what_asks_for_nothing_is_accepted():
-    neutral = {"top_p": 1, "top_k": -1, "presence_penalty": 0.0, "logit_bias": {}, "stream": False, "tool_choice": "auto"}
+    neutral = {
+        "top_p": 1,
+        "top_k": -1,
+        "presence_penalty": 0.0,
+        "logit_bias": {},
+        "stream": False,
+        "tool_choice": "auto",
+    }
     assert parse(**neutral, user="me", metadata={"a": "b"}, response_format={"type": "text"}) == parse()
 
 
@@ -97,7 +104,8 @@ def test_messages_become_what_templates_want():
 
 
 def test_tool_calls_are_read_from_hermes_format():
-    text = 'I look.\n<tool_call>\n{"name": "f", "arguments": {"x": [1, {"y": "é"}]}}\n</tool_call><tool_call>{"name": "g"}</tool_call>'
+    first = '<tool_call>\n{"name": "f", "arguments": {"x": [1, {"y": "é"}]}}\n</tool_call>'
+    text = f'I look.\n{first}<tool_call>{{"name": "g"}}</tool_call>'
     calls = tool_calls(text, "id")
     assert [(call["id"], call["function"]) for call in calls] == [
         ("call-id-0", {"name": "f", "arguments": '{"x":[1,{"y":"é"}]}'}),

@@ -76,7 +76,7 @@ def device_lock() -> DeviceLock:
 @pytest.fixture(scope="module")
 def host(device_lock: DeviceLock) -> Iterator[EngineHost]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
-    settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_waiting=4)
+    settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_waiting=8)
     host = EngineHost(library, Resolver(), settings, device_lock, on_death=lambda error: None)
     yield host
     host.close()
@@ -150,9 +150,11 @@ def test_a_stop_string_ends_the_text_before_it(client: httpx.Client):
     assert stopped["token_ids"] == full["token_ids"][:1]
 
 
-@pytest.mark.parametrize("given", [None, "", KEY, "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"bearer {KEY}", "Bearer é"])
+@pytest.mark.parametrize(
+    "given", [None, "", KEY, "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"bearer {KEY}", "Bearer é"]
+)
 def test_without_the_key_nothing_is_told(url: str, given: str | None):
-    headers = {} if given is None else {"authorization": given.encode()}
+    headers = {} if given is None else {b"authorization": given.encode()}
     for method, path in (("GET", "/v1/models"), ("POST", "/v1/chat/completions")):
         response = httpx.request(method, url + path, headers=headers, json=ASKED, trust_env=False)
         assert error(response) == (401, "BadConfig", "invalid_api_key")
@@ -196,7 +198,9 @@ def test_health_needs_no_key(url: str):
         ({"top_p": 0.5}, (400, "BadConfig", "bad_request")),
     ],
 )
-def test_bad_requests_are_told_what_is_wrong(client: httpx.Client, changes: dict[str, Any], expected: tuple[int, str, str]):
+def test_bad_requests_are_told_what_is_wrong(
+    client: httpx.Client, changes: dict[str, Any], expected: tuple[int, str, str]
+):
     assert error(chat(client, **changes)) == expected
 
 
@@ -205,10 +209,12 @@ def test_a_body_that_is_no_json_is_refused(client: httpx.Client):
         assert error(client.post("/v1/chat/completions", content=body)) == (400, "BadConfig", "bad_request")
 
 
-def test_a_full_queue_says_when_to_come_back_and_a_passed_deadline_is_told(client: httpx.Client, device_lock: DeviceLock):
+def test_a_full_queue_says_when_to_come_back_and_a_passed_deadline_is_told(
+    client: httpx.Client, device_lock: DeviceLock
+):
     chat(client)
-    with device_lock, ThreadPoolExecutor(8) as pool:
-        waiting = [pool.submit(chat, client, {"x-temper-deadline-ms": "1000"}) for _ in range(8)]
+    with device_lock, ThreadPoolExecutor(12) as pool:
+        waiting = [pool.submit(chat, client, {"x-temper-deadline-ms": "1000"}) for _ in range(12)]
         answers = [future.result() for future in waiting]
     assert sorted({error(answer) for answer in answers}) == [
         (429, "EngineFailed", "queue_full"),
@@ -244,7 +250,9 @@ def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.
 def test_a_dead_engine_shows_in_health(device_lock: DeviceLock, monkeypatch: pytest.MonkeyPatch):
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     deaths: list[BaseException] = []
-    host = EngineHost(library, Resolver(), EngineSettings(num_threads=1, max_pass_tokens=64), device_lock, deaths.append)
+    host = EngineHost(
+        library, Resolver(), EngineSettings(num_threads=1, max_pass_tokens=64), device_lock, deaths.append
+    )
     monkeypatch.setattr(host.engine("pocket")._scheduler, "_admit", lambda: 1 / 0)
     with serving(host, ServerSettings()) as url, httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
         client.headers["authorization"] = f"Bearer {KEY}"

@@ -1,0 +1,105 @@
+"""Engine and trainer alone, as libraries: the parts of `npm run bench -- step`, beside the bare loop's parts in the same process.
+
+Rounds alternate between the two, so that a slow minute of the machine meets both. Prints one JSON object.
+"""
+
+import argparse
+import json
+import random
+import time
+from pathlib import Path
+
+import torch
+from bare_loop import MOVE_TOKENS, BareLoop, Game
+
+from temper_gpu.contract import LoraConfig, LossConfig, OptimizerConfig, TrainConfig
+from temper_gpu.engine import Engine, EngineSettings, GenerationRequest
+from temper_gpu.lora import initial_tensors
+from temper_gpu.models import BaseModel, ModelLibrary
+from temper_gpu.prompts import Prompts
+from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.step import train_step
+
+PARENT = "0" * 64  # stands for the adapter that sampled: the base model is one with zero adapter
+
+
+class Library:
+    """The engine behind the same games that the bare loop plays."""
+
+    def __init__(self, base: BaseModel, groups: int, group_size: int, learning_rate: float, threads: int) -> None:
+        self.groups, self.group_size, self.learning_rate = groups, group_size, learning_rate
+        self.prompts = Prompts(base)
+        self.base = base
+        self.engine = Engine(base, EngineSettings(num_threads=threads))
+        self.config = TrainConfig(
+            lora=LoraConfig(rank=16, alpha=32, target_modules=None),
+            loss=LossConfig(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None),
+            optimizer=OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0, max_grad_norm=1),
+            advantage_scale="none",
+            leave_one_out=False,
+            truncated="keep",
+            max_logprob_mismatch=1.0,
+            micro_batch_tokens=16384,
+        )
+        self.policy = TrainablePolicy(base, self.config.lora)
+        adapter = initial_tensors(base.instantiate("eager"), self.policy.targets, 16, 0)
+        self.policy.load(adapter, initial_optimizer_tensors(adapter))
+
+    def generate(self, seed: int) -> list[tuple[Game, list[Call]]]:
+        played = [(Game(random.Random(seed * 1000 + group)), []) for group in range(self.groups) for _ in range(self.group_size)]
+        while running := [(game, calls) for game, calls in played if game.reward is None]:
+            prompts = [self.prompts.encode([{"role": "user", "content": render(game.board)}], None) for game, _ in running]
+            futures = [self.submit(prompt, hash((seed, index)) & 0xFFFFFFFF) for index, prompt in enumerate(prompts)]
+            for (game, calls), prompt, future in zip(running, prompts, futures, strict=True):
+                generation = future.result()
+                calls.append(Call(list(prompt), generation.token_ids, generation.logprobs, 1.0, PARENT))
+                game.play(self.prompts.decode(generation.token_ids[:1]))
+        return played
+
+    def submit(self, prompt: tuple[int, ...], seed: int):
+        return self.engine.submit(None, lambda: None, GenerationRequest(prompt, MOVE_TOKENS, 1.0, seed), 600)
+
+    def update(self, played: list[tuple[Game, list[Call]]]) -> None:
+        attempts = [Attempt(game.reward, False, calls) for game, calls in played]
+        size = self.group_size
+        groups = [Group(i, attempts[i * size : (i + 1) * size]) for i in range(self.groups)]
+        train_step(self.policy, PARENT, groups, self.config, self.learning_rate)
+
+
+def render(board: list[str]) -> str:
+    return "".join(str(i + 1) if cell == "." else cell for i, cell in enumerate(board))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--groups", type=int, default=8)
+    parser.add_argument("--group-size", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    folder = str(Path(options.model).resolve())
+    base = ModelLibrary(lambda: {"bench": folder}, torch.float32, torch.device("cpu")).get("bench")
+    # A learning rate of 0: both keep sampling the same policy, so that all rounds are alike.
+    sides = {
+        "temper": Library(base, options.groups, options.group_size, 0.0, options.threads),
+        "bare": BareLoop(folder, options.groups, options.group_size, 0.0),
+    }
+    seconds = {side: {"generate": [], "update": []} for side in sides}
+    for round_ in range(options.rounds + 1):
+        for name, side in sides.items():
+            started = time.perf_counter()
+            played = side.generate(round_)
+            between = time.perf_counter()
+            side.update(played)
+            if round_ > 0:  # the first one warms up
+                seconds[name]["generate"].append(between - started)
+                seconds[name]["update"].append(time.perf_counter() - between)
+    print(json.dumps({"seconds": seconds}))
+
+
+if __name__ == "__main__":
+    main()
