@@ -11,7 +11,7 @@ export interface CommandOption {
 }
 
 export type CommandOptions = Readonly<Record<string, CommandOption>>;
-export type FlagValue = string | boolean | (string | boolean)[] | undefined;
+type FlagValue = string | boolean | (string | boolean)[] | undefined;
 export type Flags = Readonly<Record<string, FlagValue>>;
 
 export interface CommandContext {

@@ -9,7 +9,6 @@ export function resultLines(state: RunState, reportPath: string | null = null): 
     ...evalTable(state),
     ...(state.adapterSha256 === null ? [] : [`adapter  ${state.adapterSha256}`]),
     ...(reportPath === null ? [] : [`report   ${reportPath}`]),
-    ...(state.failure === null ? [] : [`failed: ${state.failure}`]),
     ...headlineLine(state),
   ];
 }

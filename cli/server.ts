@@ -7,7 +7,7 @@ import { readStackFile } from '../workers/local-stack/stack-file.ts';
 import { isAlive } from '../workers/local-stack/processes.ts';
 
 /** The configured server, or that of the project's local stack while it runs; null: neither. */
-export function findServer(project: string, env: NodeJS.ProcessEnv): TemporalTarget | null {
+function findServer(project: string, env: NodeJS.ProcessEnv): TemporalTarget | null {
   const configured = configuredTarget(env);
   if (configured !== null) return configured;
   const stack = readStackFile(projectFolders(project).stackFile);
@@ -18,11 +18,19 @@ export function findServer(project: string, env: NodeJS.ProcessEnv): TemporalTar
 /** For commands that steer a run. */
 export async function requireServer(project: string, env: NodeJS.ProcessEnv): Promise<TemporalClient> {
   const target = findServer(project, env);
-  if (target !== null) return connectClient(target, env);
-  throw new TemperError(
-    'BadConfig',
-    'no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train',
-  );
+  if (target === null) throw noServer();
+  try {
+    return await connectClient(target, env);
+  } catch (cause) {
+    // A local stack that is just ending: nobody set the address that the message of the connection speaks of.
+    throw configuredTarget(env) === null ? noServer(cause) : cause;
+  }
+}
+
+function noServer(cause?: unknown): TemperError {
+  const message =
+    'no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train';
+  return new TemperError('BadConfig', message, { cause });
 }
 
 /** For commands that can do without: null where nothing answers in time. */

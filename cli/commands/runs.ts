@@ -26,7 +26,7 @@ export const runs: Command = {
   },
 };
 
-export function renderTable(summaries: readonly RunSummary[]): string {
+function renderTable(summaries: readonly RunSummary[]): string {
   const head = ['run', 'agent', 'model', 'state', 'step', 'reward', 'before', 'after', 'time'];
   return createTable(
     head,

@@ -1,7 +1,7 @@
 import { requireRun } from '../../store/run-reader.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../errors.ts';
-import { followRun, isFinal, readProgress } from '../follow-run.ts';
+import { CommandFailed, EXIT } from '../errors.ts';
+import { isFinal, readProgress, showRun } from '../follow-run.ts';
 import { openProjectStore } from '../project-store.ts';
 import { resultLines } from '../result.ts';
 
@@ -19,13 +19,12 @@ export const watch: Command = {
     await requireRun(store, run);
     const before = { state: null, steps: [] };
     const viewer = createViewer(output, { run, before, hint: 'Ctrl-C ends the watching, not the run' });
-    for await (const progress of followRun(store, run, signal)) {
-      viewer.progress(progress);
-      if (isFinal(progress.state)) break;
-    }
+    await showRun(store, run, viewer, { signal, isOver: isFinal });
     viewer.close();
     const { state } = await readProgress(store, run);
     if (state !== null && isFinal(state)) for (const line of resultLines(state)) output.line(line);
-    return state?.state === 'failed' ? EXIT.failed : EXIT.ok;
+    if (state?.state === 'failed')
+      throw new CommandFailed(`the run ${run} failed: ${state.failure ?? 'it did not say why'}`);
+    return EXIT.ok;
   },
 };

@@ -11,7 +11,7 @@ export interface Chart {
   readonly range: readonly [number, number] | null;
 }
 
-export interface Series {
+interface Series {
   readonly label: string;
   readonly values: readonly (number | null)[];
   /** `points` are measurements far apart (evaluations), `faint` is the raw line under its mean. */

@@ -1,5 +1,5 @@
 /** What a report shows, and the bounds that keep it a file one can mail. */
-import type { EvalResult, RunConfig, RunState, StepSummary } from '../../core/contract.ts';
+import type { RunConfig, RunState, StepSummary } from '../../core/contract.ts';
 
 export interface ReportData {
   readonly state: RunState;
@@ -53,11 +53,6 @@ export interface TurnView {
   readonly promptTokens: number;
   readonly tokenIds: readonly number[];
   readonly logprobs: readonly number[];
-}
-
-export interface EvalPoint {
-  readonly step: number;
-  readonly evaluation: EvalResult;
 }
 
 export const BOUNDS = {

@@ -12,7 +12,8 @@ import { UsageError } from '../errors.ts';
 import { openProjectStore } from '../project-store.ts';
 import { resolveBaseModel } from './base-model.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
-import { applyRunFlags, parseRunFlags, RUN_FLAGS } from './run-flags.ts';
+import { RUN_FLAGS } from './run-flag-table.ts';
+import { applyRunFlags, parseRunFlags } from './run-flags.ts';
 
 export interface PlannedRun {
   readonly config: RunConfig;

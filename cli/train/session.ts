@@ -11,7 +11,7 @@ import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
 import type { TrainRunInput, trainRun } from '../../workflows/train-run.ts';
 import { CommandFailed } from '../errors.ts';
-import { followRun, readProgress } from '../follow-run.ts';
+import { readProgress, showRun } from '../follow-run.ts';
 import { readPending, worstReason } from '../pending.ts';
 import type { Viewer } from '../view/viewer.ts';
 import { checkSameConfig } from './plan-run.ts';
@@ -50,15 +50,18 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
     { address: stack.temporalAddress, namespace: stack.namespace },
     stackEnv(stack, env),
   );
+  let result: Promise<unknown> = Promise.resolve();
   try {
     const handle = await startRun(server.client, plan, project);
     const ended = new AbortController();
-    const result = patiently(() => handle.result(), { limitMs: null, signal }).finally(() => ended.abort());
+    const ask = () => server.connection.withAbortSignal(signal, () => handle.result());
+    result = patiently(ask, { limitMs: null, signal }).finally(() => ended.abort());
     // Its failure is thrown below, when the view is up to date.
-    result.catch(() => undefined);
+    result.catch(ignore);
+    const over = AbortSignal.any([ended.signal, signal]);
     await Promise.all([
-      follow(session, AbortSignal.any([ended.signal, signal])),
-      tellReasons(session, server, AbortSignal.any([ended.signal, signal])),
+      showRun(plan.store, plan.config.run, session.viewer, { signal: over, isOver: () => false }),
+      tellReasons(session, server, over),
     ]);
     signal.throwIfAborted();
     session.viewer.progress(await readProgress(plan.store, plan.config.run));
@@ -66,9 +69,14 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   } catch (error) {
     throw explainFailure(plan.config.run, error);
   } finally {
-    await server.close();
+    // A call that the client would still try again must not meet a closed connection: that throws where nobody catches.
+    const settled = result.then(ignore, ignore).then(() => true);
+    if (await Promise.race([settled, sleep(SETTLE_WITHIN_MS, false)])) await server.close();
   }
 }
+
+const SETTLE_WITHIN_MS = 1000;
+const ignore = () => undefined;
 
 /** A profile of the user's may name another server than the stack's own. */
 function stackEnv(stack: LocalStack, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -115,10 +123,6 @@ function describeConfig(config: RunConfig): string {
     `Loss ${train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), LoRA rank ${train.lora.rank}, seed ${seed}.`,
     `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
   ].join('\n\n');
-}
-
-async function follow({ plan, viewer }: Session, signal: AbortSignal): Promise<void> {
-  for await (const progress of followRun(plan.store, plan.config.run, signal)) viewer.progress(progress);
 }
 
 const REASONS_EVERY_MS = 3000;

@@ -14,22 +14,30 @@ const DOTS = [
 const BLANK = 0x2800;
 
 export function drawCurve(values: readonly number[], { columns, rows }: CurveSize): string[] {
-  const points = resample(values, Math.min(columns * 2, values.length));
-  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const heights = dotHeights(values, columns * 2, rows * 4);
   const cells = Array.from({ length: rows }, () => Array.from({ length: columns }, () => BLANK));
-  const heightOf = (value: number) => Math.round(((high - value) / (high - low || 1)) * (rows * 4 - 1));
-  // Fewer values than dots: the curve grows over the whole width, so that a young run is not a speck.
-  const columnOf = (index: number) => Math.round((index / Math.max(1, points.length - 1)) * (columns * 2 - 1));
-  for (let index = 1; index < points.length; index++) {
-    const [from, to] = [columnOf(index - 1), columnOf(index)];
-    for (let x = from; x <= to; x++) {
-      const share = to === from ? 1 : (x - from) / (to - from);
-      const y = heightOf(points[index - 1]! + (points[index]! - points[index - 1]!) * share);
-      const line = cells[y >> 2]!;
-      line[x >> 1] = line[x >> 1]! | DOTS[y & 3]![x & 1]!;
+  for (const [x, y] of heights.entries()) {
+    // Up or down to the neighbour's height, so that a steep stretch stays one line.
+    const before = heights[x - 1] ?? y;
+    const [from, to] = before < y ? [before + 1, y] : [y, Math.max(y, before - 1)];
+    for (let dot = from; dot <= to; dot++) {
+      const line = cells[dot >> 2]!;
+      line[x >> 1] = line[x >> 1]! | DOTS[dot & 3]![x & 1]!;
     }
   }
   return cells.map((line) => String.fromCodePoint(...line));
+}
+
+/** For each column of dots the row of the curve's dot, 0 at the top. A young run is stretched over the whole width. */
+function dotHeights(values: readonly number[], width: number, height: number): number[] {
+  const points = resample(values, Math.min(width, values.length));
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return Array.from({ length: width }, (_, x) => {
+    const at = (x / (width - 1)) * (points.length - 1);
+    const left = points[Math.floor(at)]!;
+    const value = left + (points[Math.ceil(at)]! - left) * (at % 1);
+    return Math.round(((high - value) / (high - low || 1)) * (height - 1));
+  });
 }
 
 /** Means of `count` neighbouring stretches. */

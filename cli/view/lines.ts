@@ -4,7 +4,7 @@ import type { Progress } from '../follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../format.ts';
 
 /** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  0.9 s` */
-export function stepLine(summary: StepSummary, steps: number): string {
+function stepLine(summary: StepSummary, steps: number): string {
   const width = String(steps).length;
   const metrics = sortMetrics(Object.keys(summary.metrics)).map(
     (name) => `${metricLabel(name)} ${formatNumber(summary.metrics[name])}`,
@@ -29,7 +29,7 @@ export function stepSeconds({ seconds }: StepSummary): number {
   return seconds['step'] ?? 0;
 }
 
-export function evalLine(evaluation: EvalResult): string {
+function evalLine(evaluation: EvalResult): string {
   const failed = evaluation.failed > 0 ? ` (${evaluation.failed} failed)` : '';
   const games = `${plural(evaluation.attempts, 'held-out scenario')}${failed}`;
   return `eval after step ${evaluation.step}  ${describeMetrics(evaluation.reward, evaluation.metrics)}  ${games}`;

@@ -13,13 +13,13 @@ from typing import Any
 
 import orjson
 import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from temper_gpu.answers import Refusal, error_response, json_response
 from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stop_check
-from temper_gpu.engine import DeadlinePassed, EngineHost, Generation, GenerationRequest, NotFound, QueueFull, Target
+from temper_gpu.engine import DeadlinePassed, EngineHost, Generation, GenerationRequest, Target
 from temper_gpu.failures import TemperError
 from temper_gpu.prompts import Prompts
 from temper_gpu.settings import ServerSettings
@@ -29,20 +29,13 @@ LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
 OPENING_WAIT_S = 5.0
 # The engine drops a request at its deadline; this is for an engine that no longer does.
 DEADLINE_GRACE_S = 2.0
+# How often a request that takes longer is asked whether its client is still there.
+PRESENCE_S = 0.5
 KEEP_ALIVE_S = 75
 SHUTDOWN_S = 3
+MAX_CALL_NAME = 512
 
 log = logging.getLogger(__name__)
-
-
-class Refusal(Exception):
-    """An answer that is an HTTP matter, not a failure of the engine."""
-
-    def __init__(self, status: int, code: str, message: str, retry_after_s: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.retry_after_s = retry_after_s
 
 
 class ChatServer:
@@ -59,31 +52,39 @@ class ChatServer:
         # Tells one life of this process from the next.
         self._boot = secrets.token_hex(8)
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/v1/chat/completions", self._guarded(self._chat, needs_key=True), methods=["POST"]),
-            Route("/v1/models", self._guarded(self._models, needs_key=True), methods=["GET"]),
-            Route("/health", self._guarded(self._health, needs_key=False), methods=["GET"]),
-        ]
+        self._endpoints: dict[str, tuple[str, bool, Callable[[Request], Awaitable[Response]]]] = {
+            "/v1/chat/completions": ("POST", True, self._chat),
+            "/v1/models": ("GET", True, self._models),
+            "/health": ("GET", False, self._health),
+        }
 
-    def _guarded(
-        self, endpoint: Callable[[Request], Awaitable[Response]], needs_key: bool
-    ) -> Callable[[Request], Awaitable[Response]]:
-        async def guarded(request: Request) -> Response:
-            try:
-                self._check_host(request)
-                if needs_key:
-                    self._check_key(request)
-                return await endpoint(request)
-            except (Refusal, TemperError) as error:
-                return error_response(error)
-            except ClientDisconnect:
-                return Response(status_code=499)
-            except Exception:
-                log.exception("request failed", extra={"path": request.url.path})
-                return error_response(Refusal(500, "internal", "the server must not fail, it did; its log says why"))
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI, without a router: three paths need none, and every microsecond here is paid by every call."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"this server speaks HTTP only, got {scope['type']}")
+        request = Request(scope, receive)
+        try:
+            response = await self._endpoint(request)(request)
+        except (Refusal, TemperError) as error:
+            response = error_response(error)
+        except ClientDisconnect:
+            return
+        except Exception:
+            log.exception("request failed", extra={"path": scope["path"]})
+            response = error_response(Refusal(500, "internal", "the server must not fail, it did; its log says why"))
+        await response(scope, receive, send)
 
-        return guarded
+    def _endpoint(self, request: Request) -> Callable[[Request], Awaitable[Response]]:
+        self._check_host(request)
+        path = request.scope["path"]
+        if path not in self._endpoints:
+            raise Refusal(404, "not_found", f"path must be one of {', '.join(self._endpoints)}, got {path[:80]}")
+        method, needs_key, endpoint = self._endpoints[path]
+        if needs_key:
+            self._check_key(request)
+        if request.method != method:
+            raise Refusal(405, "method", f"{path} must be asked by {method}, got {request.method[:20]}")
+        return endpoint
 
     def _check_host(self, request: Request) -> None:
         """A web page that points its own name at this address sends that name."""
@@ -140,7 +141,7 @@ class ChatServer:
         log.info(
             "call",
             extra={
-                "call": request.headers.get("x-temper-call"),
+                "call": request.headers.get("x-temper-call", "")[:MAX_CALL_NAME],
                 "policy": chat.model,
                 "adapter": target.policy_sha256 and target.policy_sha256[:12],
                 "promptTokens": len(prompt_ids),
@@ -235,24 +236,23 @@ class ChatServer:
         self, request: Request, futures: list["asyncio.Future[Generation]"], deadline_s: float
     ) -> list[Generation]:
         """Until all are there, the client hangs up, or nothing comes."""
-        everything = asyncio.gather(*futures)
-        gone = asyncio.ensure_future(request.receive())
+        end = time.monotonic() + deadline_s + DEADLINE_GRACE_S
+        pending: set[asyncio.Future[Generation]] = set(futures)
         try:
-            await asyncio.wait(
-                [everything, gone], timeout=deadline_s + DEADLINE_GRACE_S, return_when=asyncio.FIRST_COMPLETED
-            )
-            if everything.done():
-                return everything.result()
-            if gone.done():
-                raise ClientDisconnect
-            raise DeadlinePassed("an answer must be ready by its deadline, the engine gave none; ask again")
+            while pending:
+                _, pending = await asyncio.wait(pending, timeout=PRESENCE_S)
+                if pending and await request.is_disconnected():
+                    raise ClientDisconnect
+                if pending and time.monotonic() > end:
+                    raise DeadlinePassed("an answer must be ready by its deadline, the engine gave none; ask again")
+            return [future.result() for future in futures]
         finally:
-            gone.cancel()
-            everything.cancel()
+            for future in futures:
+                future.cancel()
 
 
-def create_app(host: EngineHost, settings: ServerSettings, key: str) -> Starlette:
-    return Starlette(routes=ChatServer(host, settings, key).routes())
+def create_app(host: EngineHost, settings: ServerSettings, key: str) -> ASGIApp:
+    return ChatServer(host, settings, key)
 
 
 def host_name(header: str) -> str:
@@ -269,37 +269,6 @@ def parse_json(body: bytes) -> Any:
         raise TemperError("BadConfig", f"the body must be JSON, it is not ({error}); send application/json") from error
 
 
-def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(body), status, headers, "application/json")
-
-
-def error_response(error: Refusal | TemperError) -> Response:
-    """OpenAI's shape; `type` is one of Temper's failure types where there is one."""
-    status, code, retry_after_s = http_meaning(error)
-    kind = error.type if isinstance(error, TemperError) else "EngineFailed" if status >= 500 else "BadConfig"
-    headers = {"retry-after": str(retry_after_s)} if retry_after_s else None
-    return json_response({"error": {"message": str(error), "type": kind, "param": None, "code": code}}, status, headers)
-
-
-def http_meaning(error: Refusal | TemperError) -> tuple[int, str, int | None]:
-    match error:
-        case Refusal():
-            return error.status, error.code, error.retry_after_s
-        case NotFound():
-            return 404, "model_not_found", None
-        case QueueFull():
-            return 429, "queue_full", 1
-        case DeadlinePassed():
-            return 504, "deadline_passed", None
-        case TemperError(type="BadConfig"):
-            return 400, "bad_request", None
-        case _ if error.retryable:
-            return 503, "unavailable", 1
-        case _:
-            # Trying again would end the same way: a code that clients do not retry.
-            return 422, "cannot_answer", None
-
-
 class EmbeddedServer(uvicorn.Server):
     """Beside other tasks of one loop: signals are the process's own matter."""
 
@@ -308,7 +277,7 @@ class EmbeddedServer(uvicorn.Server):
         yield
 
 
-async def run_server(app: Starlette, listener: socket.socket, stopping: asyncio.Event) -> None:
+async def run_server(app: ASGIApp, listener: socket.socket, stopping: asyncio.Event) -> None:
     """Serves on a socket that listens already, until `stopping`; requests in flight get a moment to end."""
     config = uvicorn.Config(
         app,
@@ -316,6 +285,8 @@ async def run_server(app: Starlette, listener: socket.socket, stopping: asyncio.
         ws="none",
         lifespan="off",
         access_log=False,
+        proxy_headers=False,
+        server_header=False,
         log_config=None,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,

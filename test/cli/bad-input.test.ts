@@ -119,14 +119,14 @@ describe('the agent', () => {
   test('a file without a default export', async () => {
     await writeAgent(project, { exported: 'export const agent =' });
     expect(await train()).toMatchInlineSnapshot(
-      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, its default export is object; write export default defineAgent({ name, scenarios, rollout })"`,
+      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, and does not; write export default defineAgent({ name, scenarios, rollout })"`,
     );
   });
 
   test('a default export that defineAgent did not make', async () => {
     await writeFile(agent, "export default { name: 'guess' };\n");
     expect(await train()).toMatchInlineSnapshot(
-      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, its default export is object; write export default defineAgent({ name, scenarios, rollout })"`,
+      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, and does not; write export default defineAgent({ name, scenarios, rollout })"`,
     );
   });
 

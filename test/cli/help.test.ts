@@ -64,7 +64,7 @@ test('train', () => {
       --eval-scenarios N             at most so many held-out scenarios are played [200]
       --eval-every N                 evaluate every n steps besides before and after; 0: only those two [0]
       --learning-rate X              learning rate of AdamW [0.00005]
-      --learning-rate-schedule NAME  constant, linear or cosine [constant]
+      --learning-rate-schedule NAME  constant, linear or cosine ["constant"]
       --final-learning-rate-share X  share of the learning rate left at the last step
       --warmup-steps N               steps over which the learning rate rises [0]
       --weight-decay X               weight decay of AdamW [0]
@@ -81,13 +81,13 @@ test('train', () => {
       --attempt-timeout-ms N         an attempt that takes longer fails [600000]
       --call-timeout-ms N            deadline of one call [120000]
       --call-retry-budget-ms N       how long a call is retried while the engine is away [300000]
-      --loss NAME                    cispo, ppo or importance_sampling [cispo]
+      --loss NAME                    cispo, ppo or importance_sampling ["cispo"]
       --epsilon-low X                the ratio is clipped at 1 - epsilon-low
       --epsilon-high X               the ratio is clipped at 1 + epsilon-high
       --dual-clip X                  ppo's bound for negative advantages
-      --advantage-scale NAME         none, group-std or batch-std [none]
+      --advantage-scale NAME         none, group-std or batch-std ["none"]
       --leave-one-out                compare an attempt with the mean of the others
-      --truncated NAME               attempts cut off at their token limit: mask, penalise or keep [mask]
+      --truncated NAME               attempts cut off at their token limit: mask, penalise or keep ["mask"]
       --max-logprob-mismatch X       sampler and trainer may differ by so much (k3) before a step is refused [0.001]
       --micro-batch-tokens N         tokens in one micro-batch: memory against speed [16384]
       --continue-as-new-every N      steps after which the workflow starts a fresh history

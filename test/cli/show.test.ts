@@ -72,9 +72,9 @@ test('watching a run that has ended tells its curve and its result', async () =>
   expect(exitCode).toBe(0);
   expect(stdout).toMatchInlineSnapshot(`
     "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
-    step 1/3  reward 0.473  win 0.673 · illegal 0.067 · draw 0.100 · moves 3.267  0.0 s
-    step 2/3  reward 0.630  win 0.830 · illegal 0.033 · draw 0.100 · moves 2.933  0.0 s
-    step 3/3  reward 0.762  win 0.962 · illegal 0.000 · draw 0.100 · moves 2.600  0.0 s
+    step 1/3  reward 0.473  win 0.673 · illegal 0.067 · draw 0.100 · moves 3.267  0.8 s
+    step 2/3  reward 0.630  win 0.830 · illegal 0.033 · draw 0.100 · moves 2.933  0.8 s
+    step 3/3  reward 0.762  win 0.962 · illegal 0.000 · draw 0.100 · moves 2.600  0.8 s
     eval after step 3  reward 0.435 · win 0.925 · illegal 0.010 · draw 0.100 · moves 3.600  200 held-out scenarios
     demo: completed after 3 steps of 3 in 2 min 32 s
                    before   after
@@ -91,7 +91,7 @@ test('watching a run that has ended tells its curve and its result', async () =>
 test('watching a run that failed ends with exit code 1 and its failure', async () => {
   const project = await temporaryFolder();
   await writeFixtureRun(project, { steps: 3, state: { state: 'failed', failure: 'TrainerFailed: out of memory' } });
-  const { exitCode, stdout } = await runCli(project, ['watch', 'demo']);
+  const { exitCode, stderr } = await runCli(project, ['watch', 'demo']);
   expect(exitCode).toBe(1);
-  expect(stdout).toContain('failed: TrainerFailed: out of memory');
+  expect(stderr).toBe('temper: the run demo failed: TrainerFailed: out of memory');
 });

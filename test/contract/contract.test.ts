@@ -32,6 +32,10 @@ test('failure types and whether they may pass are the same in both languages', (
   expect(FAILURES).toEqual(readFixture('failures'));
 });
 
-test('the Python contract is what these schemas generate (else: npx tsx test/contract/generate.ts)', { timeout: GENERATOR_TIMEOUT_MS }, () => {
-  expect(generateContract()).toBe(readFileSync(CONTRACT_FILE, 'utf8'));
-});
+test(
+  'the Python contract is what these schemas generate (else: npx tsx test/contract/generate.ts)',
+  { timeout: GENERATOR_TIMEOUT_MS },
+  () => {
+    expect(generateContract()).toBe(readFileSync(CONTRACT_FILE, 'utf8'));
+  },
+);

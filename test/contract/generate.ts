@@ -56,7 +56,8 @@ function mergeNullable(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(mergeNullable);
   if (typeof schema !== 'object' || schema === null) return schema;
   const [value, none, ...others] = 'anyOf' in schema ? (schema.anyOf as { type?: string }[]) : [];
-  if (none?.type === 'null' && others.length === 0 && value?.type !== undefined) return { ...value, type: [value.type, 'null'] };
+  if (none?.type === 'null' && others.length === 0 && value?.type !== undefined)
+    return { ...value, type: [value.type, 'null'] };
   return Object.fromEntries(Object.entries(schema).map(([key, inner]) => [key, mergeNullable(inner)]));
 }
 
@@ -65,7 +66,9 @@ export function generateContract(): string {
   try {
     writeFileSync(join(folder, 'contract.json'), JSON.stringify(jsonSchema(), null, 2));
     const files = ['--input', join(folder, 'contract.json'), '--output', join(folder, 'contract.py')];
-    execFileSync(codegen(), [...OPTIONS, `--custom-file-header=${HEADER}`, ...files], { stdio: ['ignore', 'pipe', 'pipe'] });
+    execFileSync(codegen(), [...OPTIONS, `--custom-file-header=${HEADER}`, ...files], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     return readFileSync(join(folder, 'contract.py'), 'utf8');
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -108,8 +108,11 @@ class Engine:
                 "BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1"
             )
 
+    def _is_down(self) -> bool:
+        return self.failure is not None or self._is_closed
+
     def _check_open(self) -> None:
-        if self.failure is not None or self._is_closed:
+        if self._is_down():
             reason = repr(self.failure) if self.failure else "closed"
             raise TemperError("EngineFailed", f"the engine of {self.base.name} is down ({reason}); it is started again")
         if self.num_waiting() >= self.settings.max_waiting:
@@ -128,13 +131,13 @@ class Engine:
         """In the loader's thread, so that other policies go on sampling meanwhile."""
         error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; ask again")
         try:
-            torch.set_num_threads(self.settings.num_threads)
+            torch.set_num_threads(self.settings.num_threads)  # counted per thread by OpenMP
             self._policies.load(key, load, POLICY_ROOM_TIMEOUT_S)
         except BaseException as caught:
             error = caught
         with self._lock:
             for sequence in self._loading.pop(key):
-                if self._policies.use(key):
+                if not self._is_down() and self._policies.use(key):
                     self._scheduler.enqueue(sequence)
                 else:
                     sequence.fail(error)
@@ -144,8 +147,9 @@ class Engine:
         try:
             with torch.inference_mode():
                 while self._wait_for_work():
-                    with self._device():
-                        self._scheduler.step()
+                    with self._device() as is_ours:
+                        if is_ours:
+                            self._scheduler.step()
         except BaseException as error:
             self.failure = error
             self._fail_all(
@@ -160,13 +164,17 @@ class Engine:
         return not self._is_closed
 
     @contextmanager
-    def _device(self) -> Iterator[None]:
+    def _device(self) -> Iterator[bool]:
+        """The device for one pass; false if the engine was closed while it waited."""
         started = time.perf_counter()
         while not self._device_lock.acquire(timeout=DEVICE_POLL_S):
             self._scheduler.drop_abandoned()
+            if self._is_closed:
+                yield False
+                return
         self.counters.device_wait_s += time.perf_counter() - started
         try:
-            yield
+            yield True
         finally:
             self._device_lock.release()
 

@@ -91,6 +91,8 @@ class EngineHost:
         if policy.adapter_sha256 is None and policy.base_model not in self._library.names():
             known = ", ".join(self._library.names())
             raise NotFound(f"model must be one of {known} or a policy run@step, got {name!r}; add it to models.json")
-        if not is_blocking and policy.base_model not in self._engines:
-            return None
-        return Target(self.engine(policy.base_model), policy.adapter_sha256, policy.load)
+        # Looked up without the lock, which is held for as long as another model is being opened.
+        engine = self._engines.get(policy.base_model)
+        if engine is None and is_blocking:
+            engine = self.engine(policy.base_model)
+        return None if engine is None else Target(engine, policy.adapter_sha256, policy.load)

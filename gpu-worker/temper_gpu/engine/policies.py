@@ -42,7 +42,7 @@ class Policies:
             self._changed.notify_all()
 
     def load(self, key: str, load: LoadAdapter, timeout_s: float) -> None:
-        """Reads, merges and keeps a policy. Waits until there is room: a policy in use is never dropped."""
+        """Reads, merges and keeps a policy. A policy in use is never dropped: waits for room, but not for ever."""
         adapter = load()
         overrides = None if adapter is None else merged_weights(self._base, adapter)
         model = self._base.instantiate(ATTENTION, overrides)

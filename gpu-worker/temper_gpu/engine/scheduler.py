@@ -165,8 +165,14 @@ class Scheduler:
             self._sample(completed, range(len(completed)), logits_SV)
 
     def _pieces(self, sequences: list[Sequence]) -> list[tuple[Sequence, Piece]]:
-        waiting = [(sequence, piece) for sequence in sequences for piece in pieces_of(sequence, self._sizes.largest)]
-        room = self._sizes.worthwhile(sum(len(piece.tokens) for _, piece in waiting))
+        """What one pass takes: whole pieces, first come, first served."""
+        waiting: list[tuple[Sequence, Piece]] = []
+        num_tokens = 0
+        for sequence in sequences:
+            if num_tokens < self._sizes.largest:
+                waiting += [(sequence, piece) for piece in pieces_of(sequence, self._sizes.largest - num_tokens)]
+                num_tokens += len(sequence.prompt) - sequence.computed
+        room = self._sizes.worthwhile(num_tokens)
         chosen: list[tuple[Sequence, Piece]] = []
         for sequence, piece in waiting:
             room -= len(piece.tokens)

@@ -142,6 +142,11 @@ def test_a_policy_is_loaded_on_demand_and_its_hash_is_in_the_answer(client: http
     assert [model["id"] for model in client.get("/v1/models").json()["data"]] == ["pocket", "demo@1"]
 
 
+def test_an_id_says_nothing_of_the_policys_name(client: httpx.Client):
+    """Ids of tool calls are part of what is hashed, and no run's name may be."""
+    assert chat(client, model="demo@1").json()["id"] == chat(client).json()["id"] != chat(client, seed=4).json()["id"]
+
+
 def test_a_stop_string_ends_the_text_before_it(client: httpx.Client):
     full = chat(client, max_tokens=4, return_token_ids=True).json()["choices"][0]
     stopped = chat(client, max_tokens=4, stop=full["message"]["content"], return_token_ids=True).json()["choices"][0]

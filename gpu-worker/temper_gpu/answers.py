@@ -1,0 +1,51 @@
+"""HTTP answers: JSON, and what each failure means to a client."""
+
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from temper_gpu.engine import DeadlinePassed, NotFound, QueueFull
+from temper_gpu.failures import TemperError
+
+
+class Refusal(Exception):
+    """An answer that is an HTTP matter, not a failure of the engine."""
+
+    def __init__(self, status: int, code: str, message: str, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+
+
+def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(body), status, headers, "application/json")
+
+
+def error_response(error: Refusal | TemperError) -> Response:
+    """OpenAI's shape; `type` is one of Temper's failure types."""
+    status, code, retry_after_s = http_meaning(error)
+    kind = error.type if isinstance(error, TemperError) else "EngineFailed" if status >= 500 else "BadConfig"
+    headers = {"retry-after": str(retry_after_s)} if retry_after_s else None
+    return json_response({"error": {"message": str(error), "type": kind, "param": None, "code": code}}, status, headers)
+
+
+def http_meaning(error: Refusal | TemperError) -> tuple[int, str, int | None]:
+    """Status, OpenAI's code, and after how many seconds to come again."""
+    match error:
+        case Refusal():
+            return error.status, error.code, error.retry_after_s
+        case NotFound():
+            return 404, "model_not_found", None
+        case QueueFull():
+            return 429, "queue_full", 1
+        case DeadlinePassed():
+            return 504, "deadline_passed", None
+        case TemperError(type="BadConfig"):
+            return 400, "bad_request", None
+        case _ if error.retryable:
+            return 503, "unavailable", 1
+        case _:
+            # Trying again would end the same way: a status that clients do not retry.
+            return 422, "cannot_answer", None
