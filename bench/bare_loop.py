@@ -1,7 +1,7 @@
-"""The peer of `npm run bench -- step`: tic-tac-toe played and trained in one bare process, without HTTP, Temporal or store.
+"""The peer of `npm run bench -- step`: tic-tac-toe in one bare process, without HTTP, Temporal or store.
 
-Same model, same batch, same two sampled tokens a move, same loss as a run of Temper; everything else left out. It batches
-all games that are still running in one forward pass and prints one JSON object: seconds by step and by part.
+Same model, same batch, same two sampled tokens a move, same loss as a run of Temper; everything else left out. It
+batches all games that are still running in one forward pass and prints one JSON object: seconds by step and by part.
 Shapes: B rows, T tokens, V vocabulary.
 """
 
@@ -26,7 +26,9 @@ class Game:
     rng: random.Random
     board: list[str] = field(default_factory=lambda: ["."] * 9)
     reward: float | None = None
-    rows: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list)  # prompt ids, sampled ids, their log-probabilities
+    rows: list[tuple[Tensor, Tensor, Tensor]] = field(
+        default_factory=list
+    )  # prompt ids, sampled ids, their log-probabilities
 
     def play(self, answer: str) -> None:
         if answer not in "123456789" or self.board[int(answer) - 1] != ".":
@@ -66,7 +68,9 @@ class BareLoop:
 
     @torch.no_grad()
     def generate(self, seed: int) -> list[Game]:
-        games = [Game(random.Random(seed * 1000 + group)) for group in range(self.groups) for _ in range(self.group_size)]
+        games = [
+            Game(random.Random(seed * 1000 + group)) for group in range(self.groups) for _ in range(self.group_size)
+        ]
         while running := [game for game in games if game.reward is None]:
             prompts_BT = torch.tensor([self.prompt(game.board) for game in running])
             tokens_BT, logprobs_BT = self.sample(prompts_BT)

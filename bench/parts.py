@@ -1,4 +1,4 @@
-"""Engine and trainer alone, as libraries: the parts of `npm run bench -- step`, beside the bare loop's parts in the same process.
+"""Engine and trainer alone, as libraries: the parts of `npm run bench -- step`, beside the bare loop's in one process.
 
 Rounds alternate between the two, so that a slow minute of the machine meets both. Prints one JSON object.
 """
@@ -47,9 +47,15 @@ class Library:
         self.policy.load(adapter, initial_optimizer_tensors(adapter))
 
     def generate(self, seed: int) -> list[tuple[Game, list[Call]]]:
-        played = [(Game(random.Random(seed * 1000 + group)), []) for group in range(self.groups) for _ in range(self.group_size)]
+        played = [
+            (Game(random.Random(seed * 1000 + group)), [])
+            for group in range(self.groups)
+            for _ in range(self.group_size)
+        ]
         while running := [(game, calls) for game, calls in played if game.reward is None]:
-            prompts = [self.prompts.encode([{"role": "user", "content": render(game.board)}], None) for game, _ in running]
+            prompts = [
+                self.prompts.encode([{"role": "user", "content": render(game.board)}], None) for game, _ in running
+            ]
             futures = [self.submit(prompt, hash((seed, index)) & 0xFFFFFFFF) for index, prompt in enumerate(prompts)]
             for (game, calls), prompt, future in zip(running, prompts, futures, strict=True):
                 generation = future.result()

@@ -8,6 +8,7 @@ import functools
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -51,8 +52,8 @@ def build_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
         tie_word_embeddings=False,
         initializer_range=0.05,  # with the usual 0.02 so small a model never leaves the "any digit" plateau
         bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),  # pyright: ignore[reportArgumentType]  (one name, one id)
+        pad_token_id=tokenizer.convert_tokens_to_ids("<|endoftext|>"),  # pyright: ignore[reportArgumentType]
     )
     return Qwen2ForCausalLM(config)
 
@@ -88,8 +89,8 @@ def tokeniser(tokenizer: PreTrainedTokenizerFast) -> Tokenise:
     @functools.cache
     def tokenise(episode: Episode) -> tuple[torch.Tensor, torch.Tensor]:
         messages = [{"role": "user", "content": episode.prompt}, {"role": "assistant", "content": episode.reply}]
-        prompt_T = tokenizer.apply_chat_template(messages[:1], add_generation_prompt=True, return_dict=False)
-        tokens_T = tokenizer.apply_chat_template(messages, return_dict=False)
+        prompt_T: Any = tokenizer.apply_chat_template(messages[:1], add_generation_prompt=True, return_dict=False)
+        tokens_T: Any = tokenizer.apply_chat_template(messages, return_dict=False)
         labels_T = [NOT_TRAINED] * len(prompt_T) + tokens_T[len(prompt_T) :]
         return torch.tensor(tokens_T), torch.tensor(labels_T)
 
@@ -106,7 +107,9 @@ def supervised_loss(model: Qwen2ForCausalLM, rows: list[tuple[torch.Tensor, torc
 
 def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
     model.generation_config = GenerationConfig(
-        do_sample=True, temperature=1.0, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
+        do_sample=True,
+        temperature=1.0,
+        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),  # pyright: ignore[reportArgumentType]  (one name, one id) pad_token_id=tokenizer.pad_token_id
     )
     model.save_pretrained(out)
     save_tokenizer(tokenizer, out)
