@@ -24,6 +24,8 @@ MOVE_TOKENS = 2  # a digit, and the end of the turn
 @dataclass
 class Game:
     rng: random.Random
+    # A move that is none is played on a free cell: for models of random weights, as bench/forgiving-agent.ts has it.
+    forgiving: bool = False
     board: list[str] = field(default_factory=lambda: ["."] * 9)
     reward: float | None = None
     rows: list[tuple[Tensor, Tensor, Tensor]] = field(
@@ -31,10 +33,11 @@ class Game:
     )  # prompt ids, sampled ids, their log-probabilities
 
     def play(self, answer: str) -> None:
-        if answer not in "123456789" or self.board[int(answer) - 1] != ".":
+        cell = self.named_cell(answer)
+        if cell is None:
             self.reward = -1.0
             return
-        self.board[int(answer) - 1] = "x"
+        self.board[cell] = "x"
         if has_won(self.board, "x"):
             self.reward = 1.0
         elif not (free := free_cells(self.board)):
@@ -42,6 +45,12 @@ class Game:
         else:
             self.board[self.rng.choice(free)] = "o"
             self.reward = -1.0 if has_won(self.board, "o") else None
+
+    def named_cell(self, answer: str) -> int | None:
+        free = free_cells(self.board)
+        if self.forgiving:
+            return free[sum(map(ord, answer)) % len(free)]
+        return next((cell for cell in free if answer == str(cell + 1)), None)
 
 
 def has_won(board: list[str], stone: str) -> bool:
@@ -53,8 +62,10 @@ def free_cells(board: list[str]) -> list[int]:
 
 
 class BareLoop:
-    def __init__(self, folder: str, groups: int, group_size: int, learning_rate: float) -> None:
-        self.groups, self.group_size = groups, group_size
+    def __init__(
+        self, folder: str, groups: int, group_size: int, learning_rate: float, forgiving: bool = False
+    ) -> None:
+        self.groups, self.group_size, self.forgiving = groups, group_size, forgiving
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         self.model: nn.Module = get_peft_model(base, LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"))
@@ -69,7 +80,9 @@ class BareLoop:
     @torch.no_grad()
     def generate(self, seed: int) -> list[Game]:
         games = [
-            Game(random.Random(seed * 1000 + group)) for group in range(self.groups) for _ in range(self.group_size)
+            Game(random.Random(seed * 1000 + group), self.forgiving)
+            for group in range(self.groups)
+            for _ in range(self.group_size)
         ]
         while running := [game for game in games if game.reward is None]:
             prompts_BT = torch.tensor([self.prompt(game.board) for game in running])
@@ -112,10 +125,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--learning-rate", type=float, default=5e-3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--forgiving", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    loop = BareLoop(options.model, options.groups, options.group_size, options.learning_rate)
+    loop = BareLoop(options.model, options.groups, options.group_size, options.learning_rate, options.forgiving)
     seconds: dict[str, list[float]] = {"generate": [], "update": []}
     moves = []
     for step in range(options.steps + 1):

@@ -27,11 +27,12 @@ PARENT = "0" * 64  # stands for the adapter that sampled: the base model is one 
 class Library:
     """The engine behind the same games that the bare loop plays."""
 
-    def __init__(self, base: BaseModel, groups: int, group_size: int, learning_rate: float, threads: int) -> None:
-        self.groups, self.group_size, self.learning_rate = groups, group_size, learning_rate
+    def __init__(self, base: BaseModel, options: argparse.Namespace, learning_rate: float) -> None:
+        self.groups, self.group_size, self.learning_rate = options.groups, options.group_size, learning_rate
+        self.forgiving = options.forgiving
         self.prompts = Prompts(base)
         self.base = base
-        self.engine = Engine(base, EngineSettings(num_threads=threads))
+        self.engine = Engine(base, EngineSettings(num_threads=options.threads))
         self.config = TrainConfig(
             lora=LoraConfig(rank=16, alpha=32, target_modules=None),
             loss=LossConfig(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None),
@@ -48,7 +49,7 @@ class Library:
 
     def generate(self, seed: int) -> list[tuple[Game, list[Call]]]:
         played = [
-            (Game(random.Random(seed * 1000 + group)), [])
+            (Game(random.Random(seed * 1000 + group), self.forgiving), [])
             for group in range(self.groups)
             for _ in range(self.group_size)
         ]
@@ -84,6 +85,7 @@ def main() -> None:
     parser.add_argument("--group-size", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--forgiving", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -91,8 +93,8 @@ def main() -> None:
     base = ModelLibrary(lambda: {"bench": folder}, torch.float32, torch.device("cpu")).get("bench")
     # A learning rate of 0: both keep sampling the same policy, so that all rounds are alike.
     sides = {
-        "temper": Library(base, options.groups, options.group_size, 0.0, options.threads),
-        "bare": BareLoop(folder, options.groups, options.group_size, 0.0),
+        "temper": Library(base, options, 0.0),
+        "bare": BareLoop(folder, options.groups, options.group_size, 0.0, options.forgiving),
     }
     seconds = {side: {"generate": [], "update": []} for side in sides}
     for round_ in range(options.rounds + 1):

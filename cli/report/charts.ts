@@ -35,7 +35,7 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   trainedTokens: 'sampled tokens that were trained',
 };
 /** Shown elsewhere on the page. */
-const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens'];
+const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens', 'attempts', 'groups'];
 
 const MAX_TRAIN_CHARTS = 9;
 
@@ -118,7 +118,8 @@ function trainCharts(steps: readonly StepSummary[]): Chart[] {
   const known = Object.keys(TRAIN_NOTES).filter((name) => names.has(name));
   const others = [...names].filter((name) => !known.includes(name) && !REDUNDANT.includes(name)).toSorted();
   // A number that never moves tells nothing.
-  const moving = [...known, ...others].filter((name) => new Set(steps.map((step) => step.train[name])).size > 1);
+  const moves = (name: string) => new Set(steps.flatMap((step) => step.train[name] ?? [])).size > 1;
+  const moving = [...known, ...others].filter(moves);
   const charts = moving
     .slice(0, MAX_TRAIN_CHARTS)
     .map((name) => lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => step.train[name]));

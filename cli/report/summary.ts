@@ -1,6 +1,6 @@
 /** The head of the report: what came out, and at what cost. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
-import { formatDuration, formatNumber, headline, metricLabel, sortMetrics, valueOf } from '../format.ts';
+import { formatDuration, formatNumber, headline, metricLabel, plural, sortMetrics, valueOf } from '../format.ts';
 import { estimateShare } from '../statistics.ts';
 import type { ReportData } from './data.ts';
 import { markup } from './html.ts';
@@ -24,7 +24,19 @@ export function renderSummary({ state, steps }: ReportData): Html {
         ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
       </div>
     </div>
-    ${state.notes.map((note) => markup`<p class="note">${note}</p>`)}`;
+    ${renderNotes(state.notes)}`;
+}
+
+const SHOWN_NOTES = 3;
+
+/** A long run notes much that is alike: the newest stand open, the others are folded. */
+function renderNotes(notes: readonly string[]): Html {
+  const line = (note: string) => markup`<p class="note">${note}</p>`;
+  const older = notes.slice(0, -SHOWN_NOTES);
+  return markup`<div class="notes">
+    ${older.length === 0 ? null : markup`<details><summary>${plural(older.length, 'earlier note')}</summary>${older.map(line)}</details>`}
+    ${notes.slice(-SHOWN_NOTES).map(line)}
+  </div>`;
 }
 
 function outcome(state: RunState): Html {

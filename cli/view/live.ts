@@ -9,8 +9,8 @@ export interface LiveModel {
   readonly run: string;
   readonly state: RunState | null;
   readonly steps: readonly StepSummary[];
-  /** What the run waits for, where it waits. */
-  readonly waitingFor: string | null;
+  /** What is going on beside the run's own work: an installation, a wait. */
+  readonly status: string | null;
   /** The newest last. */
   readonly events: readonly string[];
   readonly hint: string;
@@ -115,11 +115,11 @@ function describeSpeed(steps: readonly StepSummary[]): string {
   return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
 }
 
-function tail({ waitingFor, events, hint, state }: LiveModel, width: number, colors: Colors): string[] {
+function tail({ status, events, hint, state }: LiveModel, width: number, colors: Colors): string[] {
   const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clip(`note: ${note}`, width)));
   const recent = events.slice(-4).map((event) => colors.yellow(clip(`· ${event}`, width)));
-  const waiting = waitingFor === null ? [] : [clip(`waiting for ${waitingFor}`, width)];
-  return [...notes, ...recent, ...waiting, colors.dim(clip(hint, width))];
+  const now = status === null ? [] : [clip(status, width)];
+  return [...notes, ...recent, ...now, colors.dim(clip(hint, width))];
 }
 
 function clip(text: string, width: number): string {

@@ -78,10 +78,17 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
   let [stackLine, serverReason]: [string | null, string | null] = [null, null];
   const events: string[] = [];
   const slow = createSlowness(SHOWN_WAIT_MS);
+  let drawnHeight = 0;
   const draw = () => {
     const { columns, rows } = output;
-    const waitingFor = stackLine ?? serverReason ?? slow(progress.state?.waitingFor ?? null);
-    screen(renderLive({ run, ...progress, waitingFor, events, hint }, { columns, rows, colors: pc }));
+    const reason = serverReason ?? slow(progress.state?.waitingFor ?? null);
+    const status = stackLine ?? (reason === null ? null : `waiting for ${reason}`);
+    const text = renderLive({ run, ...progress, status, events, hint }, { columns, rows, colors: pc });
+    const height = text.split('\n').length;
+    // log-update leaves the lines below a change where they are: a frame of another height is drawn anew.
+    if (height !== drawnHeight) screen.clear();
+    drawnHeight = height;
+    screen(text);
   };
   const timer = setInterval(draw, REDRAW_MS);
   return {

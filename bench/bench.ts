@@ -1,0 +1,57 @@
+/** What a bench is, and how its numbers are told. */
+import { parseArgs } from 'node:util';
+
+import { UsageError } from '../cli/errors.ts';
+
+export type Flags = Readonly<Record<string, string>>;
+
+export interface Bench {
+  readonly name: string;
+  readonly summary: string;
+  /** Every flag with its default. */
+  readonly flags: Flags;
+  run(flags: Flags): Promise<object>;
+}
+
+/** Over rounds: a single number says nothing on a shared machine. */
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export function parseFlags({ flags }: Bench, args: readonly string[]): Flags {
+  const options = Object.fromEntries(Object.entries(flags).map(([name]) => [name, { type: 'string' as const }]));
+  try {
+    const { values } = parseArgs({ args: [...args], options, strict: true });
+    return { ...flags, ...(values as Flags) };
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+export function countFlag(flags: Flags, name: string): number {
+  const value = Number(flags[name]);
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new UsageError(`--${name} must be a whole number from 1, got ${flags[name]}`);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+export function spread(values: readonly number[]): Spread {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+}
+
+export function showSpread(values: readonly number[], digits = 2): string {
+  const { median: middle, min, max } = spread(values);
+  return `${middle.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
+}

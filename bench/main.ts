@@ -1,0 +1,31 @@
+/** `npm run bench -- NAME [flags]`: prints one table; the last line is one JSON object. */
+import { describeError, UsageError } from '../cli/errors.ts';
+import type { Bench } from './bench.ts';
+import { parseFlags } from './bench.ts';
+import { call } from './call.ts';
+import { step } from './step.ts';
+
+const BENCHES: readonly Bench[] = [step, call];
+
+async function main([name, ...args]: readonly string[]): Promise<void> {
+  const bench = BENCHES.find((candidate) => candidate.name === name);
+  if (bench === undefined) throw new UsageError(name === undefined ? 'no bench named' : `no bench ${name}`);
+  const result = await bench.run(parseFlags(bench, args));
+  console.log(JSON.stringify({ bench: bench.name, ...result }));
+}
+
+function list(): string {
+  const lines = BENCHES.map(({ name, flags, summary }) => {
+    const shown = Object.entries(flags).map(([flag, value]) => `[--${flag} ${value}]`);
+    return `  npm run bench -- ${name} ${shown.join(' ')}\n      ${summary}`;
+  });
+  return ['There are:', ...lines].join('\n');
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  const { text, exitCode } = describeError(error);
+  console.error(error instanceof UsageError ? `bench: ${error.message}\n${list()}` : text);
+  process.exitCode = exitCode;
+}

@@ -1,0 +1,27 @@
+/** Runs the bench's Python scripts in the GPU worker's environment. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
+
+export function startScript(python: string, script: string, args: readonly string[]): ChildProcess {
+  const file = fileURLToPath(new URL(script, import.meta.url));
+  const env = { ...process.env, PYTHONPATH: GPU_WORKER_FOLDER, TOKENIZERS_PARALLELISM: 'false' };
+  return spawn(python, [file, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** What the script printed; a script that fails ends the bench. */
+export async function runScript(python: string, script: string, args: readonly string[]): Promise<string> {
+  const child = startScript(python, script, args);
+  let output = '';
+  child.stdout?.on('data', (text: Buffer) => (output += String(text)));
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`bench/${script} ${args.join(' ')} ended with ${code}`);
+  return output;
+}
+
+export async function runJsonScript<T>(python: string, script: string, args: readonly string[]): Promise<T> {
+  const output = await runScript(python, script, args);
+  return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as T;
+}

@@ -1,0 +1,98 @@
+/** One run of Temper as a person starts it, in a project of its own, and what its steps took. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { manifestKey } from '../store/layout.ts';
+import { openStore } from '../store/open-store.ts';
+import { readSteps } from '../store/run-reader.ts';
+import type { Tools } from '../test/run/tools.ts';
+import { projectFolders } from '../workers/folders.ts';
+import { mean } from './bench.ts';
+import { EngineMeter } from './engine-meter.ts';
+import { readCommittedAt, readStepTimes, type EngineShare, type StepTimes } from './split.ts';
+
+export interface Batch {
+  agent: string;
+  baseModel: string;
+  groups: number;
+  groupSize: number;
+  learningRate: number;
+  /** Those that are counted. */
+  steps: number;
+}
+
+export interface TemperRound {
+  /** Seconds of every step that counts. */
+  seconds: number[];
+  /** The mean step. */
+  times: StepTimes;
+  engine: EngineShare;
+}
+
+/** The first steps warm caches and just-in-time compilers. */
+const LEFT_OUT = 2;
+/** The trainer asks the engine for one token after each commit. */
+const PROBES_A_STEP = 1;
+const TEMPER = fileURLToPath(new URL('../cli/temper.js', import.meta.url));
+
+export async function runTemper(tools: Tools, project: string, run: string, batch: Batch): Promise<TemperRound> {
+  const meter = new EngineMeter(project);
+  try {
+    await train(tools, project, run, batch);
+  } finally {
+    meter.close();
+  }
+  return readRound(project, run, batch, meter);
+}
+
+async function train(tools: Tools, project: string, run: string, batch: Batch): Promise<void> {
+  const log = join(project, `${run}.log`);
+  const file = openSync(log, 'w');
+  const child = spawn(process.execPath, [TEMPER, 'train', ...trainArguments(run, batch)], {
+    cwd: project,
+    stdio: ['ignore', file, file],
+    env: { ...process.env, TEMPER_PYTHON: tools.python, TEMPER_TEMPORAL_CLI: tools.temporalCli },
+  });
+  closeSync(file);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`temper train ended with ${code}:\n${readFileSync(log, 'utf8').slice(-3000)}`);
+}
+
+function trainArguments(run: string, { agent, baseModel, ...batch }: Batch): string[] {
+  const flags = {
+    run,
+    'base-model': baseModel,
+    steps: batch.steps + LEFT_OUT,
+    'groups-per-step': batch.groups,
+    'group-size': batch.groupSize,
+    'learning-rate': batch.learningRate,
+    'replacement-rounds': 0,
+    'eval-scenarios': 1,
+    // The bare loop trains every game; a random model ends few turns by itself.
+    truncated: 'keep',
+  };
+  return [agent, ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)])];
+}
+
+async function readRound(project: string, run: string, batch: Batch, meter: EngineMeter): Promise<TemperRound> {
+  const root = projectFolders(project).store;
+  const store = await openStore(root);
+  const counted = (await readSteps(store, run)).filter(({ step }) => step > LEFT_OUT);
+  if (counted.length !== batch.steps)
+    throw new Error(`${run} must have ${batch.steps} steps, it has ${counted.length}`);
+  const times = await Promise.all(
+    counted.map((step) => readStepTimes(store, root, { run, branch: 0, step: step.step }, step, batch.groups)),
+  );
+  const committedAt = (step: number) => readCommittedAt(store, manifestKey({ run, branch: 0, step }));
+  const work = meter.between(await committedAt(LEFT_OUT), await committedAt(LEFT_OUT + batch.steps));
+  const engine = { forwardS: work.forwardS / batch.steps, calls: work.requests / batch.steps - PROBES_A_STEP };
+  return { seconds: times.map(({ step }) => step), times: meanTimes(times), engine };
+}
+
+function meanTimes(times: readonly StepTimes[]): StepTimes {
+  const names = Object.keys(times[0] ?? {}) as (keyof StepTimes)[];
+  return Object.fromEntries(names.map((name) => [name, mean(times.map((time) => time[name]))])) as unknown as StepTimes;
+}

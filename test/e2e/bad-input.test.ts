@@ -1,0 +1,161 @@
+/** What a person can get wrong, by the real command line: one line on stderr, exit code 2, no run begun, no process left. */
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { isAlive } from '../../workers/local-stack/processes.ts';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { writeFixtureRun } from '../cli/fixture-store.ts';
+import { until } from '../crash/project.ts';
+import { linesOf, runTemper } from './command.ts';
+
+const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
+const TRAIN = ['train', AGENT, '--base-model', 'pocket', '--run', 'fresh', '--steps', '1'];
+let project: string;
+
+beforeEach(() => {
+  project = mkdtempSync(join(tmpdir(), 'temper-bad-input-'));
+  writeFileSync(join(project, 'package.json'), '{}');
+});
+
+afterEach(() => rmSync(project, { recursive: true, force: true }));
+
+/** The one line, after it was checked that nothing but this line came of the command. */
+async function complaint(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const { code, stdout, stderr } = await runTemper(project, args, { ...process.env, ...env });
+  expect(code, stdout + stderr).toBe(2);
+  expect(linesOf(stderr), stderr).toHaveLength(1);
+  expect(stderr).toMatch(/^temper: /);
+  expect(existsSync(join(project, '.temper', 'store', 'runs', 'fresh'))).toBe(false);
+  await until('nothing runs', () => alive().length === 0, 10_000);
+  return stderr.trim().replaceAll(project, 'PROJECT');
+}
+
+function alive(): string[] {
+  const stack = readStackFile(join(project, '.temper', 'stack.json'));
+  return stack === null ? [] : [{ name: 'leash', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
+}
+
+async function listen(): Promise<{ server: Server; port: number }> {
+  const server = createServer(() => undefined);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+describe('before anything is started, nothing at all is written', () => {
+  test.each([
+    ['an unknown flag', ['--grop-size', '8']],
+    ['group size 1', ['--group-size', '1']],
+    ['steps 0', ['--steps', '0']],
+    ['a run name with a slash', ['--run', 'a/b']],
+    ['a run name with two dots', ['--run', '..']],
+    ['an unknown model folder', ['--base-model', './no-such-model']],
+  ])('%s', async (_, flags) => {
+    await complaint([...TRAIN, ...flags]);
+    expect(readdirSync(project)).toEqual(['package.json']);
+  });
+
+  test('a missing agent file', async () => {
+    expect(await complaint(['train', 'nope.ts', '--base-model', 'pocket'])).toContain('PROJECT/nope.ts does not exist');
+    expect(readdirSync(project)).toEqual(['package.json']);
+  });
+
+  test('a run name in use with another configuration says what differs', async () => {
+    await writeFixtureRun(project, { run: 'demo', agent: 'tic-tac-toe', steps: 4 });
+    const before = readdirSync(project, { recursive: true });
+    const text = await complaint(['train', AGENT, '--base-model', 'pocket', '--run', 'demo', '--steps', '5']);
+    expect(text).toContain('the run demo exists with another configuration (recorded → asked for): --steps: 4 → 5');
+    expect(readdirSync(project, { recursive: true })).toEqual(before);
+  });
+});
+
+describe('a store that is not writable', () => {
+  const configure = (store: string) =>
+    writeFileSync(join(project, 'temporal.config.ts'), `export default { store: ${JSON.stringify(store)} };\n`);
+
+  test('a file stands where the folder should be', async () => {
+    configure('./package.json/store');
+    expect(await complaint(TRAIN)).toMatchInlineSnapshot(
+      `"temper: the store in PROJECT/package.json/store refused (ENOTDIR): a file stands where a folder should be; choose another store"`,
+    );
+  });
+
+  test.runIf(process.platform === 'linux')('the file system takes no folders, not even from root', async () => {
+    configure('/sys/temper-store');
+    expect(await complaint(TRAIN)).toMatch(
+      /^temper: the store in \/sys\/temper-store refused \((EPERM|EROFS|EACCES)\): /,
+    );
+    expect(readdirSync(project).toSorted()).toEqual(['package.json', 'temporal.config.ts']);
+  });
+});
+
+describe('a port that is taken', () => {
+  test.each(['ui', 'engine'])('--%s-port', async (name) => {
+    const { server, port } = await listen();
+    const text = await complaint(['dev', `--${name}-port`, String(port)]);
+    expect(text).toBe(
+      `temper: port ${port} (--${name}-port) must be free, but another program listens on it; name another or leave it out`,
+    );
+    server.close();
+  });
+
+  test('a port that is none', async () => {
+    expect(await complaint(['dev', '--ui-port', '70000'])).toContain('--ui-port must be a port from 1 to 65535');
+  });
+});
+
+describe('TEMPORAL_ADDRESS', () => {
+  const WITHIN_MS = 15_000;
+
+  test('nobody listens there', async () => {
+    const started = Date.now();
+    expect(await complaint(TRAIN, { TEMPORAL_ADDRESS: '127.0.0.1:9' })).toMatchInlineSnapshot(
+      `"temper: no Temporal server answers at 127.0.0.1:9 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 9, or unset it and Temper starts its own"`,
+    );
+    expect(Date.now() - started).toBeLessThan(WITHIN_MS);
+  });
+
+  test('what listens there says nothing', async () => {
+    const { server, port } = await listen();
+    const started = Date.now();
+    const text = await complaint(TRAIN, { TEMPORAL_ADDRESS: `127.0.0.1:${port}` });
+    expect(Date.now() - started).toBeLessThan(WITHIN_MS);
+    expect(text).toContain(`start one with temporal server start-dev --port ${port}`);
+    server.close();
+  });
+});
+
+describe('Python', () => {
+  /** Nothing on PATH but what a test puts there; nothing installed yet. */
+  function bareEnv(): NodeJS.ProcessEnv & { PATH: string } {
+    const [bin, cache] = [join(project, 'bin'), join(project, 'cache')];
+    mkdirSync(bin, { recursive: true });
+    return { PATH: bin, TEMPER_CACHE: cache, TEMPER_PYTHON: '' };
+  }
+
+  test('is missing', async () => {
+    expect(await complaint(TRAIN, bareEnv())).toMatchInlineSnapshot(
+      `"temper: Python 3.11 to 3.13 is needed, found none on PATH; install Python 3.13 (or set TEMPER_PYTHON to a Python that has everything installed)"`,
+    );
+    expect(existsSync(join(project, 'cache', 'python'))).toBe(false);
+  });
+
+  test('is too old', async () => {
+    const env = bareEnv();
+    const python = join(env.PATH, 'python3');
+    const answer = JSON.stringify({ executable: '/opt/python3', version: '3.9.2', hasVenv: true, usable: true });
+    writeFileSync(python, `#!/bin/sh\necho '${answer}'\n`);
+    chmodSync(python, 0o755);
+    expect(await complaint(TRAIN, env)).toMatchInlineSnapshot(
+      `"temper: Python 3.11 to 3.13 is needed, found 3.9.2 (/opt/python3); install Python 3.13 (or set TEMPER_PYTHON to a Python that has everything installed)"`,
+    );
+    expect(existsSync(join(project, 'cache', 'python'))).toBe(false);
+  });
+
+  test('is named by TEMPER_PYTHON and cannot be run', async () => {
+    const text = await complaint(TRAIN, { TEMPER_PYTHON: '/no/such/python' });
+    expect(text).toContain('TEMPER_PYTHON must be a Python 3.11 to 3.13, but /no/such/python cannot be run');
+  });
+});

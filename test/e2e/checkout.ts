@@ -1,0 +1,62 @@
+/** A checkout with a `.temper` of its own: everything is linked to the real one but `package.json`, which marks a project. */
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isAlive } from '../../workers/local-stack/processes.ts';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { until } from '../crash/project.ts';
+import { startCommand, type Command, type Ended } from './command.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const NOT_LINKED = new Set(['.temper', '.git', 'package.json']);
+
+export class Checkout {
+  readonly folder = mkdtempSync(join(tmpdir(), 'temper-checkout-'));
+  readonly #started: Command[] = [];
+
+  constructor() {
+    for (const name of readdirSync(ROOT)) {
+      if (!NOT_LINKED.has(name)) symlinkSync(join(ROOT, name), join(this.folder, name));
+    }
+    cpSync(join(ROOT, 'package.json'), join(this.folder, 'package.json'));
+  }
+
+  start(...line: string[]): Command {
+    const command = startCommand(this.folder, line);
+    this.#started.push(command);
+    return command;
+  }
+
+  run(...line: string[]): Promise<Ended> {
+    return this.start(...line).ended;
+  }
+
+  path(...parts: string[]): string {
+    return join(this.folder, '.temper', ...parts);
+  }
+
+  /** Names of processes of the local stack that are alive. */
+  alive(): string[] {
+    const stack = readStackFile(this.path('stack.json'));
+    return stack === null
+      ? []
+      : [{ name: 'leash', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
+  }
+
+  /** One JSON object per line of a file of the run. */
+  lines<T>(...parts: string[]): T[] {
+    const text = readFileSync(this.path(...parts), 'utf8');
+    return text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as T);
+  }
+
+  async close(): Promise<void> {
+    for (const command of this.#started) command.interrupt();
+    await Promise.all(this.#started.map(({ ended }) => ended));
+    await until('the stack is gone', () => this.alive().length === 0, 30_000);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

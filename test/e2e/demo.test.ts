@@ -1,0 +1,102 @@
+/** `npm start` as a newcomer meets it: interrupted, gone on with, finished, looked at, and started once more. */
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { BlobRef, StepSummary } from '../../core/contract.ts';
+import { until } from '../crash/project.ts';
+import { Checkout } from './checkout.ts';
+import { linesOf, type Ended } from './command.ts';
+
+const STEPS = 200;
+const INTERRUPT_AFTER = 20;
+const checkout = new Checkout();
+const outputs: string[] = [];
+
+afterAll(() => checkout.close());
+
+const toldSteps = (text: string): number[] =>
+  [...text.matchAll(/^step +(\d+)\/200 /gm)].map(([, step]) => Number(step));
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
+
+function expectDone({ code, stdout, stderr }: Ended): void {
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout).toContain('report   .temper/reports/demo.html');
+  expect(linesOf(stdout).at(-1)).toMatch(/^before: 0\.\d+ win.* · after: [01]\.\d+ win.*\(200 held-out scenarios\)$/);
+}
+
+test('Ctrl-C detaches, tells what was finished, and leaves no process behind', async () => {
+  const command = checkout.start('npm', 'start');
+  await until('some steps are told', () => toldSteps(command.stdout()).length >= INTERRUPT_AFTER, 240_000);
+  command.interrupt();
+  const { code, stdout, stderr } = await command.ended;
+  expect(code).not.toBe(0);
+  expect(stdout, stderr).toContain('detached from demo');
+  expect(toldSteps(stdout)).toEqual(upTo(toldSteps(stdout).length));
+  await until('the stack is gone', () => checkout.alive().length === 0, 30_000);
+  outputs.push(stdout);
+});
+
+test('the same line goes on where it was, and no step is told twice or left out', async () => {
+  const ended = await checkout.run('npm', 'start');
+  expectDone(ended);
+  expect(ended.stdout).toMatch(/^demo goes on after step \d+\/200/m);
+  outputs.push(ended.stdout);
+  expect(outputs.flatMap(toldSteps)).toEqual(upTo(STEPS));
+  expect(checkout.alive()).toEqual([]);
+});
+
+test('the agent got better, and `show --json` says so without a server', async () => {
+  const { code, stdout, stderr } = await checkout.run('npx', 'temper', 'show', 'demo', '--json');
+  expect(code, stderr).toBe(0);
+  const shown = JSON.parse(stdout);
+  expect(shown).toMatchObject({ state: 'completed', step: STEPS, steps: STEPS });
+  expect(shown.wallSeconds).toBeGreaterThan(0);
+  expect(shown.storeUri).toBe(`file://${checkout.path('store')}`);
+  expect(shown.adapterSha256).toMatch(/^[0-9a-f]{64}$/);
+  const { evalBefore, evalAfter } = shown;
+  console.log(
+    `win rate ${evalBefore.winRate} → ${evalAfter.winRate}, illegal ${evalAfter.illegalRate}, ${shown.wallSeconds} s`,
+  );
+  expect(evalBefore.attempts).toBe(200);
+  expect(evalAfter.attempts).toBe(200);
+  expect(evalBefore.winRate).toBeGreaterThanOrEqual(0.4);
+  expect(evalBefore.winRate).toBeLessThanOrEqual(0.65);
+  expect(evalAfter.winRate).toBeGreaterThanOrEqual(Math.max(0.85, evalBefore.winRate + 0.3));
+  expect(evalAfter.illegalRate).toBeLessThanOrEqual(0.02);
+});
+
+test('each step changed the adapter, or says that it had nothing to train', () => {
+  const [initial] = checkout.lines<{ adapter: BlobRef }>('store/runs/demo/branches/0/steps/0/manifest.json');
+  const steps = checkout.lines<StepSummary>('store/runs/demo/steps.jsonl');
+  expect(steps.map(({ step }) => step)).toEqual(upTo(STEPS));
+  let parent = initial?.adapter.sha256;
+  for (const { step, adapterSha256, groups } of steps) {
+    expect(adapterSha256 === parent, `step ${step} trained ${groups} groups`).toBe(groups === 0);
+    parent = adapterSha256;
+  }
+});
+
+test('a complete run is shown again, and no server is started', async () => {
+  const stackFile = checkout.path('stack.json');
+  const before = readFileSync(stackFile, 'utf8');
+  const ended = await checkout.run('npm', 'start');
+  expectDone(ended);
+  expect(ended.stdout).toContain('the run demo is complete');
+  expect(toldSteps(ended.stdout)).toEqual([]);
+  expect(readFileSync(stackFile, 'utf8')).toBe(before);
+  expect(checkout.alive()).toEqual([]);
+});
+
+test('the report is one file that loads nothing', () => {
+  const folder = checkout.path('reports');
+  expect(readdirSync(folder)).toEqual(['demo.html']);
+  const file = join(folder, 'demo.html');
+  expect(existsSync(file)).toBe(true);
+  const html = readFileSync(file, 'utf8');
+  const tags = html.match(/<(?:script|link|img|iframe|source|video|audio|object|embed|base)\b[^>]*>/gi) ?? [];
+  expect(tags.filter((tag) => /\b(?:src|href|data|srcset)\s*=\s*["']?(?!data:|#)/i.test(tag))).toEqual([]);
+  expect(html).not.toMatch(
+    /url\(\s*["']?(?!data:|#)|@import|\b(?:fetch|import)\s*\(\s*["'`]https?:|new (?:WebSocket|EventSource|Worker)\(/i,
+  );
+});
