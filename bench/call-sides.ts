@@ -124,6 +124,7 @@ interface Side {
 async function startServer({ python, tokens }: CallOptions, log: string): Promise<Side> {
   const child = startScript(python, 'instant_server.py', [String(tokens), log]);
   const ended = once(child, 'exit');
+  child.stderr?.resume();
   const printed = child.stdout === null ? [] : await Promise.race([once(child.stdout, 'data'), ended]);
   if (child.exitCode !== null) throw new Error('bench/instant_server.py did not start');
   const { port } = JSON.parse(String(printed[0])) as { port: number };

@@ -8,16 +8,18 @@ import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
 export function startScript(python: string, script: string, args: readonly string[]): ChildProcess {
   const file = fileURLToPath(new URL(script, import.meta.url));
   const env = { ...process.env, PYTHONPATH: GPU_WORKER_FOLDER, TOKENIZERS_PARALLELISM: 'false' };
-  return spawn(python, [file, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  return spawn(python, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 /** What the script printed; a script that fails ends the bench. */
 export async function runScript(python: string, script: string, args: readonly string[]): Promise<string> {
   const child = startScript(python, script, args);
   let output = '';
+  let complaints = '';
   child.stdout?.on('data', (text: Buffer) => (output += String(text)));
+  child.stderr?.on('data', (text: Buffer) => (complaints += String(text)));
   const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`bench/${script} ${args.join(' ')} ended with ${code}`);
+  if (code !== 0) throw new Error(`bench/${script} ${args.join(' ')} ended with ${code}:\n${complaints.slice(-3000)}`);
   return output;
 }
 

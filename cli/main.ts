@@ -67,12 +67,17 @@ function findCommand(name: string): Command {
   );
 }
 
+/** npm passes on the Ctrl-C that a terminal has told every process already: what follows so soon is the same one. */
+const SAME_SIGNAL_MS = 500;
+
 /** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */
 function processSurroundings(): Surroundings {
   const controller = new AbortController();
+  let abortedAt = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (controller.signal.aborted) process.exit(EXIT.interrupted);
+      if (!controller.signal.aborted) abortedAt = Date.now();
+      else if (Date.now() - abortedAt > SAME_SIGNAL_MS) process.exit(EXIT.interrupted);
       controller.abort(signal);
     });
   }

@@ -23,7 +23,7 @@ function facts(state: RunState): string {
 }
 
 function evaluation(result: EvalResult): string {
-  const metrics = Object.entries(result.metrics).map(([name, value]) => `${name} ${shown(value)}`);
+  const metrics = Object.entries(result.metrics).map(([name, value]) => `${name.replace(/Rate$/, '')} ${shown(value)}`);
   return `- **eval after step ${result.step}** ${[`reward ${shown(result.reward)}`, ...metrics].join(' · ')}`;
 }
 
@@ -35,11 +35,11 @@ function curve(recent: readonly StepSummary[]): string {
   if (recent.length === 0) return '';
   const rows = recent.map(
     ({ step, reward, groups, replacedGroups, failedAttempts, seconds }) =>
-      `| ${step} | ${shown(reward)} | ${groups} | ${replacedGroups} | ${failedAttempts} | ${shown(seconds['step'] ?? null)} |`,
+      `| ${step} | ${shown(reward)} | ${groups} | ${replacedGroups} | ${failedAttempts} | ${(seconds['step'] ?? 0).toFixed(1)} |`,
   );
   return [
     '| step | reward | groups trained | replaced | failed attempts | seconds |',
-    '| --- | --- | --- | --- | --- | --- |',
+    '| ---: | ---: | ---: | ---: | ---: | ---: |',
     ...rows,
   ].join('\n');
 }
@@ -59,5 +59,5 @@ function commands(run: string): string {
 }
 
 function shown(value: number | null): string {
-  return value === null ? 'none yet' : String(Number(value.toFixed(3)));
+  return value === null ? 'none yet' : value.toFixed(3);
 }

@@ -25,7 +25,7 @@ export interface Screen {
 }
 
 const PHASES = ['prepare', 'initialise', 'eval', 'rollout', 'train'] as const;
-/** Steps that speed and time left are averaged over. */
+/** Steps that speed and time left are taken from. */
 const RECENT = 20;
 const LABEL_WIDTH = 9;
 
@@ -70,7 +70,7 @@ function progressBar(state: RunState, steps: readonly StepSummary[], width: numb
 
 function secondsLeft(state: RunState, steps: readonly StepSummary[]): number | null {
   if (steps.length === 0 || state.state !== 'running') return null;
-  return (state.steps - state.step) * mean(steps.slice(-RECENT).map(stepSeconds));
+  return (state.steps - state.step) * usualSeconds(steps);
 }
 
 function phaseBar(state: RunState, width: number, colors: Colors): string {
@@ -108,10 +108,18 @@ function numbers({ state, steps }: LiveModel, width: number, colors: Colors): st
   return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - label.length - 1)}`);
 }
 
+/** The median: a step in which everything stood still for an hour says nothing of the next. */
+function usualSeconds(steps: readonly StepSummary[]): number {
+  const seconds = steps
+    .slice(-RECENT)
+    .map(stepSeconds)
+    .toSorted((a, b) => a - b);
+  return seconds[Math.floor(seconds.length / 2)] ?? 0;
+}
+
 function describeSpeed(steps: readonly StepSummary[]): string {
-  const recent = steps.slice(-RECENT);
-  const seconds = mean(recent.map(stepSeconds));
-  const tokens = mean(recent.map((step) => step.sampledTokens));
+  const seconds = usualSeconds(steps);
+  const tokens = mean(steps.slice(-RECENT).map((step) => step.sampledTokens));
   return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
 }
 

@@ -23,7 +23,14 @@ const screen = { columns: 80, rows: 30, colors: pc.createColors(false) };
 describe('the live view', () => {
   test('of a run under way', () => {
     const events = ['12:00:00 gpu-worker died (SIGKILL), starts again in 0.5 s'];
-    const model = { run: 'demo', state: running, steps, status: 'waiting for the GPU worker', events, hint: 'Ctrl-C detaches' };
+    const model = {
+      run: 'demo',
+      state: running,
+      steps,
+      status: 'waiting for the GPU worker',
+      events,
+      hint: 'Ctrl-C detaches',
+    };
     expect(renderLive(model, screen)).toMatchInlineSnapshot(`
       "demo  tic-tac-toe on pocket                                           ● running
       step 40/100  ████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  41 s, 48 s left

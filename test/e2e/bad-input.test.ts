@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isAlive } from '../../workers/local-stack/processes.ts';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { until } from '../crash/project.ts';
+import { aliveIn } from './checkout.ts';
 import { linesOf, runTemper } from './command.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
@@ -29,13 +28,8 @@ async function complaint(args: readonly string[], env: NodeJS.ProcessEnv = {}): 
   expect(linesOf(stderr), stderr).toHaveLength(1);
   expect(stderr).toMatch(/^temper: /);
   expect(existsSync(join(project, '.temper', 'store', 'runs', 'fresh'))).toBe(false);
-  await until('nothing runs', () => alive().length === 0, 10_000);
+  await until('nothing runs', () => aliveIn(project).length === 0, 10_000);
   return stderr.trim().replaceAll(project, 'PROJECT');
-}
-
-function alive(): string[] {
-  const stack = readStackFile(join(project, '.temper', 'stack.json'));
-  return stack === null ? [] : [{ name: 'leash', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
 }
 
 async function listen(): Promise<{ server: Server; port: number }> {
@@ -106,22 +100,17 @@ describe('a port that is taken', () => {
   });
 });
 
+/** That fifteen seconds are enough stands in test/workers/connection.test.ts: a busy machine starts Node as slowly as it likes. */
 describe('TEMPORAL_ADDRESS', () => {
-  const WITHIN_MS = 15_000;
-
   test('nobody listens there', async () => {
-    const started = Date.now();
     expect(await complaint(TRAIN, { TEMPORAL_ADDRESS: '127.0.0.1:9' })).toMatchInlineSnapshot(
       `"temper: no Temporal server answers at 127.0.0.1:9 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 9, or unset it and Temper starts its own"`,
     );
-    expect(Date.now() - started).toBeLessThan(WITHIN_MS);
   });
 
   test('what listens there says nothing', async () => {
     const { server, port } = await listen();
-    const started = Date.now();
     const text = await complaint(TRAIN, { TEMPORAL_ADDRESS: `127.0.0.1:${port}` });
-    expect(Date.now() - started).toBeLessThan(WITHIN_MS);
     expect(text).toContain(`start one with temporal server start-dev --port ${port}`);
     server.close();
   });

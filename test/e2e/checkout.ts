@@ -11,6 +11,12 @@ import { startCommand, type Command, type Ended } from './command.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOT_LINKED = new Set(['.temper', '.git', 'package.json']);
 
+/** Names of the processes of a project's local stack that are alive. */
+export function aliveIn(project: string): string[] {
+  const stack = readStackFile(join(project, '.temper', 'stack.json'));
+  return stack === null ? [] : [{ name: 'leash', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
+}
+
 export class Checkout {
   readonly folder = mkdtempSync(join(tmpdir(), 'temper-checkout-'));
   readonly #started: Command[] = [];
@@ -36,12 +42,8 @@ export class Checkout {
     return join(this.folder, '.temper', ...parts);
   }
 
-  /** Names of processes of the local stack that are alive. */
   alive(): string[] {
-    const stack = readStackFile(this.path('stack.json'));
-    return stack === null
-      ? []
-      : [{ name: 'leash', ...stack }, ...stack.children].filter(isAlive).map(({ name }) => name);
+    return aliveIn(this.folder);
   }
 
   /** One JSON object per line of a file of the run. */

@@ -33,7 +33,8 @@ export function startCommand(cwd: string, line: readonly string[], env: NodeJS.P
     stdout: () => out.join(''),
     ended,
     interrupt: () => {
-      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGINT');
+      if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
+        process.kill(-child.pid, 'SIGINT');
     },
   };
 }

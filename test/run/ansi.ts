@@ -8,6 +8,7 @@ interface Style {
 
 const PLAIN: Style = { bold: false, dim: false, inverse: false, color: null };
 const PALETTE = ['#1b1f24', '#ff7b72', '#56d364', '#e3b341', '#79c0ff', '#d2a8ff', '#39c5cf', '#c9d1d9'];
+const ESCAPE = new RegExp(`(${String.fromCodePoint(27)}\\[[\\d;]*m)`);
 const PAPER = '#0d1117';
 const INK = '#d5dbe2';
 
@@ -19,16 +20,15 @@ header { padding: 9px 14px; background: #21262d; color: #9aa4af; font: 13px syst
 header i { float: left; width: 12px; height: 12px; margin: 2px 7px 0 0; border-radius: 50%; background: #484f58; }
 pre { margin: 0; padding: 16px 20px 20px; color: ${INK}; font: 15px/1.3 'DejaVu Sans Mono', monospace; }
 b { font-weight: 700; }
-span { display: inline-block; width: 1ch; text-align: center; overflow: visible; }
+svg { width: 1ch; height: 1.3em; vertical-align: top; fill: currentcolor; }
 </style><section><header><i></i><i></i><i></i>${escape(title)}</header><pre>${toHtml(screen)}</pre></section>`;
 }
 
 function toHtml(screen: string): string {
   let style = PLAIN;
-  // oxlint-disable-next-line no-control-regex -- an escape sequence begins with a control character
   return screen
     .trimEnd()
-    .split(/(\u001B\[[\d;]*m)/)
+    .split(ESCAPE)
     .map((part) => {
       if (!part.startsWith('\u001B')) return part === '' ? '' : `<font style="${css(style)}">${cells(part)}</font>`;
       style = part.slice(2, -1).split(';').map(Number).reduce(apply, style);
@@ -37,9 +37,22 @@ function toHtml(screen: string): string {
     .join('');
 }
 
-/** A glyph of another font keeps to its cell of the grid. */
+/** Braille is drawn as dots on the terminal's own grid: fonts that have it differ in width. */
 function cells(text: string): string {
-  return escape(text).replace(/[\u2500-\u28FF]/gu, (glyph) => `<span>${glyph}</span>`);
+  return escape(text).replaceAll(/[\u2800-\u28FF]/g, (glyph) => braille(glyph.charCodeAt(0) - 0x2800));
+}
+
+/** Bit of each dot, by column and row. */
+const DOTS = [
+  [0x01, 0x02, 0x04, 0x40],
+  [0x08, 0x10, 0x20, 0x80],
+] as const;
+
+function braille(bits: number): string {
+  const dots = DOTS.flatMap((column, x) =>
+    column.map((bit, y) => ((bits & bit) === 0 ? '' : `<circle cx="${2.5 + 5 * x}" cy="${2.5 + 5 * y}" r="1.7"/>`)),
+  );
+  return `<svg viewBox="0 0 10 20">${dots.join('')}</svg>`;
 }
 
 function apply(style: Style, code: number): Style {

@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: makes the pictures in docs/pictures anew, from real runs in a temporary project. With `--demo FOLDER`
- * and `--multiplication FOLDER` the reports are those of finished runs in these projects, and the live run is left early.
+ * `npm run pictures`: makes the pictures in docs/pictures anew, from real runs in a temporary project. With
+ * `--project FOLDER` in that project, which is kept: its runs go on, and those that are complete are only reported.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,42 +23,49 @@ const FLAGS = {
 type Run = keyof typeof AGENT;
 
 /** So many steps make a curve that is worth looking at. */
-const LIVE_STEPS = 60;
+const LIVE_STEPS = 50;
 const LOAD_MS = 30_000;
 const TERMINAL = { columns: 110, rows: 32 };
 
-const { values: finished } = parseArgs({
-  options: { demo: { type: 'string' }, multiplication: { type: 'string' } },
-});
-const project = mkdtempSync(join(tmpdir(), 'temper-pictures-'));
-const tmux = (...args: string[]) => execFileSync('tmux', ['-L', project.slice(-6), '-f', '/dev/null', ...args]);
+const { values } = parseArgs({ options: { project: { type: 'string' } } });
+const project = values.project ?? mkdtempSync(join(tmpdir(), 'temper-pictures-'));
+const tmux = (...args: string[]) =>
+  execFileSync('tmux', ['-L', `temper-pictures-${process.pid}`, '-f', '/dev/null', ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).toString();
 const browser = await chromium.launch({
   executablePath: process.env['TEMPER_CHROMIUM'] ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu'],
 });
 try {
   await takeLivePictures();
-  await takeReportPictures(finished.demo ?? project);
-  if (finished.multiplication === undefined) await play('multiplication');
-  await takeCurve(finished.multiplication ?? project);
+  await takeReportPictures();
+  await play('multiplication');
+  await takeCurve();
 } finally {
   await browser.close();
-  rmSync(project, { recursive: true, force: true });
+  if (values.project === undefined) rmSync(project, { recursive: true, force: true });
 }
 
-/** The demo in a terminal, and the same moment in Temporal's UI. */
+/** The demo in a terminal, and the same moment in Temporal's UI; then the demo's end. */
 async function takeLivePictures(): Promise<void> {
   const size = ['-x', String(TERMINAL.columns), '-y', String(TERMINAL.rows)];
-  tmux('new-session', '-d', ...size, '-c', project, [...command('demo'), '; sleep 3600'].join(' '));
+  tmux('new-session', '-d', ...size, '-c', project, [...command('demo'), '; sleep 10'].join(' '));
+  const begun = Math.max(LIVE_STEPS, readStep('demo') + 2);
+  await until(`the demo takes ${begun} steps`, () => {
+    if (!isTerminalOpen()) throw new Error('the demo ended before its picture was taken; start it by hand to see why');
+    return readStep('demo') >= begun;
+  });
+  await shootTerminal(browser, tmux('capture-pane', '-e', '-p'));
+  await shootTemporal(browser);
+  await until('the demo ends', () => !isTerminalOpen());
+}
+
+function isTerminalOpen(): boolean {
   try {
-    await until(`the demo takes ${LIVE_STEPS} steps`, () => readStep('demo') >= LIVE_STEPS);
-    const screen = tmux('capture-pane', '-e', '-p').toString();
-    await shootTerminal(browser, screen);
-    await shootTemporal(browser);
-    if (finished.demo !== undefined) tmux('send-keys', 'C-c');
-    await until('the demo ends', () => !isStackUp());
-  } finally {
-    tmux('kill-server');
+    return tmux('has-session') === '';
+  } catch {
+    return false;
   }
 }
 
@@ -71,7 +78,7 @@ async function shootTerminal(of: Browser, screen: string): Promise<void> {
 
 async function shootTemporal(of: Browser): Promise<void> {
   const page = await of.newPage({ viewport: { width: 1320, height: 1180 } });
-  const run = `http://127.0.0.1:${readStack().ports.ui}/namespaces/default/workflows/run%2Fdemo`;
+  const run = `http://127.0.0.1:${uiPort()}/namespaces/default/workflows/run%2Fdemo`;
   await page.goto(run);
   await page.getByText('rollout • step').first().waitFor({ timeout: LOAD_MS });
   await page.getByText('Event History').first().scrollIntoViewIfNeeded();
@@ -98,8 +105,8 @@ async function shootDetails(page: Page, run: string): Promise<void> {
   await page.screenshot({ path: picture('temporal-ui-details') });
 }
 
-async function takeReportPictures(folder: string): Promise<void> {
-  const page = await openReport(folder, 'demo');
+async function takeReportPictures(): Promise<void> {
+  const page = await openReport('demo');
   await page.screenshot({ path: picture('report') });
   const heading = page.locator('h2', { hasText: 'Episodes' });
   await heading.evaluate((element) => element.scrollIntoView());
@@ -109,15 +116,18 @@ async function takeReportPictures(folder: string): Promise<void> {
   await page.close();
 }
 
-async function takeCurve(folder: string): Promise<void> {
-  const page = await openReport(folder, 'multiplication');
-  await page.locator('.chart').first().screenshot({ path: picture('multiplication-curve') });
+async function takeCurve(): Promise<void> {
+  const page = await openReport('multiplication');
+  await page
+    .locator('.chart')
+    .first()
+    .screenshot({ path: picture('multiplication-curve') });
   await page.close();
 }
 
-async function openReport(folder: string, run: Run): Promise<Page> {
+async function openReport(run: Run): Promise<Page> {
   const file = join(project, `${run}.html`);
-  execFileSync(TEMPER[0]!, [...TEMPER.slice(1), 'report', run, '--out', file], { cwd: folder });
+  execFileSync(TEMPER[0]!, [...TEMPER.slice(1), 'report', run, '--out', file], { cwd: project });
   const page = await browser.newPage({ viewport: { width: 1200, height: 860 } });
   await page.goto(pathToFileURL(file).href);
   await page.locator('.chart canvas').first().waitFor();
@@ -136,27 +146,23 @@ function command(run: Run): string[] {
 }
 
 function readStep(run: Run): number {
-  const state = readJson<{ step: number }>(join('store/runs', run, 'state.json'));
+  const state = readJson(join('store/runs', run, 'state.json')) as { step: number } | null;
   return state?.step ?? 0;
 }
 
-function readStack(): { ports: { ui: number } } {
-  return readJson<{ ports: { ui: number } }>('stack.json')!;
+function uiPort(): number {
+  return (readJson('stack.json') as { ports: { ui: number } }).ports.ui;
 }
 
-function isStackUp(): boolean {
-  return (readJson<{ children: unknown[] }>('stack.json')?.children ?? []).length > 0;
-}
-
-function readJson<T>(path: string): T | null {
+function readJson(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(join(project, '.temper', path), 'utf8')) as T;
+    return JSON.parse(readFileSync(join(project, '.temper', path), 'utf8'));
   } catch {
     return null;
   }
 }
 
-async function until(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = 1_200_000): Promise<void> {
+async function until(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = 1_800_000): Promise<void> {
   const end = Date.now() + limitMs;
   while (!(await isTrue())) {
     if (Date.now() > end) throw new Error(`not within ${limitMs / 1000} s: ${what}`);

@@ -88,13 +88,13 @@ test('a run reads well in Temporal', () => {
 
     - **phase** train
     - **waits for** train step 3 on queue gpu, since 2026-11-21T06:00:00.000Z
-    - **reward** 0.75
+    - **reward** 0.750
     - **agent** agent on pocket
-    - **eval after step 0** reward 0.5 · winRate 0.5
+    - **eval after step 0** reward 0.500 · win 0.500
 
     | step | reward | groups trained | replaced | failed attempts | seconds |
-    | --- | --- | --- | --- | --- | --- |
-    | 2 | 0.75 | 1 | 1 | 5 | 1.235 |
+    | ---: | ---: | ---: | ---: | ---: | ---: |
+    | 2 | 0.750 | 1 | 1 | 5 | 1.2 |
 
     > one
     >

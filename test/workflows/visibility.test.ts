@@ -27,7 +27,7 @@ test("Temporal's UI shows the step, the phase, the curve and what can be done", 
     const { run } = input.config;
     expect(currentDetails).toContain(`### ${run}: completed, step 3 of 3`);
     expect(currentDetails).toContain('- **phase** done');
-    expect(currentDetails).toContain('- **eval after step 3** reward 0.3 · winRate 0.3');
+    expect(currentDetails).toContain('- **eval after step 3** reward 0.300 · win 0.300');
     expect(currentDetails).toMatch(/^\| 3 \| [\d.]+ \| 2 \| 0 \| 0 \| [\d.]+ \|$/m);
     expect(currentDetails).toContain(`\`temper report ${run}\``);
     expect(currentDetails).not.toContain('\n\n\n');
