@@ -16,7 +16,7 @@ interface Health {
   engines: Record<string, { counters: { forward_s: number; device_wait_s: number; requests: number } }>;
 }
 
-/** Seldom enough to cost the worker less than a thousandth of a core's time. */
+/** An answer takes well under a millisecond of the worker, so this stays out of what it measures. */
 const EVERY_MS = 250;
 
 export class EngineMeter {
