@@ -31,8 +31,8 @@ export async function waitForStack(
 ): Promise<void> {
   const worker = options.agentFile === null ? null : workerName(options.agentFile);
   const waits: Wait[] = [
-    ...(options.hasGpuWorker ? [{ child: 'gpu-worker', for: 'the GPU worker', limitMs: 120_000 }] : []),
-    ...(worker === null ? [] : [{ child: worker, for: 'the TypeScript worker', limitMs: 120_000 }]),
+    ...(options.hasGpuWorker ? [{ child: 'gpu-worker', for: 'the GPU worker', limitMs: 300_000 }] : []),
+    ...(worker === null ? [] : [{ child: worker, for: 'the TypeScript worker', limitMs: 300_000 }]),
   ];
   const server = async () => {
     if (connection.stack.ownsServer)
