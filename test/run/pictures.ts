@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type Frame, type Page } from 'playwright-core';
 import { terminalPage } from './ansi.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -98,11 +98,19 @@ async function shootDetails(page: Page, run: string): Promise<void> {
   await page.setViewportSize({ width: 1320, height: 980 });
   await page.goto(`${run}/user-metadata`);
   await until('the current details are shown', async () => {
-    const texts = await Promise.all(page.frames().map((frame) => frame.locator('body').innerText()));
+    const texts = await Promise.all(page.frames().map(readFrame));
     return texts.some((text) => text.includes('groups trained'));
   });
   await sleep(1000);
   await page.screenshot({ path: picture('temporal-ui-details') });
+}
+
+/** A frame may be replaced while it is read. */
+async function readFrame(frame: Frame): Promise<string> {
+  return frame
+    .locator('body')
+    .innerText({ timeout: 1000 })
+    .catch(() => '');
 }
 
 async function takeReportPictures(): Promise<void> {
