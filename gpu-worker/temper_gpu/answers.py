@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-from temper_gpu.engine import DeadlinePassed, NotFound, QueueFull
+from temper_gpu.engine import ContextTooLong, DeadlinePassed, NotFound, QueueFull
 from temper_gpu.failures import TemperError
 
 
@@ -36,6 +36,8 @@ def http_meaning(error: Refusal | TemperError) -> tuple[int, str, int | None]:
     match error:
         case Refusal():
             return error.status, error.code, error.retry_after_s
+        case ContextTooLong():
+            return 400, "context_length_exceeded", None
         case NotFound():
             return 404, "model_not_found", None
         case QueueFull():

@@ -52,7 +52,8 @@ def test_any_text_survives_encoding_and_decoding(text):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-@given(st.text(st.characters(max_codepoint=127)))
+# Without "<" no special token can stand in it.
+@given(st.text(st.characters(max_codepoint=127, exclude_characters="<")))
 def test_a_token_id_is_the_byte_it_stands_for(text):
     assert tokenizer.encode(text) == list(text.encode())
 

@@ -3,10 +3,18 @@
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.engine import Engine
 from temper_gpu.engine.host import EngineHost, Target
-from temper_gpu.engine.requests import DeadlinePassed, Generation, GenerationRequest, NotFound, QueueFull
+from temper_gpu.engine.requests import (
+    ContextTooLong,
+    DeadlinePassed,
+    Generation,
+    GenerationRequest,
+    NotFound,
+    QueueFull,
+)
 from temper_gpu.settings import EngineSettings
 
 __all__ = [
+    "ContextTooLong",
     "DeadlinePassed",
     "DeviceLock",
     "Engine",

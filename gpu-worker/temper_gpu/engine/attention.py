@@ -31,9 +31,9 @@ class Tile:
     mask: Tensor
 
 
-def causal_mask(positions_RC: Tensor, num_keys: int, dtype: torch.dtype) -> Tensor:
+def causal_mask(positions_RC: Tensor, num_keys: int) -> Tensor:
     hidden = torch.arange(num_keys, device=positions_RC.device) > positions_RC[..., None]
-    return torch.zeros(hidden.shape, dtype=dtype, device=hidden.device).masked_fill_(hidden, -torch.inf)[:, None, None]
+    return torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, -torch.inf)[:, None, None]
 
 
 def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tensor, scaling: float) -> Tensor:
@@ -45,16 +45,24 @@ def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tenso
     k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
     starts = range(0, num_keys, KEY_BLOCK)
     blocks = [torch.bmm(q, k[:, start : start + KEY_BLOCK].transpose(1, 2)) for start in starts]
-    scores = blocks[0] if len(blocks) == 1 else torch.cat(blocks, -1)
+    scores = (blocks[0] if len(blocks) == 1 else torch.cat(blocks, -1)).float()
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
     # The first key is never masked, so the maximum is finite; a maximum is exact in any order.
     weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_()
     totals = weights.view(*weights.shape[:-1], len(starts), KEY_BLOCK).sum(-1)
-    output, total = torch.bmm(weights[..., :KEY_BLOCK], v[:, :KEY_BLOCK]), totals[..., :1]
+    weights = weights.to(v.dtype)
+    output, total = torch.bmm(weights[..., :KEY_BLOCK], v[:, :KEY_BLOCK]).float(), totals[..., :1]
     for block, start in enumerate(starts[1:], 1):
-        output = torch.baddbmm(output, weights[..., start : start + KEY_BLOCK], v[:, start : start + KEY_BLOCK])
+        output = add_product(output, weights[..., start : start + KEY_BLOCK], v[:, start : start + KEY_BLOCK])
         total = total + totals[..., block : block + 1]
-    return (output / total).view(rows, heads, queries, head_size)
+    return (output / total).to(v.dtype).view(rows, heads, queries, head_size)
+
+
+def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+    """Sums stay in fp32, whatever the model's type is."""
+    if values.dtype == torch.float32:
+        return torch.baddbmm(total, weights, values)
+    return total + torch.bmm(weights, values).float()
 
 
 def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):

@@ -12,7 +12,7 @@ import torch
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.policies import LoadAdapter, Policies
 from temper_gpu.engine.proof import prove_sizes
-from temper_gpu.engine.requests import Generation, GenerationRequest, QueueFull, Sequence
+from temper_gpu.engine.requests import ContextTooLong, Generation, GenerationRequest, QueueFull, Sequence
 from temper_gpu.engine.scheduler import EngineCounters, Scheduler
 from temper_gpu.engine.sizes import sizes_for
 from temper_gpu.failures import TemperError
@@ -98,10 +98,9 @@ class Engine:
                 "BadConfig", f"max_tokens must be at least 1, got {request.max_tokens}; raise it or leave it out"
             )
         if length + request.max_tokens > window:
-            raise TemperError(
-                "BadConfig",
+            raise ContextTooLong(
                 f"prompt and max_tokens must fit into the {window} tokens of {self.base.name}, got {length} + "
-                f"{request.max_tokens}; shorten the conversation or lower max_tokens",
+                f"{request.max_tokens}; shorten the conversation or lower max_tokens"
             )
         if not (request.temperature >= 0 and math.isfinite(request.temperature)):
             raise TemperError(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -55,11 +56,12 @@ class ForwardPass:
     restore_M: Tensor | None = field(default=None)
 
     def attend(self, layer: int, query_1HMD: Tensor, scaling: float) -> Tensor:
-        query_MHD = query_1HMD[0].transpose(0, 1)
+        head_size = query_1HMD.shape[-1]
+        padding = self.cache.aligned_head_size - head_size
+        query_MHD = F.pad(query_1HMD[0], (0, padding)).transpose(0, 1) if padding else query_1HMD[0].transpose(0, 1)
         outputs = [self._attend_tile(tile, layer, query_MHD, scaling) for tile in self.tiles]
-        if self.restore_M is None:
-            return outputs[0][None]
-        return torch.cat(outputs).index_select(0, self.restore_M)[None]
+        output = outputs[0] if self.restore_M is None else torch.cat(outputs).index_select(0, self.restore_M)
+        return output[None, ..., :head_size]
 
     def _attend_tile(self, tile: Tile, layer: int, query_MHD: Tensor, scaling: float) -> Tensor:
         keys, values = (
@@ -73,11 +75,10 @@ class ForwardPass:
 class Forward:
     """Runs passes of any policy of one base model over one slot table."""
 
-    def __init__(self, cache: SlotCache, sizes: Sizes, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(self, cache: SlotCache, sizes: Sizes, device: torch.device) -> None:
         self.cache = cache
         self.sizes = sizes
         self.device = device
-        self.dtype = dtype
 
     def prefill(self, model: PreTrainedModel, pieces: list[Piece]) -> Tensor:
         """Logits after the last token of each last piece, in the order of `pieces`; further rows are padding."""
@@ -99,7 +100,7 @@ class Forward:
         """Logits of slots 0 … n - 1, one token each. A slot at rest writes where its next token will overwrite."""
         tokens_M, positions_M = torch.from_numpy(tokens).to(self.device), torch.from_numpy(positions).to(self.device)
         num_keys = -(-(int(positions.max()) + 1) // KEY_BLOCK) * KEY_BLOCK
-        mask = causal_mask(positions_M[:, None], num_keys, self.dtype)
+        mask = causal_mask(positions_M[:, None], num_keys)
         tile = Tile(slice(0, len(tokens)), num_keys, None, mask)
         slots_M = torch.arange(len(tokens), device=self.device)
         return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, [tile]), None, is_sampled=True)
@@ -148,7 +149,7 @@ class Forward:
                 restore_M[first : first + length] = np.arange(num_outputs, num_outputs + length) + row * queries
             num_outputs += rows * queries
             index_RC = torch.from_numpy(queries_RC).to(self.device)
-            mask = causal_mask(positions_M[index_RC], num_keys, self.dtype)
+            mask = causal_mask(positions_M[index_RC], num_keys)
             tiles.append(Tile(torch.from_numpy(slots_R).to(self.device), num_keys, index_RC, mask))
         return tiles, torch.from_numpy(restore_M).to(self.device)
 

@@ -10,6 +10,8 @@ from transformers.cache_utils import Cache
 
 from temper_gpu.engine.attention import KEY_BLOCK
 
+HEAD_ALIGNMENT = 16
+
 
 class SlotCache(Cache):
     """Grows by key blocks. One more row than slots exists: padding writes there."""
@@ -19,6 +21,9 @@ class SlotCache(Cache):
         self._num_layers: int = config.num_hidden_layers
         self._num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         self._head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        # Heads are kept aligned, padded with zeros: where they are not (a head size of 30), what a matrix library adds
+        # first depends on the address, and so on the slot.
+        self.aligned_head_size = -(-self._head_size // HEAD_ALIGNMENT) * HEAD_ALIGNMENT
         self._dtype = dtype
         self._device = device
         self.keys: list[Tensor] = []
@@ -30,7 +35,7 @@ class SlotCache(Cache):
 
     @property
     def bytes_per_token(self) -> int:
-        return 2 * self._num_layers * self._num_heads * self._head_size * self._dtype.itemsize
+        return 2 * self._num_layers * self._num_heads * self.aligned_head_size * self._dtype.itemsize
 
     @property
     def scratch(self) -> int:
@@ -46,7 +51,7 @@ class SlotCache(Cache):
             self.num_slots, self.capacity = num_slots, capacity
 
     def _resized(self, old: list[Tensor], num_slots: int, capacity: int, rows: int, tokens: int) -> list[Tensor]:
-        shape = (num_slots + 1, self._num_heads, capacity, self._head_size)
+        shape = (num_slots + 1, self._num_heads, capacity, self.aligned_head_size)
         new = [torch.zeros(shape, dtype=self._dtype, device=self._device) for _ in range(self._num_layers)]
         for new_RKTD, old_RKTD in zip(new, old, strict=False):
             new_RKTD[:rows, :, :tokens] = old_RKTD[:rows, :, :tokens]
@@ -60,8 +65,8 @@ class SlotCache(Cache):
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs
     ) -> tuple[Tensor, Tensor]:
-        self.keys[layer_idx][self.slots_M, :, self.positions_M] = key_states[0].transpose(0, 1)
-        self.values[layer_idx][self.slots_M, :, self.positions_M] = value_states[0].transpose(0, 1)
+        for table, states in ((self.keys, key_states), (self.values, value_states)):
+            table[layer_idx][self.slots_M, :, self.positions_M, : self._head_size] = states[0].transpose(0, 1)
         return key_states, value_states
 
     def get_seq_length(self, layer_idx: int = 0) -> int:

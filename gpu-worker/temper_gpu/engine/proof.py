@@ -23,6 +23,9 @@ from temper_gpu.failures import TemperError
 from temper_gpu.models import BaseModel
 
 LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130)
+# The first so many are seated for decoding.
+NUM_SHORT = 14
+MAX_PROMPTS = 128
 Answers = dict[int, tuple[Tensor, float]]
 
 
@@ -32,6 +35,7 @@ def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
         trial = Trial(one_layer(base), sizes, max_slots)
         for index in reversed(range(len(sizes.allowed))):
             expected: Answers = {}
+            trial.seat(sizes.allowed[index])
             if not all(trial.agrees(sizes.allowed[index], expected) for _ in range(2)):
                 continue
             allowed = [size for size in sizes.allowed[:index] if trial.agrees(size, expected)]
@@ -59,48 +63,58 @@ def layer_of(name: str) -> int:
 
 
 class Trial:
+    """Two slot tables: one for prefill in changing company, one in which every slot holds a prompt, for decode."""
+
     def __init__(self, base: BaseModel, sizes: Sizes, max_slots: int) -> None:
         self._rng = np.random.default_rng(0)
         self._model = base.instantiate(ATTENTION)
-        self._device, self._dtype = base.device, base.dtype
-        self._cache = SlotCache(base.config, self._dtype, self._device)
-        self._cache.resize(sizes.largest, max(LENGTHS) + 1)
-        self._sizes = sizes
-        self._max_slots = max_slots
+        self._base, self._sizes, self._max_slots = base, sizes, max_slots
         self._prompts = [self._rng.integers(0, base.config.vocab_size, length) for length in LENGTHS]
+        self._table, self._seated = (SlotCache(base.config, base.dtype, base.device) for _ in range(2))
+        for table in (self._table, self._seated):
+            table.resize(max(max_slots, MAX_PROMPTS), max(LENGTHS) + 1)
+        self._seats = self._rng.integers(0, NUM_SHORT, max_slots)
+
+    def seat(self, size: int) -> None:
+        """Fills the slots for decoding."""
+        forward = self._forward(self._seated, size)
+        fitting = [slot for slot, index in enumerate(self._seats) if LENGTHS[index] <= size]
+        while fitting:
+            taken = fitting[: max(1, size // LENGTHS[NUM_SHORT - 1])]
+            forward.prefill(self._model, [piece for slot in taken for piece in self._pieces(slot, self._seats[slot])])
+            fitting = fitting[len(taken) :]
 
     def agrees(self, size: int, expected: Answers) -> bool:
-        """Runs prompts in a random order; adds to `expected` what it does not know yet."""
-        forward = Forward(self._cache, replace(self._sizes, allowed=(size,)), self._device, self._dtype)
+        """Whether all numbers are the expected ones; adds what is not known yet."""
         chosen = self._fill(size)
-        pieces = [
-            Piece(
-                slot,
-                start,
-                prompt[start : start + (step := piece_size(len(prompt)))],
-                step,
-                start + step >= len(prompt),
-            )
-            for slot, prompt in enumerate(self._prompts[index] for index in chosen)
-            for start in range(0, len(prompt), piece_size(len(prompt)))
-        ]
-        logits = forward.prefill(self._model, pieces)
+        pieces = [piece for slot, index in enumerate(chosen) for piece in self._pieces(slot, index)]
+        logits = self._forward(self._table, size).prefill(self._model, pieces)
         if not self._same(logits, chosen, expected, 0):
             return False
         if size > self._max_slots:
             return True
-        # Decoding every slot of the pass, also those in which nobody sits.
-        tokens, positions = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-        for slot, index in enumerate(chosen[:size]):
-            tokens[slot], positions[slot] = self._prompts[index][0], len(self._prompts[index])
-        return self._same(forward.decode(self._model, tokens, positions), chosen, expected, len(LENGTHS))
+        indices = [int(index) for index in self._seats[:size]]
+        tokens = np.array([self._prompts[index][0] for index in indices])
+        positions = np.array([LENGTHS[index] for index in indices])
+        logits = self._forward(self._seated, size).decode(self._model, tokens, positions)
+        return self._same(logits, indices, expected, len(LENGTHS))
+
+    def _forward(self, table: SlotCache, size: int) -> Forward:
+        return Forward(table, replace(self._sizes, allowed=(size,)), self._base.device)
+
+    def _pieces(self, slot: int, index: int) -> list[Piece]:
+        prompt = self._prompts[index]
+        size, end = piece_size(len(prompt)), len(prompt)
+        return [
+            Piece(slot, start, prompt[start : start + size], size, start + size >= end) for start in range(0, end, size)
+        ]
 
     def _fill(self, size: int) -> list[int]:
         """Prompts in random order, as many as fit."""
         chosen: list[int] = []
         room = size
         for index in self._rng.integers(0, len(LENGTHS), size):
-            if LENGTHS[index] <= room:
+            if LENGTHS[index] <= room and len(chosen) < MAX_PROMPTS:
                 chosen.append(int(index))
                 room -= LENGTHS[index]
         return chosen
@@ -108,9 +122,8 @@ class Trial:
     def _same(self, logits: Tensor, chosen: list[int], expected: Answers, offset: int) -> bool:
         seeds = [*chosen, *[0] * (len(logits) - len(chosen))]
         _, logprobs = sample(logits, [1.0] * len(logits), uniforms(seeds, [0] * len(logits)))
-        answers = [(offset + index, logits[row], logprobs[row]) for row, index in enumerate(chosen)]
-        for key, row, logprob in answers:
-            known, known_logprob = expected.setdefault(key, (row.clone(), logprob))
-            if not torch.equal(known, row) or known_logprob != logprob:
+        for row, index in enumerate(chosen):
+            known, logprob = expected.setdefault(offset + index, (logits[row].clone(), logprobs[row]))
+            if not torch.equal(known, logits[row]) or logprob != logprobs[row]:
                 return False
         return True

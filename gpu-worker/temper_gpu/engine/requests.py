@@ -47,6 +47,13 @@ class DeadlinePassed(TemperError):
         super().__init__("EngineFailed", message)
 
 
+class ContextTooLong(TemperError):
+    """More tokens than the model has places for: the agent's affair, not the run's."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("BadConfig", message)
+
+
 class NotFound(TemperError):
     """No model and no policy of this name."""
 

@@ -53,7 +53,7 @@ class Scheduler:
         self._sizes = sizes
         self._policies = policies
         cache = SlotCache(base.config, base.dtype, base.device)
-        self._forward = Forward(cache, sizes, base.device, base.dtype)
+        self._forward = Forward(cache, sizes, base.device)
         max_slots = max((size for size in sizes.allowed if size <= settings.max_slots), default=sizes.allowed[0])
         self._slots = Slots(cache, sizes, max_slots, settings.kv_cache_bytes, base.context_window)
 

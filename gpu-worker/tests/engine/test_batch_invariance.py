@@ -13,7 +13,7 @@ from temper_gpu.engine import Engine
 from temper_gpu.engine.proof import prove_sizes
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
-from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
+from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter, tiny_base
 
 rng = random.Random(0)
 REQUESTS = [
@@ -61,6 +61,16 @@ def test_a_long_neighbour_changes_nothing(engine: Engine, alone):
 def test_any_neighbours_in_any_number(engine: Engine, alone, data: st.DataObject):
     chosen = data.draw(st.lists(st.integers(0, 63), min_size=1, max_size=40))
     assert ask_together(engine, [REQUESTS[index] for index in chosen]) == [alone[index] for index in chosen]
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_widths_that_no_processor_likes(num_threads: int):
+    """A head size of 30: unaligned rows, of which a library adds the first few apart."""
+    engine = open_engine(tiny_base("odd"), num_threads=num_threads, max_pass_tokens=256)
+    requests = REQUESTS[:24]
+    assert ask_together(engine, requests[::-1])[::-1] == [ask(engine, asked) for asked in requests]
+    assert engine.sizes.allowed[:6] == (16, 32, 48, 64, 96, 128)
+    engine.close()
 
 
 def test_requests_that_arrive_while_others_decode(engine: Engine, alone):

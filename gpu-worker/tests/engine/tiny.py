@@ -21,9 +21,18 @@ SHAPE = {
     "max_position_embeddings": 512,
     "initializer_range": 0.2,  # spread logits: near ties would hide nothing and break comparisons
 }
+ODD = {
+    "vocab_size": 271,
+    "hidden_size": 90,
+    "intermediate_size": 77,
+    "num_attention_heads": 3,
+    "num_key_value_heads": 3,
+}
 CONFIGS: dict[str, Callable[[], PreTrainedConfig]] = {
     "qwen2": lambda: Qwen2Config(**SHAPE, tie_word_embeddings=False),
     "qwen3": lambda: Qwen3Config(**SHAPE, head_dim=24, tie_word_embeddings=True),
+    # Nothing here is a multiple of what processors like.
+    "odd": lambda: Qwen2Config(**{**SHAPE, **ODD}, tie_word_embeddings=False),
     "llama": lambda: LlamaConfig(**SHAPE, tie_word_embeddings=False),
 }
 
