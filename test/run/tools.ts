@@ -1,4 +1,6 @@
 /** What the checks and tests run with: the Python environment with its tools and Temporal's CLI, installed where they are not. */
+import { existsSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
 import { cacheFolder } from '../../workers/folders.ts';
 import type { StackEvent } from '../../workers/local-stack/events.ts';
 import { installDevTools, openPythonEnvironment } from '../../workers/python-environment.ts';
@@ -14,7 +16,14 @@ export async function openTools(): Promise<Tools> {
   const environment = await openPythonEnvironment(options);
   await installDevTools(environment, options);
   const { path } = await findTemporalCli({ ...options, databaseServer: null });
-  return { python: environment.python, temporalCli: path };
+  return { python: environment.python, temporalCli: absolute(path) };
+}
+
+/** Tests that take the PATH away still need the server. */
+function absolute(program: string): string {
+  if (isAbsolute(program)) return program;
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, program)).find((file) => existsSync(file)) ?? program;
 }
 
 /** A line whenever the message changes: logs of CI are read, not watched. */
