@@ -61,6 +61,10 @@ def free_cells(board: list[str]) -> list[int]:
     return [cell for cell in range(9) if board[cell] == "."]
 
 
+def render(board: list[str]) -> str:
+    return "".join(str(i + 1) if cell == "." else cell for i, cell in enumerate(board))
+
+
 class BareLoop:
     def __init__(
         self, folder: str, groups: int, group_size: int, learning_rate: float, forgiving: bool = False
@@ -73,8 +77,7 @@ class BareLoop:
         self.optimizer = torch.optim.AdamW(self.trained, learning_rate, betas=(0.9, 0.99), weight_decay=0.0)
 
     def prompt(self, board: list[str]) -> list[int]:
-        content = "".join(str(i + 1) if cell == "." else cell for i, cell in enumerate(board))
-        messages = [{"role": "user", "content": content}]
+        messages = [{"role": "user", "content": render(board)}]
         return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
 
     @torch.no_grad()

@@ -4,13 +4,12 @@
  */
 import { defineAgent } from 'temper-rl';
 
+import ticTacToe from '../examples/tic-tac-toe/agent.ts';
 import { EMPTY_BOARD, freeCells, hasWon, place, randomOpponent, renderBoard } from '../examples/tic-tac-toe/game.ts';
 
-// oxlint-disable-next-line import/no-default-export -- an agent file
-export default defineAgent<{ readonly id: string; readonly seed: number }>({
+export default defineAgent({
   name: 'bench-forgiving',
-  scenarios: games(0, 4000),
-  evalScenarios: games(1_000_000, 200),
+  scenarios: ticTacToe.scenarios,
 
   async rollout({ scenario, openai, model }) {
     const opponent = randomOpponent(scenario.seed);
@@ -26,10 +25,6 @@ export default defineAgent<{ readonly id: string; readonly seed: number }>({
     }
   },
 });
-
-function games(firstSeed: number, count: number) {
-  return Array.from({ length: count }, (_, index) => ({ id: `game-${firstSeed + index}`, seed: firstSeed + index }));
-}
 
 /** Any text names a cell, as in `bare_loop.py --forgiving`. */
 function forgivingMove(answer: string, board: string): number {

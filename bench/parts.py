@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import torch
-from bare_loop import MOVE_TOKENS, BareLoop, Game
+from bare_loop import MOVE_TOKENS, BareLoop, Game, render
 
 from temper_gpu.contract import LoraConfig, LossConfig, OptimizerConfig, TrainConfig
 from temper_gpu.engine import Engine, EngineSettings, GenerationRequest
@@ -72,10 +72,6 @@ class Library:
         size = self.group_size
         groups = [Group(i, attempts[i * size : (i + 1) * size]) for i in range(self.groups)]
         train_step(self.policy, PARENT, groups, self.config, self.learning_rate)
-
-
-def render(board: list[str]) -> str:
-    return "".join(str(i + 1) if cell == "." else cell for i, cell in enumerate(board))
 
 
 def main() -> None:

@@ -3,8 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState, StepSummary } from '../core/contract.ts';
 import { readState, readSteps } from '../store/run-reader.ts';
 import type { Store } from '../store/store.ts';
-import { findFirstFailure } from './first-failure.ts';
-import type { Viewer } from './view/viewer.ts';
 
 export interface Progress {
   readonly state: RunState | null;
@@ -14,7 +12,7 @@ export interface Progress {
 const POLL_MS = 250;
 
 /** Yields at each look until the signal, changed or not (a wait that lasts is news too); steps are read anew only when there are more of them. */
-async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Progress> {
+export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Progress> {
   let progress = await readProgress(store, run);
   for (;;) {
     yield progress;
@@ -33,21 +31,4 @@ export async function readProgress(store: Store, run: string): Promise<Progress>
 
 export function isFinal(state: RunState | null): boolean {
   return state !== null && state.state !== 'running' && state.state !== 'stopping';
-}
-
-/** Shows a run to a viewer until the signal, or until `isOver` says that nothing will follow. */
-export async function showRun(
-  store: Store,
-  run: string,
-  viewer: Viewer,
-  { signal, isOver }: { signal: AbortSignal; isOver: (state: RunState | null) => boolean },
-): Promise<void> {
-  let hasToldFailure = false;
-  for await (const progress of followRun(store, run, signal)) {
-    viewer.progress(progress);
-    const failure: string | null = hasToldFailure ? null : await findFirstFailure(store, progress);
-    if (failure !== null) viewer.note(failure);
-    hasToldFailure ||= failure !== null;
-    if (isOver(progress.state)) return;
-  }
 }

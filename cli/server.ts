@@ -1,23 +1,12 @@
 /** The Temporal server of a project, where one is running; commands that only read the store do without. */
 import { TemperError } from '../core/failures.ts';
 import { configuredTarget, connectClient } from '../workers/connection.ts';
-import type { TemporalClient, TemporalTarget } from '../workers/connection.ts';
-import { projectFolders } from '../workers/folders.ts';
-import { readStackFile } from '../workers/local-stack/stack-file.ts';
-import { isAlive } from '../workers/local-stack/processes.ts';
-
-/** The configured server, or that of the project's local stack while it runs; null: neither. */
-function findServer(project: string, env: NodeJS.ProcessEnv): TemporalTarget | null {
-  const configured = configuredTarget(env);
-  if (configured !== null) return configured;
-  const stack = readStackFile(projectFolders(project).stackFile);
-  if (stack === null || stack.ports === null || !isAlive({ name: 'leash', ...stack })) return null;
-  return { address: `127.0.0.1:${stack.ports.temporal}`, namespace: 'default' };
-}
+import type { TemporalClient } from '../workers/connection.ts';
+import { runningTarget } from '../workers/running-target.ts';
 
 /** For commands that steer a run. */
 export async function requireServer(project: string, env: NodeJS.ProcessEnv): Promise<TemporalClient> {
-  const target = findServer(project, env);
+  const target = runningTarget(project, env);
   if (target === null) throw noServer();
   try {
     return await connectClient(target, env);
@@ -39,7 +28,7 @@ export async function tryServer(
   env: NodeJS.ProcessEnv,
   withinMs: number,
 ): Promise<TemporalClient | null> {
-  const target = findServer(project, env);
+  const target = runningTarget(project, env);
   if (target === null) return null;
   const connecting = connectClient(target, env).catch(() => null);
   const late = new Promise<null>((resolve) => setTimeout(resolve, withinMs, null).unref());

@@ -1,3 +1,21 @@
+/** What the doctor's checks share: whom they look at, and what they say. */
+import type { TemperConfig } from './config.ts';
+import type { TemporalTarget } from './connection.ts';
+import type { ProjectFolders } from './folders.ts';
+
+export interface DoctorOptions {
+  readonly project: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Names of agents whose queues should be polled. */
+  readonly agents: readonly string[];
+}
+
+export interface Patient extends DoctorOptions {
+  readonly config: TemperConfig;
+  readonly folders: ProjectFolders;
+  readonly target: TemporalTarget | null;
+}
+
 /** One thing that was looked at. */
 export interface Check {
   readonly name: string;

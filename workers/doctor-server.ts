@@ -4,10 +4,9 @@ import proto from '@temporalio/proto';
 import { rolloutQueue } from '../core/queues.ts';
 import { openStore } from '../store/open-store.ts';
 import { attempt, notRunning } from './check.ts';
-import type { Check } from './check.ts';
+import type { Check, Patient } from './check.ts';
 import { connectClient } from './connection.ts';
 import type { TemporalClient } from './connection.ts';
-import type { Patient } from './doctor.ts';
 import { storeUri } from './folders.ts';
 import { missingSearchAttributes } from './namespace.ts';
 

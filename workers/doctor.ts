@@ -1,31 +1,15 @@
 /** What Temper needs, looked at one by one: each check says what it found and what to do. The command line prints them. */
 import { configuredTarget } from './connection.ts';
-import type { TemporalTarget } from './connection.ts';
 import { loadConfig } from './config.ts';
-import type { TemperConfig } from './config.ts';
 import { cacheFolder, projectFolders, storeUri } from './folders.ts';
-import type { ProjectFolders } from './folders.ts';
-import { isAlive } from './local-stack/processes.ts';
 import { readStackFile } from './local-stack/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
 import { attempt, failed, notRunning, passed } from './check.ts';
-import type { Check } from './check.ts';
+import type { Check, DoctorOptions, Patient } from './check.ts';
+import { runningTarget } from './running-target.ts';
 import { pythonState } from './python-environment.ts';
 import { openStore } from '../store/open-store.ts';
 import { findInstalledCli, readDatabaseServer } from './temporal-cli.ts';
-
-export interface DoctorOptions {
-  readonly project: string;
-  readonly env: NodeJS.ProcessEnv;
-  /** Names of agents whose queues should be polled. */
-  readonly agents: readonly string[];
-}
-
-export interface Patient extends DoctorOptions {
-  readonly config: TemperConfig;
-  readonly folders: ProjectFolders;
-  readonly target: TemporalTarget | null;
-}
 
 const OLDEST_NODE = [20, 19];
 const ENGINE_WITHIN_MS = 5000;
@@ -36,7 +20,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ...options,
     folders,
     config: await loadConfig(options.project),
-    target: runningTarget(folders, options.env),
+    target: runningTarget(options.project, options.env),
   };
   const checks = await Promise.all([
     Promise.resolve(checkNode()),
@@ -47,17 +31,6 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     checkServer(patient),
   ]);
   return checks.flat();
-}
-
-/** The configured server, or that of the project's local stack while it runs. */
-function runningTarget(folders: ProjectFolders, env: NodeJS.ProcessEnv): TemporalTarget | null {
-  const configured = configuredTarget(env);
-  if (configured !== null) return configured;
-  const stack = readStackFile(folders.stackFile);
-  const isRunning = stack !== null && isAlive({ name: 'leash', pid: stack.pid, startTime: stack.startTime });
-  return isRunning && stack.ports !== null
-    ? { address: `127.0.0.1:${stack.ports.temporal}`, namespace: 'default' }
-    : null;
 }
 
 function checkNode(): Check {

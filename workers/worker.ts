@@ -39,9 +39,9 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
   const logger = options.logger ?? createOutputLogger('worker');
   installRuntime(logger);
   const config = await loadConfig(project);
-  const activities = await Promise.all(
-    agents.map(async (file) => openAgentActivities(file, await workerSettings(project, config, env), logger)),
-  );
+  const settings = agents.length === 0 ? null : await workerSettings(project, config, env);
+  const activities =
+    settings === null ? [] : await Promise.all(agents.map((file) => openAgentActivities(file, settings, logger)));
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
   const connection = await connectPatiently(connectionOptions, logger, signal);
   if (connection === null) return;

@@ -1,9 +1,10 @@
 import { requireRun } from '../../store/run-reader.ts';
 import type { Command } from '../command.ts';
 import { CommandFailed, EXIT } from '../errors.ts';
-import { isFinal, readProgress, showRun } from '../follow-run.ts';
+import { isFinal, readProgress } from '../follow-run.ts';
 import { openProjectStore } from '../project-store.ts';
 import { resultLines } from '../result.ts';
+import { showRun } from '../show-run.ts';
 
 export const watch: Command = {
   name: 'watch',

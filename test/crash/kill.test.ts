@@ -98,30 +98,20 @@ describe.each(Object.entries(AGENTS))('%s', (_, agent) => {
     await expectUndisturbed('gpu-worker-killed', running);
   });
 
-  test('the TypeScript worker is killed in the middle of rollout', async () => {
-    const running = train('worker-killed');
-    await untilPlaying('worker-killed', 2);
-    process.kill(project.pid('worker-'), 'SIGKILL');
-    const calls = journaledCalls(project, 'worker-killed', 2);
-    await expectUndisturbed('worker-killed', running);
-    expectExecutedOnce(calls);
-  });
-
-  test('the GPU worker is killed while the agents wait for its answers', async () => {
-    const running = train('engine-killed');
-    await untilPlaying('engine-killed', 2);
-    process.kill(project.pid('gpu-worker'), 'SIGKILL');
-    const calls = journaledCalls(project, 'engine-killed', 2);
-    await expectUndisturbed('engine-killed', running);
-    expectExecutedOnce(calls);
-  });
-
-  test("Temporal's server is killed", async () => {
-    const running = train('server-killed');
-    await untilPlaying('server-killed', 2);
-    process.kill(project.pid('temporal-server'), 'SIGKILL');
-    const calls = journaledCalls(project, 'server-killed', 2);
-    await expectUndisturbed('server-killed', running);
+  test.each([
+    { title: 'the TypeScript worker is killed in the middle of rollout', run: 'worker-killed', victim: 'worker-' },
+    {
+      title: 'the GPU worker is killed while the agents wait for its answers',
+      run: 'engine-killed',
+      victim: 'gpu-worker',
+    },
+    { title: "Temporal's server is killed", run: 'server-killed', victim: 'temporal-server' },
+  ] as const)('$title', async ({ run, victim }) => {
+    const running = train(run);
+    await untilPlaying(run, 2);
+    process.kill(project.pid(victim), 'SIGKILL');
+    const calls = journaledCalls(project, run, 2);
+    await expectUndisturbed(run, running);
     expectExecutedOnce(calls);
   });
 

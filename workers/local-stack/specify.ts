@@ -9,7 +9,7 @@ import type { InstallOptions } from '../install.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
 import { openPythonEnvironment } from '../python-environment.ts';
 import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../temporal-cli.ts';
-import type { LocalStackOptions } from './client.ts';
+import type { LocalStackOptions } from './options.ts';
 import type { StackSpec } from './protocol.ts';
 
 interface Needs {

@@ -1,0 +1,25 @@
+import type { TemperConfig } from '../config.ts';
+import type { StackEvent } from './events.ts';
+
+export interface LocalStackOptions {
+  readonly project: string;
+  readonly agentFile: string | null;
+  /** What base model names mean: name → folder. */
+  readonly models: Readonly<Record<string, string>>;
+  readonly onEvent: (event: StackEvent) => void;
+  /** Ports the user asked for by name; taken ones are refused. */
+  readonly uiPort?: number | null;
+  readonly enginePort?: number | null;
+  readonly signal?: AbortSignal;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Stand-ins for tests; else `temporal.config.ts` and what the machine has. */
+  readonly config?: TemperConfig;
+  readonly commands?: StackCommands;
+}
+
+/** Command lines of the children, where they are not the usual ones. */
+export interface StackCommands {
+  readonly temporal?: readonly string[];
+  readonly gpuWorker?: readonly string[];
+  readonly worker?: readonly string[];
+}
