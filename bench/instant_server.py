@@ -18,6 +18,7 @@ import torch
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from temper_gpu import event_loop
 from temper_gpu.engine import EngineHost, Generation, GenerationRequest, Target
 from temper_gpu.logs import configure_logs
 from temper_gpu.models import POCKET, BaseModel, ModelLibrary
@@ -73,4 +74,4 @@ async def serve(num_tokens: int) -> None:
 if __name__ == "__main__":
     with Path(sys.argv[2]).open("w") as log_file:
         configure_logs(log_file)
-        asyncio.run(serve(int(sys.argv[1])))
+        event_loop.run(serve(int(sys.argv[1])))

@@ -24,7 +24,10 @@ export interface PythonOptions extends InstallOptions {
   readonly requirements?: string;
 }
 
-const NEEDED = ['torch', 'transformers', 'peft', 'safetensors', 'temporalio', 'starlette', 'uvicorn', 'orjson'];
+const NEEDED = [
+  ...['torch', 'transformers', 'peft', 'safetensors', 'temporalio', 'starlette', 'uvicorn', 'orjson'],
+  ...(process.platform === 'win32' ? [] : ['uvloop']),
+];
 const NEEDED_FOR_TESTS = ['pytest', 'hypothesis', 'ruff', 'pyright'];
 
 export async function openPythonEnvironment(options: PythonOptions): Promise<PythonEnvironment> {

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from temper_gpu import event_loop
 from temper_gpu.arguments import Arguments
 from temper_gpu.checkpoints import StoreResolver
 from temper_gpu.engine import DeviceLock, EngineHost, GenerationRequest
@@ -37,7 +38,7 @@ log = logging.getLogger("temper.gpu")
 
 def run_worker(arguments: Arguments, key: str, listener: socket.socket) -> None:
     make_deterministic(arguments.threads)
-    asyncio.run(_run(arguments, key, listener))
+    event_loop.run(_run(arguments, key, listener))
 
 
 async def _run(arguments: Arguments, key: str, listener: socket.socket) -> None:
