@@ -50,6 +50,7 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
   const endedAt = Date.now();
   const failed = attempts.filter(({ status }) => status === 'failed').length;
   dependencies.logger.info({ ...fields, attempts: attempts.length, failed, ms: endedAt - startedAt }, 'played');
-  await writeTimes(dependencies, plan.timesKey, scope, { startedAt, endedAt, agentCodeSha256: codeSha256 });
+  const facts = { startedAt, endedAt, agentCodeSha256: codeSha256, callOrders: episodes.callOrders() };
+  await writeTimes(dependencies, plan.timesKey, scope, facts);
   return attempts;
 }

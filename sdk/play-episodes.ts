@@ -57,6 +57,7 @@ export class Episodes {
   private readonly playing = new Set<Recorder>();
   /** Set once no further attempt is begun. */
   private ended: unknown = null;
+  private readonly orders = new Map<number, number[]>();
   private done = 0;
   private callsDone = 0;
 
@@ -99,6 +100,11 @@ export class Episodes {
     };
   }
 
+  /** By attempt: its calls as indices in the order in which the agent asked; see `Recorder.askedOrder`. */
+  callOrders(): Record<number, number[]> {
+    return Object.fromEntries(this.orders);
+  }
+
   private endAll(error: unknown): void {
     this.ended ??= error;
     const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
@@ -119,17 +125,10 @@ export class Episodes {
     try {
       const seed = deriveSeed([...this.seedParts(episode), 'random']);
       const { journal } = this;
-      return await playAttempt({
-        agent,
-        scenario,
-        attempt,
-        seed,
-        model: policy.model,
-        rollout,
-        recorder,
-        journal,
-        isFresh,
-      });
+      const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
+      const record = await playAttempt(played);
+      this.orders.set(attempt, recorder.askedOrder());
+      return record;
     } catch (error) {
       this.stopAfter(error);
       throw error;

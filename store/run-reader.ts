@@ -5,7 +5,7 @@ import { decodeJson, decodeJsonLines } from './json.ts';
 import * as layout from './layout.ts';
 import type { GroupPlace, StepPlace } from './layout.ts';
 import type { Store } from './store.ts';
-import { decodeRollouts, type Judged, type Rollouts } from './trajectories.ts';
+import { decodeRollouts, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
 /** `run.json`: the run as it was started. */
 export interface RunFile {
@@ -99,7 +99,7 @@ export async function readGroups(store: Store, place: StepPlace): Promise<Played
 }
 
 export async function readGroup(store: Store, place: GroupPlace): Promise<PlayedGroup | null> {
-  const rollouts = await readRollouts(store, layout.rolloutsKey(place));
+  const rollouts = await readRollouts(store, layout.rolloutsKey(place), layout.groupTimesKey(place));
   if (rollouts === null) return null;
   return { group: place.group, rollouts, judged: await readJson<Judged>(store, layout.judgedKey(place)) };
 }
@@ -109,12 +109,21 @@ export function readEval(store: Store, place: StepPlace): Promise<EvalResult | n
 }
 
 export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollouts | null> {
-  return readRollouts(store, layout.evalRolloutsKey(place));
+  return readRollouts(store, layout.evalRolloutsKey(place), layout.evalTimesKey(place));
 }
 
-async function readRollouts(store: Store, key: string): Promise<Rollouts | null> {
+/** With the calls of each attempt in the order in which they were made, where a sidecar tells it. */
+async function readRollouts(store: Store, key: string, timesKey: string): Promise<Rollouts | null> {
   const bytes = await store.read(key);
-  return bytes === null ? null : decodeRollouts(bytes, key);
+  if (bytes === null) return null;
+  const { header, attempts } = await decodeRollouts(bytes, key);
+  const times = await readJson<{ callOrders?: Record<number, number[]> }>(store, timesKey);
+  return { header, attempts: attempts.map((record) => inOrder(record, times?.callOrders?.[record.attempt])) };
+}
+
+function inOrder(record: AttemptRecord, order: readonly number[] | undefined): AttemptRecord {
+  const calls = order?.map((index) => record.calls[index]).filter((call) => call !== undefined);
+  return calls?.length === record.calls.length ? { ...record, calls } : record;
 }
 
 async function readJson<T>(store: Store, key: string): Promise<T | null> {

@@ -58,6 +58,8 @@ export class Recorder {
   private readonly options: RecorderOptions;
   private readonly values: OnceValues;
   private readonly occurrences = new Map<string, number>();
+  /** Calls in the order in which the agent asked. */
+  private readonly asked: string[] = [];
   private readonly records: CallRecord[] = [];
 
   constructor(options: RecorderOptions) {
@@ -88,6 +90,13 @@ export class Recorder {
   /** What was played, in an order that does not depend on timing. */
   takeCalls(): CallRecord[] {
     return this.records.toSorted(compareCalls);
+  }
+
+  /** The order in which the agent asked, as indices of `takeCalls`. For people: it may depend on timing. */
+  askedOrder(): number[] {
+    const places = new Map(this.asked.map((call, place) => [call, place]));
+    const placed = this.takeCalls().map((call, index) => ({ index, place: places.get(callName(call)) ?? 0 }));
+    return placed.toSorted((left, right) => left.place - right.place).map(({ index }) => index);
   }
 
   private async fetch(url: string, init: RequestInit): Promise<Response> {
@@ -130,6 +139,7 @@ export class Recorder {
     const key = callKey(request, label);
     const occurrence = this.occurrences.get(key) ?? 0;
     this.occurrences.set(key, occurrence + 1);
+    this.asked.push(callName({ key, occurrence }));
     return { key, occurrence, label, request };
   }
 
@@ -196,6 +206,10 @@ export class Recorder {
 
 function labelOf(headers: RequestInit['headers']): string | null {
   return (headers instanceof Headers ? headers : new Headers(headers)).get(LABEL_HEADER);
+}
+
+function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
+  return `${key}/${occurrence}`;
 }
 
 function compareCalls(left: CallRecord, right: CallRecord): number {

@@ -7,6 +7,7 @@ import { startPulse } from '../../activities/pulse.ts';
 import { GroupResult } from '../../core/contract.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { readGroup, readGroups } from '../../store/run-reader.ts';
+import { decodeRollouts, type AttemptRecord } from '../../store/trajectories.ts';
 import { say } from '../sdk/play.ts';
 import { call, createEnvironment, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
@@ -23,6 +24,10 @@ async function failureOf(doing: Promise<unknown>): Promise<ApplicationFailure> {
   );
   if (error instanceof ApplicationFailure) return error;
   throw new Error(`expected an ApplicationFailure, got ${String(error)}`);
+}
+
+function textsOf({ calls }: AttemptRecord): unknown[] {
+  return calls.map(({ request }) => request.messages[0]?.content);
 }
 
 test('a group is played, judged and published, and its result says what its files hold', async () => {
@@ -59,6 +64,23 @@ test('a group is played, judged and published, and its result says what its file
     rolloutsSha256: result.rolloutsSha256,
   });
   expect(result.metrics['evenRate']).toBe(result.rewards.filter((reward) => reward % 2 === 0).length / 6);
+});
+
+test('readers see the calls of an attempt as the agent asked them, whatever order they are stored in', async () => {
+  const said = ['c', 'a', 'd', 'b'];
+  const own = await openWorld({
+    async rollout(context) {
+      for (const text of said) await say(context, text);
+      return 1;
+    },
+  });
+  const input = await rolloutInput(own.store, { attempts: 2 });
+  await call(own.activities.rollout, input);
+  const asked = (await readGroup(own.store, input))?.rollouts.attempts.map(textsOf);
+  expect(asked).toEqual([said, said]);
+  const stored = await decodeRollouts((await own.store.read(rolloutsKey(input)))!, 'stored');
+  expect(stored.attempts.map(textsOf)).not.toContainEqual(said);
+  await own.close();
 });
 
 test('the same group has the same bytes in another world, under another name', async () => {
