@@ -24,7 +24,7 @@ type Run = keyof typeof AGENT;
 
 /** So many steps make a curve that is worth looking at. */
 const LIVE_STEPS = 50;
-const LOAD_MS = 30_000;
+const LOAD_MS = 120_000;
 const TERMINAL = { columns: 110, rows: 32 };
 
 const { values } = parseArgs({ options: { project: { type: 'string' } } });
@@ -44,7 +44,9 @@ try {
   await takeCurve();
 } finally {
   await browser.close();
-  if (values.project === undefined) rmSync(project, { recursive: true, force: true });
+  if (isTerminalOpen()) tmux('kill-server');
+  // What failed above is told even where a stack that still ends keeps writing to the folder.
+  if (values.project === undefined) rmSync(project, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
 }
 
 /** The demo in a terminal, and the same moment in Temporal's UI; then the demo's end. */
