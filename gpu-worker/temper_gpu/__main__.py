@@ -1,5 +1,6 @@
 """python -m temper_gpu: one process that owns a device's weights. The environment is read here alone."""
 
+import logging
 import os
 import socket
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from temper_gpu.arguments import parse_arguments
 from temper_gpu.failures import TemperError
 from temper_gpu.logs import configure_logs
+from temper_gpu.store import Store, open_store
 
 EXIT_USAGE = 2
 # A step begins with hundreds of calls at once.
@@ -20,10 +22,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         key = require_key(os.environ.get("TEMPER_ENGINE_KEY"))
         listener = listen(arguments.host, arguments.port)
         configure_logs()
+        store = open_checked_store(arguments.store)
         # torch and transformers take seconds: bad usage is told before.
         from temper_gpu.worker import run_worker
 
-        run_worker(arguments, key, listener)
+        run_worker(arguments, key, listener, store)
     except TemperError as error:
         print(f"temper_gpu: {error}", file=sys.stderr)
         return EXIT_USAGE if error.type == "BadConfig" else 1
@@ -49,6 +52,18 @@ def listen(host: str, port: int) -> socket.socket:
             f"the engine's port must be free, {host}:{port} is not ({os.strerror(error.errno or 0)}); "
             "pass another --port",
         ) from error
+
+
+def open_checked_store(uri: str) -> Store:
+    """A server that is away may come back: only what stays wrong ends the start."""
+    store = open_store(uri)
+    try:
+        store.check()
+    except TemperError as error:
+        if not error.retryable:
+            raise
+        logging.getLogger("temper.gpu").warning("store not reached yet: %s", error)
+    return store
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from temper_gpu.checkpoints import PolicyName, canonical_json, publish_view, ste
 from temper_gpu.contract import InitialiseInput, StepMetrics, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.heartbeat import run_with_heartbeats
-from temper_gpu.store import FileStore
+from temper_gpu.store import Store
 from temper_gpu.training.step import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
 
@@ -29,7 +29,7 @@ Probe = Callable[[str], str | None]
 
 
 class GpuActivities:
-    def __init__(self, trainer: Trainer, store: FileStore, probe: Probe | None) -> None:
+    def __init__(self, trainer: Trainer, store: Store, probe: Probe | None) -> None:
         self._trainer = trainer
         self._store = store
         self._probe = probe

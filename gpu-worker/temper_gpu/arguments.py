@@ -28,7 +28,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
         prog="temper_gpu",
         allow_abbrev=False,
         description="Owns a device's weights: engine with an OpenAI-compatible server, trainer, Temporal worker.",
-        epilog="environment: TEMPER_ENGINE_KEY (the key that clients send), TEMPORAL_* (how to reach Temporal)",
+        epilog="environment: TEMPER_ENGINE_KEY (the key that clients send), TEMPORAL_* (how to reach Temporal), AWS_* "
+        "(how to reach S3)",
     )
     for flags in (_place, _machine, _temporal):
         flags(parser)
@@ -37,7 +38,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
 
 
 def _place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", required=True, metavar="URI", help="file:///absolute/folder")
+    parser.add_argument("--store", required=True, metavar="URI", help="file:///absolute/folder or s3://bucket/prefix")
     parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_whole(0, 65535), default=8017, help="port to listen on (default: %(default)s)")

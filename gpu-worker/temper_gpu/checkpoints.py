@@ -7,7 +7,8 @@ the checkpoint's identity; the clock's part stands beside it in `manifest.times.
 import hashlib
 import json
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
@@ -16,11 +17,13 @@ from pydantic.alias_generators import to_camel
 
 from temper_gpu.contract import BlobRef, Checkpoint, GroupRef
 from temper_gpu.failures import TemperError
-from temper_gpu.store import FileStore
+from temper_gpu.store import Store
 
 if TYPE_CHECKING:
     from temper_gpu.lora import Adapter
 
+# For how long a policy is believed to be what it was once its store did not answer.
+OUTAGE_TRUST_S = 60.0
 POLICY_NAME = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)")
 
 
@@ -102,12 +105,12 @@ def canonical_json(value: Any) -> bytes:
     ).encode()
 
 
-def read_commit(store: FileStore, run: str, branch: int, step: int) -> Commit | None:
+def read_commit(store: Store, run: str, branch: int, step: int) -> Commit | None:
     data = store.read(manifest_key(run, branch, step))
     return None if data is None else parse_commit(data, manifest_key(run, branch, step))
 
 
-def read_parent(store: FileStore, checkpoint: Checkpoint) -> Commit:
+def read_parent(store: Store, checkpoint: Checkpoint) -> Commit:
     """The commit that a checkpoint names, verified against its hash."""
     key = manifest_key(checkpoint.run, checkpoint.branch, checkpoint.step)
     return parse_commit(store.read_verified(key, checkpoint.manifest_sha256), key)
@@ -124,7 +127,7 @@ def parse_commit(data: bytes, key: str) -> Commit:
         ) from error
 
 
-def publish_commit(store: FileStore, run: str, manifest: Manifest) -> tuple[Commit, bool]:
+def publish_commit(store: Store, run: str, manifest: Manifest) -> tuple[Commit, bool]:
     """Commits a step, or finds that somebody did: their commit, and False."""
     key = manifest_key(run, manifest.branch, manifest.step)
     published = store.publish(key, canonical_json(manifest.model_dump(by_alias=True)))
@@ -142,8 +145,8 @@ def require_same_inputs(commit: Commit, inputs_sha256: str, key: str) -> None:
         )
 
 
-def publish_view(store: FileStore, run: str, commit: Commit) -> None:
-    """`checkpoints/<n>/adapter/`: what PEFT, vLLM and people load, as hard links on the blobs."""
+def publish_view(store: Store, run: str, commit: Commit) -> None:
+    """`checkpoints/<n>/adapter/`: what PEFT, vLLM and people load, the blobs under a second name."""
     manifest = commit.manifest
     folder = f"runs/{run}/branches/{manifest.branch}/checkpoints/{manifest.step}/adapter"
     store.link_blob(manifest.adapter_config, f"{folder}/adapter_config.json")
@@ -159,38 +162,79 @@ class ResolvedPolicy:
 
 class PolicyResolver(Protocol):
     def resolve(self, name: str) -> ResolvedPolicy:
-        """Raises TemperError BadConfig for a name that stands for nothing."""
+        """Raises TemperError BadConfig for a name that stands for nothing. May wait for a server."""
         ...
+
+    def recall(self, name: str) -> ResolvedPolicy | None:
+        """What a name stands for, where that is known without waiting."""
+        ...
+
+
+@dataclass
+class _Known:
+    """Commits are immutable, but a run may be deleted, and begun anew, under a living worker: hence the stamp."""
+
+    commit: Commit
+    stamp: Hashable
+    trusted_until: float
 
 
 class StoreResolver:
     """Finds `run@step` in the store on demand; any other name is a base model's own."""
 
-    def __init__(self, store: FileStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._commits: dict[str, tuple[tuple[int, int] | None, Commit]] = {}
+        self._known: dict[str, _Known] = {}
 
     def resolve(self, name: str) -> ResolvedPolicy:
         if "@" not in name:
             return ResolvedPolicy(name, None, lambda: None)
-        manifest = self._commit(name).manifest
+        return self._policy(self._commit(name))
+
+    def recall(self, name: str) -> ResolvedPolicy | None:
+        if "@" not in name:
+            return self.resolve(name)
+        known = self._known.get(name)
+        if known is None or not self._is_trusted(name, known):
+            return None
+        return self._policy(known.commit)
+
+    def _policy(self, commit: Commit) -> ResolvedPolicy:
+        manifest = commit.manifest
         return ResolvedPolicy(manifest.base_model, manifest.adapter.sha256, lambda: load_adapter(self._store, manifest))
 
+    def _is_trusted(self, name: str, known: _Known) -> bool:
+        if self._store.stamp_lifetime_s:
+            return time.monotonic() < known.trusted_until
+        return self._stamp(name) == known.stamp
+
     def _commit(self, name: str) -> Commit:
-        """Commits are immutable, but a store's folder may be deleted under a living worker: hence the stamp."""
+        known = self._known.get(name)
+        trusted_until = time.monotonic() + self._store.stamp_lifetime_s
+        try:
+            stamp = self._stamp(name)
+        except TemperError as error:
+            if known is None or not error.retryable:
+                raise
+            # Who has the policy loaded goes on with it while the store is away.
+            known.trusted_until = time.monotonic() + OUTAGE_TRUST_S
+            return known.commit
+        if known is not None and known.stamp == stamp:
+            known.trusted_until = trusted_until
+            return known.commit
         policy = parse_policy_name(name)
-        stamp = self._store.stamp(manifest_key(policy.run, policy.branch, policy.step))
-        known = self._commits.get(name)
-        if known is not None and known[0] == stamp:
-            return known[1]
         commit = read_commit(self._store, policy.run, policy.branch, policy.step)
         if commit is None:
             raise TemperError("BadConfig", f"the policy {name} must be a committed step of this store, found none")
-        self._commits[name] = (stamp, commit)
+        self._known[name] = _Known(commit, stamp, trusted_until)
         return commit
 
+    def _stamp(self, name: str) -> Hashable | None:
+        policy = parse_policy_name(name)
+        return self._store.stamp(manifest_key(policy.run, policy.branch, policy.step))
 
-def load_adapter(store: FileStore, manifest: Manifest) -> "Adapter":
+
+def load_adapter(store: Store, manifest: Manifest) -> "Adapter":
     from temper_gpu.lora import parse_adapter  # torch: seconds, and names must resolve without it
 
     return parse_adapter(store.get_blob(manifest.adapter), store.get_blob(manifest.adapter_config))

@@ -25,7 +25,7 @@ from temper_gpu.leash import on_leash
 from temper_gpu.models import ModelLibrary
 from temper_gpu.server import create_app, run_server
 from temper_gpu.settings import EngineSettings, ServerSettings
-from temper_gpu.store import FileStore, open_store
+from temper_gpu.store import Store
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 
@@ -36,15 +36,14 @@ PROBE_DEADLINE_S = 120.0
 log = logging.getLogger("temper.gpu")
 
 
-def run_worker(arguments: Arguments, key: str, listener: socket.socket) -> None:
+def run_worker(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
     make_deterministic(arguments.threads)
-    event_loop.run(_run(arguments, key, listener))
+    event_loop.run(_run(arguments, key, listener, store))
 
 
-async def _run(arguments: Arguments, key: str, listener: socket.socket) -> None:
+async def _run(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
     stopping = asyncio.Event()
     _end_on(stopping, arguments.leash)
-    store = open_store(arguments.store)
     device_lock = DeviceLock()
     library = ModelLibrary(
         ModelFolders(arguments.models), getattr(torch, arguments.dtype), choose_device(arguments.device)
@@ -72,7 +71,7 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
         task.result()
 
 
-def _polling(arguments: Arguments, trainer: Trainer, store: FileStore, host: EngineHost) -> Coroutine[Any, Any, None]:
+def _polling(arguments: Arguments, trainer: Trainer, store: Store, host: EngineHost) -> Coroutine[Any, Any, None]:
     # Only here: engine and trainer run without Temporal. Before the server answers: importing blocks the loop.
     from temper_gpu.activities import GpuActivities
     from temper_gpu.temporal_worker import poll_forever

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from temper_gpu.checkpoints import PolicyResolver
+from temper_gpu.checkpoints import PolicyResolver, ResolvedPolicy
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.engine import Engine
 from temper_gpu.engine.policies import LoadAdapter
@@ -52,14 +52,24 @@ class EngineHost:
         self._opening = threading.Lock()
 
     def find(self, name: str) -> Target | None:
-        """Where a name leads, or None if its base model has to be opened first (seconds: not for an event loop)."""
-        return self._find(name, is_blocking=False)
+        """Where a name leads, or None if store or base model have to be asked first: not for an event loop."""
+        policy = self._resolver.recall(name)
+        if policy is None:
+            return None
+        self._require_known(name, policy)
+        engine = self._engines.get(policy.base_model)
+        return None if engine is None else Target(engine, policy.adapter_sha256, policy.load)
 
     def open(self, name: str) -> Target:
-        """As `find`, loading the base model and starting its engine if need be."""
-        target = self._find(name, is_blocking=True)
-        assert target is not None
-        return target
+        """As `find`, asking the store, loading the base model and starting its engine if need be."""
+        try:
+            policy = self._resolver.resolve(name)
+        except TemperError as error:
+            raise (NotFound(error.message) if error.type == "BadConfig" else error) from error
+        self._require_known(name, policy)
+        # Looked up without the lock, which is held for as long as another model is being opened.
+        engine = self._engines.get(policy.base_model) or self.engine(policy.base_model)
+        return Target(engine, policy.adapter_sha256, policy.load)
 
     def engine(self, base_model: str) -> Engine:
         """The engine of a base model, started on first use."""
@@ -83,16 +93,7 @@ class EngineHost:
         for engine in self.engines().values():
             engine.close()
 
-    def _find(self, name: str, is_blocking: bool) -> Target | None:
-        try:
-            policy = self._resolver.resolve(name)
-        except TemperError as error:
-            raise (NotFound(error.message) if error.type == "BadConfig" else error) from error
+    def _require_known(self, name: str, policy: ResolvedPolicy) -> None:
         if policy.adapter_sha256 is None and policy.base_model not in self._library.names():
             known = ", ".join(self._library.names())
             raise NotFound(f"model must be one of {known} or a policy run@step, got {name!r}; add it to models.json")
-        # Looked up without the lock, which is held for as long as another model is being opened.
-        engine = self._engines.get(policy.base_model)
-        if engine is None and is_blocking:
-            engine = self.engine(policy.base_model)
-        return None if engine is None else Target(engine, policy.adapter_sha256, policy.load)

@@ -9,7 +9,7 @@ import orjson
 from temper_gpu.checkpoints import step_key
 from temper_gpu.contract import GroupRef
 from temper_gpu.failures import TemperError
-from temper_gpu.store import FileStore
+from temper_gpu.store import Store
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Group:
     attempts: list[Attempt]
 
 
-def load_groups(store: FileStore, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:
+def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:
     """The groups of a step in plan order."""
     folder = f"{step_key(run, branch, step)}/groups"
     return [_load_group(store, f"{folder}/{ref.group}", ref) for ref in refs]
 
 
-def _load_group(store: FileStore, stem: str, ref: GroupRef) -> Group:
+def _load_group(store: Store, stem: str, ref: GroupRef) -> Group:
     rollouts = store.read_verified(f"{stem}.rollouts.jsonl.gz", ref.rollouts_sha256)
     judged = store.read_verified(f"{stem}.judged.json", ref.judged_sha256)
     try:

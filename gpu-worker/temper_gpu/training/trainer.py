@@ -28,7 +28,7 @@ from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import adapter_bytes, config_bytes, initial_tensors, target_modules
 from temper_gpu.models import BaseModel, ModelLibrary
-from temper_gpu.store import FileStore
+from temper_gpu.store import Store
 from temper_gpu.training.groups import load_groups
 from temper_gpu.training.metrics import on_the_wire
 from temper_gpu.training.platform import fix_threads, platform_fingerprint
@@ -57,7 +57,7 @@ class _Held:
 class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device."""
 
-    def __init__(self, library: ModelLibrary, store: FileStore, device_lock: AbstractContextManager[object]) -> None:
+    def __init__(self, library: ModelLibrary, store: Store, device_lock: AbstractContextManager[object]) -> None:
         self._library = library
         self._store = store
         self._device_lock = device_lock

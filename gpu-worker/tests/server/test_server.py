@@ -41,6 +41,9 @@ class Resolver:
             raise TemperError("BadConfig", f"the policy {name} must be a committed step, found none")
         return ResolvedPolicy(name, None, lambda: None)
 
+    def recall(self, name: str) -> ResolvedPolicy | None:
+        return None if "@" in name else self.resolve(name)
+
 
 def adapter() -> Adapter:
     torch.manual_seed(0)

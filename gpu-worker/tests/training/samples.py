@@ -22,7 +22,7 @@ from temper_gpu.contract import (
     TrainInput,
 )
 from temper_gpu.models import BaseModel
-from temper_gpu.store import FileStore
+from temper_gpu.store import FileStore, Store
 from temper_gpu.training.groups import Attempt, Call, Group
 
 VOCABULARY = 37
@@ -113,7 +113,7 @@ def initialise_input(run: str = "demo", inputs: str = INPUTS) -> InitialiseInput
     return InitialiseInput(run=run, branch=0, base_model="tiny", seed=3, lora=lora(), inputs_sha256=inputs)
 
 
-def train_input(store: FileStore, parent: Checkpoint, groups: list[Group], **changes: object) -> TrainInput:
+def train_input(store: Store, parent: Checkpoint, groups: list[Group], **changes: object) -> TrainInput:
     """Writes the groups' files of the next step and names them."""
     step = parent.step + 1
     refs = [write_group(store, parent.run, step, group) for group in groups]
@@ -132,7 +132,7 @@ def train_input(store: FileStore, parent: Checkpoint, groups: list[Group], **cha
     return work.model_copy(update=changes)
 
 
-def write_group(store: FileStore, run: str, step: int, group: Group) -> GroupRef:
+def write_group(store: Store, run: str, step: int, group: Group) -> GroupRef:
     rollouts = gzip.compress(
         "\n".join(map(json.dumps, [{"schema": 1}, *map(attempt_line, group.attempts)])).encode(), mtime=0
     )

@@ -1,26 +1,24 @@
-"""The file store, as TypeScript's store/ has it: write-once objects by key relative to a root, blobs by hash.
+"""The store in a folder.
 
 Every write is a temporary file, fsynced, then renamed (blobs: same name, same bytes) or linked (write-once: EEXIST
 means that somebody committed, and the winner's bytes are read). Every read by reference is verified.
 """
 
 import errno
-import hashlib
 import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from temper_gpu.contract import BlobRef
 from temper_gpu.failures import TemperError
+from temper_gpu.store.store import Published, blob_ref, check_key, verified
 
 # Not the fault of what is written, and may pass: full, over quota, read-only, not permitted, disk gone.
 _UNAVAILABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV})
-_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP})
+# A blob that is missing is named by whoever copies it.
+_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOENT})
 
 
 class FileSystem:
@@ -52,15 +50,9 @@ class FileSystem:
         return path.read_bytes()
 
 
-@dataclass(frozen=True)
-class Published:
-    """`created` is False where another writer was first; `bytes` are what stands there now."""
-
-    created: bool
-    bytes: bytes
-
-
 class FileStore:
+    stamp_lifetime_s = 0.0
+
     def __init__(self, root: Path, files: FileSystem | None = None) -> None:
         self.root = root
         self._files = files or FileSystem()
@@ -69,59 +61,53 @@ class FileStore:
     def uri(self) -> str:
         return self.root.as_uri()
 
+    def check(self) -> None:
+        """The folder is made at the first write, and a disk that refuses then may be mended meanwhile."""
+
     def put_blob(self, data: bytes) -> BlobRef:
         ref = blob_ref(data)
-        path = self.root / ref.key
         # A blob with a flipped bit is put right by whoever makes the same bytes again.
         if self.read(ref.key) != data:
-            self._write(path, data, self._files.rename)
+            self._write(ref.key, data, self._files.rename)
         return ref
 
     def get_blob(self, ref: BlobRef) -> bytes:
-        return self.read_verified(ref.key, ref.sha256)
+        return verified(ref.key, self.read(ref.key), ref.sha256, ref.bytes)
 
     def read_verified(self, key: str, sha256: str) -> bytes:
-        data = self.read(key)
-        if data is None:
-            raise _corrupt(key, sha256, "it is missing")
-        found = hashlib.sha256(data).hexdigest()
-        if found != sha256:
-            raise _corrupt(key, sha256, f"its bytes have sha256 {found}")
-        return data
+        return verified(key, self.read(key), sha256)
 
     def publish(self, key: str, data: bytes) -> Published:
-        """Write-once: fencing by the store, no locks. A loser discards its own work."""
         winner = self.read(key)
-        if winner is None and self._write(self.root / key, data, self._files.link):
+        if winner is None and self._write(key, data, self._files.link):
             return Published(True, data)
         return Published(False, winner or self.read(key) or b"")
 
     def replace(self, key: str, data: bytes) -> None:
-        """For sidecars and displays alone: last writer wins."""
-        self._write(self.root / key, data, self._files.rename)
+        self._write(key, data, self._files.rename)
 
     def read(self, key: str) -> bytes | None:
+        path = self._path(key)
         try:
-            return self._files.read(self.root / key)
-        except (FileNotFoundError, NotADirectoryError):
+            return self._files.read(path)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
-            raise self._unavailable("read", self.root / key, error) from error
+            raise self._unavailable("read", path, error) from error
 
     def stamp(self, key: str) -> tuple[int, int] | None:
-        """Changes when the object does; lets a reader keep what it parsed."""
         try:
-            status = (self.root / key).stat()
+            status = self._path(key).stat()
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns
 
     def link_blob(self, ref: BlobRef, key: str) -> None:
         """Shows a blob under a second name: a hard link, or a copy where the disk has none."""
-        target = self.root / key
+        target = self._path(key)
         try:
             self._files.make_folder(target.parent)
-            self._files.link(self.root / ref.key, target)
+            self._files.link(self._path(ref.key), target)
         except FileExistsError:
             return
         except OSError as error:
@@ -129,8 +115,12 @@ class FileStore:
                 raise self._unavailable("write", target, error) from error
             self.replace(key, self.get_blob(ref))
 
-    def _write(self, path: Path, data: bytes, place: Callable[[Path, Path], None]) -> bool:
+    def _path(self, key: str) -> Path:
+        return self.root / check_key(key)
+
+    def _write(self, key: str, data: bytes, place: Callable[[Path, Path], None]) -> bool:
         """False where `place` found the name taken."""
+        path = self._path(key)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:
             self._files.make_folder(path.parent)
@@ -154,24 +144,3 @@ class FileStore:
             f"the store must be able to {verb} in {path.parent}, got {errno.errorcode.get(error.errno or 0)} "
             f"({error.strerror}); free space or make the folder writable: the work goes on by itself then",
         )
-
-
-def open_store(uri: str) -> FileStore:
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        raise TemperError(
-            "BadConfig", f"a store must be a file:// URI, got {uri}; pass --store file:///absolute/folder"
-        )
-    return FileStore(Path(url2pathname(parts.path)))
-
-
-def blob_ref(data: bytes) -> BlobRef:
-    sha256 = hashlib.sha256(data).hexdigest()
-    return BlobRef(key=f"blobs/{sha256}", sha256=sha256, bytes=len(data))
-
-
-def _corrupt(key: str, sha256: str, finding: str) -> TemperError:
-    return TemperError(
-        "StoreCorrupt",
-        f"{key} must have sha256 {sha256}, but {finding}; restore it from a copy of the store, or start a new run",
-    )

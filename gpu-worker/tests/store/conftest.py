@@ -1,0 +1,50 @@
+"""Stores to test: in a folder, and in a bucket of a real S3 server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.store.places import Place, file_place, s3_place
+from tests.store.s3_server import ACCESS_KEY, SECRET_KEY, S3Server, Wire
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    server = S3Server(tmp_path_factory.mktemp("s3"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch, s3_server: S3Server) -> pytest.MonkeyPatch:
+    """AWS's environment points at the server, and nowhere else."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(s3_server.folder / "no such file"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server.url)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return monkeypatch
+
+
+@pytest.fixture
+def wire(aws: pytest.MonkeyPatch, s3_server: S3Server) -> Iterator[Wire]:
+    """Between the stores of this test and the server, which lives again when the test is over."""
+    wire = Wire(s3_server.port)
+    aws.setenv("AWS_ENDPOINT_URL", wire.url)
+    yield wire
+    wire.close()
+
+
+@pytest.fixture(params=["file", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "file":
+        return file_place(tmp_path)
+    request.getfixturevalue("aws")
+    return s3_place(request.getfixturevalue("s3_server"))
