@@ -63,16 +63,21 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
   return { scope, stop: () => clearInterval(timer) };
 }
 
+/** What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say. */
+const JUST_THAWED_MS = 1000;
+
 /**
  * A frozen worker that was idle is still handed tasks, and starts them when it is thawed. The SDK does not tell when a
  * task was handed out, and one may wait in its queue for long: only both together, an old task and a process that has
- * just stood still, are a sign.
+ * just stood still, are a sign. The server took the task's time by its own clock; a host whose clock is behind does not
+ * see the age, so what begins right after the thaw is refused too. A clock that is ahead refuses nothing by itself.
  */
 function checkEntry({ info }: Context, dependencies: Dependencies): void {
   const { clock = Date.now } = dependencies;
   const limitMs = info.heartbeatTimeoutMs ?? Infinity;
   const ageMs = clock() - info.currentAttemptScheduledTimestampMs;
-  if (ageMs < limitMs || pulseOf(dependencies).longestGapMs(clock() - limitMs) < limitMs) return;
+  const withinMs = ageMs >= limitMs ? limitMs : JUST_THAWED_MS;
+  if (pulseOf(dependencies).longestGapMs(clock() - withinMs) < limitMs) return;
   const rule = `an activity must start within its heartbeat timeout of ${limitMs} ms`;
   throw new TemperError(
     'StaleAttempt',

@@ -2,6 +2,7 @@
 heartbeats, publish what it committed, and turn failures into the contract's types."""
 
 import asyncio
+import contextvars
 import logging
 import os
 import socket
@@ -18,6 +19,7 @@ from temper_gpu.checkpoints import PolicyName, canonical_json, publish_view, ste
 from temper_gpu.contract import InitialiseInput, StepMetrics, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.heartbeat import run_with_heartbeats
+from temper_gpu.pulse import Pulse, start_pulse
 from temper_gpu.store import Store
 from temper_gpu.training.step import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
@@ -27,12 +29,16 @@ log = logging.getLogger("temper.gpu")
 # Loads a policy into the engine of this process and says which adapter answers to its name there.
 Probe = Callable[[str], str | None]
 
+# What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say.
+JUST_THAWED_S = 1.0
+
 
 class GpuActivities:
-    def __init__(self, trainer: Trainer, store: Store, probe: Probe | None) -> None:
+    def __init__(self, trainer: Trainer, store: Store, probe: Probe | None, pulse: Pulse | None = None) -> None:
         self._trainer = trainer
         self._store = store
         self._probe = probe
+        self._pulse = pulse or start_pulse()
         # One thread: one step at a time, whatever Temporal hands out.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trainer")
 
@@ -47,19 +53,29 @@ class GpuActivities:
         return await self._perform(work.run, work.step, lambda is_cancelled: self._trainer.train(work, is_cancelled))
 
     async def _perform(self, run: str, step: int, make: Callable[[Callable[[], bool]], Outcome]) -> TrainResult:
-        require_fresh(activity.info(), datetime.now(UTC))
+        require_fresh(activity.info(), self._pulse, datetime.now(UTC))
         fields = {"run": run, "step": step, "attempt": activity.info().attempt}
+        context = contextvars.copy_context()
 
         def work(is_cancelled: Callable[[], bool]) -> Outcome:
-            outcome = make(is_cancelled)
+            try:
+                outcome = make(is_cancelled)
+            except StepCancelled:
+                log.info("step discarded", extra=fields | {"reason": context.run(describe_cancellation)})
+                raise
             started = time.perf_counter()
             self._publish(run, outcome, fields)
             outcome.seconds["publish"] = time.perf_counter() - started
+            # Here, not where the result is awaited: nobody awaits that of an activity that was taken away.
+            tell(outcome, fields)
             return outcome
+
+        def beat() -> None:
+            activity.heartbeat({"step": step, **self._trainer.progress()})
 
         log.info("step begins", extra=fields)
         try:
-            outcome = await run_with_heartbeats(self._thread, work, activity.heartbeat)
+            outcome = await run_with_heartbeats(self._thread, work, beat)
         except TemperError as error:
             log.warning("step failed: %s", error, extra=fields | {"type": error.type})
             raise application_error(error) from error
@@ -69,7 +85,6 @@ class GpuActivities:
         except Exception as error:
             log.exception("step failed", extra=fields | {"type": "TrainerFailed"})
             raise application_error(_unexpected(error)) from error
-        log.info("step committed", extra=fields | {"found": outcome.found, "seconds": outcome.seconds})
         return TrainResult(
             checkpoint=outcome.commit.checkpoint(run),
             metrics=StepMetrics(outcome.commit.manifest.metrics),
@@ -98,17 +113,40 @@ def require_probed(probe: Probe, policy: str, adapter_sha256: str) -> None:
         )
 
 
-def require_fresh(info: activity.Info, now: datetime) -> None:
-    """A frozen worker starts, when thawed, what it was handed long ago; by then somebody else has it."""
-    if info.heartbeat_timeout is None or now - info.started_time <= info.heartbeat_timeout:
+def tell(outcome: Outcome, fields: dict[str, Any]) -> None:
+    if outcome.discarded:
+        log.info("step discarded", extra=fields | {"reason": "another worker committed it first"})
+    else:
+        log.info("step committed", extra=fields | {"found": outcome.found, "seconds": outcome.seconds})
+
+
+def describe_cancellation() -> str:
+    """Why Temporal took an activity away."""
+    details = activity.cancellation_details()
+    if details is not None and (details.not_found or details.timed_out):
+        return "the activity was given to another worker"
+    return "the worker is shutting down" if details is not None and details.worker_shutdown else "cancelled"
+
+
+def require_fresh(info: activity.Info, pulse: Pulse, now: datetime) -> None:
+    """A frozen worker starts, when thawed, what it was handed long ago; by then somebody else has it.
+
+    The age alone is no sign: the server took the time by its clock, and a host whose clock is wrong would refuse all.
+    Nor is a standstill alone. A clock that is behind hides the age, so what begins right after the thaw is refused too.
+    """
+    if info.heartbeat_timeout is None:
         return
+    limit_s = info.heartbeat_timeout.total_seconds()
     age_s = (now - info.started_time).total_seconds()
+    within_s = limit_s if age_s >= limit_s else JUST_THAWED_S
+    gap_s = pulse.longest_gap_s(within_s)
+    if gap_s < limit_s:
+        return
     raise application_error(
         TemperError(
             "StaleAttempt",
-            f"{info.activity_type} must begin within its heartbeat timeout "
-            f"({info.heartbeat_timeout.total_seconds():g} s), this attempt was handed out {age_s:.1f} s ago; "
-            "it is tried again (if for ever: set this host's clock)",
+            f"{info.activity_type} must begin within its heartbeat timeout ({limit_s:g} s), this attempt was handed "
+            f"out {age_s:.1f} s ago and this process stood still for {gap_s:.1f} s; it is tried again",
         )
     )
 

@@ -251,3 +251,22 @@ test('a process that has just stood still starts no old task, and an old task of
   expect(await call(frozen.activities.rollout, input, handedOut)).toMatchObject({ use: 'trained' });
   await frozen.close();
 });
+
+test('a clock that is behind the server’s hides no standstill from a process that was just thawed', async () => {
+  let now = 1_000_000;
+  const clock = (): number => now;
+  const pulse = startPulse(clock);
+  const frozen = await openWorld({}, { pulse, clock });
+  const input = await rolloutInput(frozen.store);
+  const ofTheServersClock = { currentAttemptScheduledTimestampMs: now + 60_000 };
+  now += 30_000;
+  pulse.beat();
+  expect(await failureOf(call(frozen.activities.rollout, input, ofTheServersClock))).toMatchObject({
+    type: 'StaleAttempt',
+  });
+  expect(frozen.engine.received).toBe(0);
+  now += 1500;
+  pulse.beat();
+  expect(await call(frozen.activities.rollout, input, ofTheServersClock)).toMatchObject({ use: 'trained' });
+  await frozen.close();
+});

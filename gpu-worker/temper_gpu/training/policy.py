@@ -105,6 +105,10 @@ class TrainablePolicy:
         """Scales the gradients to a global norm of at most `max_norm`, returns the norm before."""
         return nn.utils.clip_grad_norm_(list(self.parameters.values()), max_norm)
 
+    @torch.no_grad()
+    def adapter_norm(self) -> float:
+        return nn.utils.get_total_norm(list(self.parameters.values())).item()
+
     def optimizer_step(self, config: OptimizerConfig, learning_rate: float) -> None:
         for group in self._optimizer.param_groups:
             group["lr"], group["betas"] = learning_rate, (config.beta1, config.beta2)

@@ -50,10 +50,13 @@ def train_step(
         losses = token_loss(config.loss, scores.logprobs_N, batch.sampled_logprobs_N, batch.weighted_advantages_N)
         losses.loss_N.sum().backward()
         sums.add(losses.loss_N, losses.clipped_N, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)
+    if is_cancelled():
+        raise StepCancelled
     gradient_norm = policy.clip_gradients(config.optimizer.max_grad_norm)
     metrics |= sums.metrics(gradient_norm)
     require_sound(metrics, groups, parent_sha256, config.max_logprob_mismatch)
     policy.optimizer_step(config.optimizer, learning_rate)
+    require_finite_adapter(policy, learning_rate)
     return metrics
 
 
@@ -72,7 +75,9 @@ def require_sound(metrics: Metrics, groups: Sequence[Group], parent_sha256: str,
     """Before the update: the trainer's log-probabilities, the sampler's agreement with them, loss and gradient."""
     if not math.isfinite(metrics["entropy"]):
         raise TemperError(
-            "LossNotFinite", "log-probabilities of the policy must be finite; lower the learning rate and roll back"
+            "LossNotFinite",
+            "log-probabilities of the policy must be finite, its weights have exploded; "
+            "roll back to an earlier step (temper rollback) and lower the learning rate",
         )
     mismatch = metrics["logprobK3"]
     if not math.isfinite(mismatch) or mismatch > max_mismatch:
@@ -88,7 +93,18 @@ def require_sound(metrics: Metrics, groups: Sequence[Group], parent_sha256: str,
         raise TemperError(
             "LossNotFinite",
             f"loss and gradient must be finite, got loss {metrics['loss']}, gradient norm {metrics['gradNorm']}; "
-            "lower the learning rate, or look at the step's rewards",
+            "look at the step's rewards, roll back (temper rollback) and lower the learning rate",
+        )
+
+
+def require_finite_adapter(policy: TrainablePolicy, learning_rate: float) -> None:
+    """After the update and before the commit: what samples next must be able to."""
+    norm = policy.adapter_norm()
+    if not math.isfinite(norm):
+        raise TemperError(
+            "LossNotFinite",
+            f"the updated adapter must be finite, its norm is {norm} (learning rate {learning_rate:g}); "
+            "roll back (temper rollback) and lower the learning rate",
         )
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from safetensors import SafetensorError
 from safetensors.torch import load
@@ -29,8 +30,8 @@ from temper_gpu.failures import TemperError
 from temper_gpu.lora import adapter_bytes, config_bytes, initial_tensors, target_modules
 from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.store import Store
-from temper_gpu.training.groups import load_groups
-from temper_gpu.training.metrics import on_the_wire
+from temper_gpu.training.groups import Group, load_groups
+from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.platform import fix_threads, platform_fingerprint
 from temper_gpu.training.policy import ATTENTION, TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.step import train_step
@@ -38,11 +39,15 @@ from temper_gpu.training.step import train_step
 
 @dataclass
 class Outcome:
-    """`found`: the step had been committed before. Seconds by phase are for display."""
+    """`found`: the step had been committed before. Seconds by phase are for display.
+
+    `discarded`: it was made here all the same, and another worker's commit came first.
+    """
 
     commit: Commit
     found: bool
     seconds: dict[str, float] = field(default_factory=dict)
+    discarded: bool = False
 
 
 @dataclass
@@ -62,12 +67,18 @@ class Trainer:
         self._store = store
         self._device_lock = device_lock
         self._held: _Held | None = None
+        self._clock = Stopwatch("load")
+
+    def progress(self) -> dict[str, str]:
+        """For people: what the step in hand does, and since when."""
+        return {"phase": self._clock.phase, "since": self._clock.since}
 
     def initialise(self, work: InitialiseInput) -> Outcome:
         """Commits step 0: the seeded adapter, which changes nothing yet (B is zero), and AdamW's zero state."""
         found = self._find(work.run, work.branch, 0, work.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
+        self._clock = Stopwatch("load")
         base = self._library.get(work.base_model)
         model = base.instantiate(ATTENTION)
         targets = target_modules(model, work.lora.target_modules)
@@ -98,19 +109,17 @@ class Trainer:
         if found is not None:
             return Outcome(found, True)
         fix_threads()
-        clock = Stopwatch()
+        clock = self._clock = Stopwatch("load")
         parent = read_parent(self._store, work.parent)
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
         held = self._load_policy(parent, work.train.lora)
-        clock.lap("load")
+        clock.begin("wait")
         with self._device_lock:
-            clock.lap("wait")
+            clock.begin("train")
             held.manifest_sha256 = None
-            metrics = train_step(
-                held.policy, parent.manifest.adapter.sha256, groups, work.train, work.learning_rate, is_cancelled
-            )
+            metrics = self._step(work, held.policy, parent, groups, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
-        clock.lap("train")
+        clock.begin("commit")
         manifest = Manifest(
             branch=work.branch,
             step=work.step,
@@ -129,8 +138,22 @@ class Trainer:
         commit, created = publish_commit(self._store, work.run, manifest)
         if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:
             held.manifest_sha256 = commit.sha256
-        clock.lap("commit")
-        return Outcome(commit, not created, clock.seconds)
+        clock.begin("publish")
+        return Outcome(commit, not created, clock.seconds, discarded=not created)
+
+    def _step(
+        self,
+        work: TrainInput,
+        policy: TrainablePolicy,
+        parent: Commit,
+        groups: list[Group],
+        is_cancelled: Callable[[], bool],
+    ) -> Metrics:
+        parent_sha256 = parent.manifest.adapter.sha256
+        try:
+            return train_step(policy, parent_sha256, groups, work.train, work.learning_rate, is_cancelled)
+        except TemperError as error:
+            raise TemperError(error.type, f"step {work.step} of {work.run}: {error.message}") from error
 
     def _find(self, run: str, branch: int, step: int, inputs_sha256: str) -> Commit | None:
         commit = read_commit(self._store, run, branch, step)
@@ -174,11 +197,16 @@ def require_same_base(manifest: Manifest, base: BaseModel) -> None:
 class Stopwatch:
     """Seconds by phase, for people."""
 
-    def __init__(self) -> None:
+    def __init__(self, phase: str) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
+        self._enter(phase)
 
-    def lap(self, phase: str) -> None:
-        now = time.perf_counter()
-        self.seconds[phase] = self.seconds.get(phase, 0.0) + now - self._last
-        self._last = now
+    def begin(self, phase: str) -> None:
+        """Ends the phase before."""
+        self.seconds[self.phase] = time.perf_counter() - self._started
+        self._enter(phase)
+
+    def _enter(self, phase: str) -> None:
+        self.phase = phase
+        self.since = datetime.now(UTC).isoformat(timespec="seconds")
+        self._started = time.perf_counter()

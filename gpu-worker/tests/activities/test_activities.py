@@ -6,21 +6,23 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from temper_gpu.activities import GpuActivities
+from temper_gpu.activities import GpuActivities, require_fresh
 from temper_gpu.checkpoints import manifest_key
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
+from temper_gpu.pulse import Pulse
 from temper_gpu.store import FileStore
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
 
 
-def activities(store: FileStore, probe=None) -> GpuActivities:
+def activities(store: FileStore, probe=None, pulse: Pulse | None = None) -> GpuActivities:
     trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
-    return GpuActivities(trainer, store, probe)
+    return GpuActivities(trainer, store, probe, pulse)
 
 
 def run(activity, work, environment: ActivityEnvironment | None = None):
@@ -69,14 +71,61 @@ def test_the_engine_of_the_process_is_asked_for_its_hash(tmp_path: Path):
     assert (caught.value.type, caught.value.non_retryable, asked) == ("PolicyMismatch", True, ["demo@0"])
 
 
+class Host:
+    """A process on a host whose clock is apart from the server's by `skew_s`."""
+
+    def __init__(self, skew_s: float = 0.0) -> None:
+        self._skew_s, self.now = skew_s, datetime.now(UTC).timestamp()
+        self.pulse = Pulse(lambda: self.now)
+
+    def stand_still(self, seconds: float) -> None:
+        self.now += seconds
+        self.pulse.beat()
+
+    def live(self, seconds: float) -> None:
+        for _ in range(round(seconds / 0.5)):
+            self.stand_still(0.5)
+
+    def info(self, handed_out_ago_s: float) -> activity.Info:
+        """As Temporal gives it, in the server's time."""
+        started = datetime.fromtimestamp(self.now - self._skew_s - handed_out_ago_s, UTC)
+        limit = timedelta(seconds=10)
+        return dataclasses.replace(ActivityEnvironment().info, started_time=started, heartbeat_timeout=limit)
+
+    def is_refused(self, handed_out_ago_s: float) -> bool:
+        try:
+            require_fresh(self.info(handed_out_ago_s), self.pulse, datetime.fromtimestamp(self.now, UTC))
+        except ApplicationError as error:
+            assert (error.type, error.non_retryable) == ("StaleAttempt", False)
+            return True
+        return False
+
+
+@pytest.mark.parametrize("skew_s", [0.0, 3600.0, -3600.0])
+def test_what_was_handed_to_a_frozen_worker_is_refused_whatever_its_clock_says(skew_s: float):
+    host = Host(skew_s)
+    host.stand_still(11)
+    assert host.is_refused(handed_out_ago_s=11)
+    assert host.is_refused(handed_out_ago_s=10.5)
+
+
+@pytest.mark.parametrize("skew_s", [0.0, 3600.0, -3600.0])
+def test_a_worker_that_lives_refuses_nothing_whatever_its_clock_says(skew_s: float):
+    host = Host(skew_s)
+    host.stand_still(11)
+    host.live(11)
+    assert not host.is_refused(handed_out_ago_s=0.1)
+    host.stand_still(9)  # shorter than the timeout: nobody else was given its work
+    assert not host.is_refused(handed_out_ago_s=9)
+
+
 def test_a_frozen_workers_attempt_ends_before_any_effect(tmp_path: Path):
+    host = Host()
+    host.stand_still(11)
     environment = ActivityEnvironment()
-    long_ago = datetime.now(UTC) - timedelta(seconds=11)
-    environment.info = dataclasses.replace(
-        environment.info, started_time=long_ago, heartbeat_timeout=timedelta(seconds=10)
-    )
+    environment.info = host.info(handed_out_ago_s=11)
     with pytest.raises(ApplicationError, match="11") as caught:
-        run(activities(open_folder(tmp_path)).initialise, initialise_input(), environment)
+        run(activities(open_folder(tmp_path), pulse=host.pulse).initialise, initialise_input(), environment)
     assert (caught.value.type, caught.value.non_retryable) == ("StaleAttempt", False)
     assert not (tmp_path / "store").exists()
 
@@ -123,7 +172,10 @@ def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
     assert len(beats) >= 3
 
 
-def test_a_cancelled_step_is_awaited_and_commits_nothing(tmp_path: Path, monkeypatch):
+def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_says_so(
+    tmp_path: Path, monkeypatch, caplog
+):
+    caplog.set_level("INFO", "temper.gpu")
     store = open_folder(tmp_path)
     gpu = activities(store)
     work = first_step(store, gpu)
@@ -145,11 +197,64 @@ def test_a_cancelled_step_is_awaited_and_commits_nothing(tmp_path: Path, monkeyp
         environment = ActivityEnvironment()
         step = asyncio.create_task(environment.run(gpu.train, work))
         await asyncio.to_thread(began.wait, 10)
-        environment.cancel()
+        environment.cancel(activity.ActivityCancellationDetails(not_found=True))
         await step
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancel_midway())
     assert store.read(manifest_key("demo", 0, 1)) is None
+    assert told(caplog, "step discarded") == ["the activity was given to another worker"]
     monkeypatch.undo()
     assert not run(gpu.train, work).found
+
+
+def test_of_two_workers_that_make_one_step_the_late_one_discards_its_own_and_says_so(
+    tmp_path: Path, monkeypatch, caplog
+):
+    caplog.set_level("INFO", "temper.gpu")
+    store = open_folder(tmp_path)
+    frozen, other = activities(store), activities(store)
+    work = first_step(store, frozen)
+    policy_step, results = frozen._trainer._step, []
+
+    def thawed_after_the_other_finished(*arguments):
+        metrics = policy_step(*arguments)
+        results.append(run(other.train, work))
+        return metrics
+
+    monkeypatch.setattr(frozen._trainer, "_step", thawed_after_the_other_finished)
+    late = run(frozen.train, work)
+    assert (late.found, late.checkpoint) == (True, results[0].checkpoint)
+    assert told(caplog, "step discarded") == ["another worker committed it first"]
+    times = store.read("runs/demo/branches/0/steps/1/manifest.times.json")
+    assert times is not None
+    assert json.loads(times)["seconds"].keys() >= {"commit"}
+    assert len([record for record in caplog.records if record.message == "step committed"]) == 2  # steps 0 and 1
+
+
+def told(caplog, message: str) -> list[str]:
+    return [record.reason for record in caplog.records if record.message == message]
+
+
+def test_a_heartbeat_tells_step_and_phase(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("temper_gpu.heartbeat.BEAT_EVERY_S", 0.01)
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    work, enough, beats = first_step(store, gpu), threading.Event(), []
+
+    def slow(*_) -> None:
+        enough.wait(10)
+        raise TemperError("TrainerFailed", "enough")
+
+    def beat(detail) -> None:
+        beats.append(detail)
+        if detail["phase"] == "train":
+            enough.set()
+
+    monkeypatch.setattr(gpu._trainer, "_step", slow)
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = beat
+    with pytest.raises(ApplicationError, match="enough"):
+        run(gpu.train, work, environment)
+    assert beats[-1]["step"] == 1
+    assert datetime.fromisoformat(beats[-1]["since"]) <= datetime.now(UTC)

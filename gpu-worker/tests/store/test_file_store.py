@@ -1,45 +1,11 @@
 import errno
-import os
 from pathlib import Path
 
 import pytest
 
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore, FileSystem, blob_ref
-
-
-class FailingAt(FileSystem):
-    """A disk whose n-th operation that changes something fails; counts them."""
-
-    def __init__(self, fail_at: int, code: int) -> None:
-        self.num_changes, self._fail_at, self._code = 0, fail_at, code
-
-    def _change(self) -> None:
-        self.num_changes += 1
-        if self.num_changes - 1 == self._fail_at:
-            raise OSError(self._code, os.strerror(self._code))
-
-    def make_folder(self, folder: Path) -> None:
-        self._change()
-        super().make_folder(folder)
-
-    def write_synced(self, path: Path, data: bytes) -> None:
-        if self.num_changes == self._fail_at:
-            path.write_bytes(data[:3])  # a full disk leaves a torn file
-        self._change()
-        super().write_synced(path, data)
-
-    def link(self, source: Path, target: Path) -> None:
-        self._change()
-        super().link(source, target)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self._change()
-        super().rename(source, target)
-
-    def sync_folder(self, folder: Path) -> None:
-        self._change()
-        super().sync_folder(folder)
+from tests.store.disks import FailingAt
 
 
 def write_all(store: FileStore) -> None:

@@ -1,0 +1,44 @@
+"""Whether this process stood still (SIGSTOP, a suspended host). Temporal gives the work of such a process to another
+worker; what it does when it goes on would be done twice."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+BEAT_S = 0.5
+KEPT_GAPS = 32
+
+
+class Pulse:
+    """Known by its gaps. By the wall clock, which goes on while a host is suspended; a clock that is set looks like a
+    gap too, and costs one retry."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._last = clock()
+        self._gaps: deque[tuple[float, float]] = deque(maxlen=KEPT_GAPS)
+
+    def beat(self) -> None:
+        now = self._clock()
+        if now - self._last > 2 * BEAT_S:
+            self._gaps.append((now, now - self._last))
+        self._last = now
+
+    def longest_gap_s(self, within_s: float) -> float:
+        """The longest standstill that ended in the last so many seconds, the present one included."""
+        now = self._clock()
+        return max([now - self._last, *(length for ended, length in tuple(self._gaps) if ended > now - within_s)])
+
+
+def start_pulse() -> Pulse:
+    """Beats in a thread of its own, as long as the process lives."""
+    pulse = Pulse()
+
+    def beat_forever() -> None:
+        while True:
+            time.sleep(BEAT_S)
+            pulse.beat()
+
+    threading.Thread(target=beat_forever, name="pulse", daemon=True).start()
+    return pulse

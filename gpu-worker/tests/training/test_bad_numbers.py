@@ -1,0 +1,149 @@
+"""What is clipped and trained, and what is refused: NaN, infinity, exploding gradients, weights and files."""
+
+import math
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from temper_gpu.checkpoints import Manifest, load_adapter, manifest_key, read_parent
+from temper_gpu.contract import Checkpoint
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+from temper_gpu.training.groups import Group
+from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.trainer import Trainer
+from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
+
+make_deterministic(1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return open_folder(tmp_path)
+
+
+@pytest.fixture
+def trainer(store: FileStore) -> Trainer:
+    return Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+
+
+@pytest.fixture
+def parent(trainer: Trainer) -> Checkpoint:
+    return trainer.initialise(initialise_input()).commit.checkpoint("demo")
+
+
+def groups_with(parent: Checkpoint, factor: float) -> list[Group]:
+    """Rewards times `factor`."""
+    groups = sampled_groups(parent.adapter_sha256)
+    return [
+        replace(group, attempts=[replace(a, reward=a.reward and a.reward * factor) for a in group.attempts])
+        for group in groups
+    ]
+
+
+def refusal(store: FileStore, trainer: Trainer, parent: Checkpoint, groups: list[Group], **changes: object) -> str:
+    """Refused for good, before the commit; the next step is an undisturbed one."""
+    work = train_input(store, parent, groups, **changes)
+    with pytest.raises(TemperError) as caught:
+        trainer.train(work, lambda: False)
+    assert (caught.value.type, caught.value.retryable) == ("LossNotFinite", False)
+    assert store.read(manifest_key("demo", 0, 1)) is None
+    return caught.value.message
+
+
+def test_a_large_gradient_is_clipped_and_its_norm_recorded(store: FileStore, trainer: Trainer):
+    manifests = []
+    for run, factor in (("small", 1e3), ("large", 1e6)):
+        parent = begin(trainer, run)
+        work = train_input(store, parent, groups_with(parent, factor))
+        manifests.append(trainer.train(work, lambda: False).commit.manifest)
+    small, large = manifests
+    assert large.metrics["gradNorm"] == pytest.approx(1000 * (small.metrics["gradNorm"] or 0), rel=1e-3)
+    # Clipped to the same length: the update is the same but for rounding.
+    assert largest_weight(store, large) == pytest.approx(largest_weight(store, small), rel=1e-3)
+
+
+def begin(trainer: Trainer, run: str) -> Checkpoint:
+    return trainer.initialise(initialise_input(run)).commit.checkpoint(run)
+
+
+def largest_weight(store: FileStore, manifest: Manifest) -> float:
+    tensors = load_adapter(store, manifest).tensors
+    return max(tensor.abs().max().item() for name, tensor in tensors.items() if ".lora_B." in name)
+
+
+def test_a_gradient_beyond_numbers_is_refused_with_step_and_remedy(
+    store: FileStore, trainer: Trainer, parent: Checkpoint
+):
+    message = refusal(store, trainer, parent, groups_with(parent, 1e38))
+    assert message.startswith("step 1 of demo: ")
+    assert "gradient" in message
+    assert "temper rollback" in message
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_is_refused_with_step_and_remedy(
+    store: FileStore, trainer: Trainer, parent: Checkpoint, monkeypatch, value: float
+):
+    def broken(config, logprobs_N, sampled_N, advantages_N):
+        losses = whole(config, logprobs_N, sampled_N, advantages_N)
+        return losses._replace(loss_N=losses.loss_N * value)
+
+    from temper_gpu.training import step
+
+    whole = step.token_loss
+    with monkeypatch.context() as patch:
+        patch.setattr(step, "token_loss", broken)
+        message = refusal(store, trainer, parent, sampled_groups(parent.adapter_sha256))
+    assert message.startswith("step 1 of demo: loss and gradient must be finite")
+    assert "temper rollback" in message
+    work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
+    assert trainer.train(work, lambda: False).commit.manifest.metrics["loss"]
+
+
+def test_an_update_that_explodes_the_adapter_is_refused_before_the_commit(
+    store: FileStore, trainer: Trainer, parent: Checkpoint
+):
+    message = refusal(store, trainer, parent, sampled_groups(parent.adapter_sha256), learning_rate=1e38)
+    assert "learning rate 1e+38" in message
+
+
+def test_weights_that_give_no_numbers_are_refused(store: FileStore, trainer: Trainer, parent: Checkpoint, monkeypatch):
+    groups = sampled_groups(parent.adapter_sha256)
+    work = train_input(store, parent, groups)
+    load = trainer._load_policy
+
+    def poisoned(*arguments):
+        held = load(*arguments)
+        with torch.no_grad():
+            next(iter(held.policy.parameters.values())).fill_(math.nan)
+        return held
+
+    monkeypatch.setattr(trainer, "_load_policy", poisoned)
+    with pytest.raises(TemperError, match=r"step 1 of demo: log-probabilities .* finite.*temper rollback") as caught:
+        trainer.train(work, lambda: False)
+    assert caught.value.type == "LossNotFinite"
+
+
+@pytest.mark.parametrize("part", ["adapter", "adapter_config", "optimizer"])
+@pytest.mark.parametrize("damage", ["one flipped bit", "truncated", "missing"])
+def test_a_damaged_file_of_the_parent_is_named(
+    store: FileStore, trainer: Trainer, parent: Checkpoint, part: str, damage: str
+):
+    work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
+    ref = getattr(read_parent(store, parent).manifest, part)
+    path = store.root / ref.key
+    whole = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(whole[:-7] if damage == "truncated" else whole[:-7] + bytes([whole[-7] ^ 1]) + whole[-6:])
+    with pytest.raises(TemperError, match=f"{ref.key}.*{ref.sha256}.*restore it") as caught:
+        trainer.train(work, lambda: False)
+    assert (caught.value.type, caught.value.retryable) == ("StoreCorrupt", False)
+    assert store.read(manifest_key("demo", 0, 1)) is None
+    path.write_bytes(whole)
+    assert not trainer.train(work, lambda: False).found
