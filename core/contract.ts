@@ -281,7 +281,7 @@ export const StepSummary = z
   .meta({ id: 'StepSummary' });
 export type StepSummary = z.infer<typeof StepSummary>;
 
-/** `runs/<run>/state.json`: for people, never read by a workflow. Its steps stand in `runs/<run>/steps.jsonl`. */
+/** `runs/<run>/state.json`: for people, never read by a workflow. Its steps stand beside it, in `runs/<run>/steps/`. */
 export const RunState = z
   .strictObject({
     run: name,

@@ -1,6 +1,7 @@
 /** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
 import type { BlobRef, EvalResult, GroupRef, Prepared, RunConfig, RunState, StepSummary } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
+import { readCurve } from './curve.ts';
 import { decodeJson, decodeJsonLines } from './json.ts';
 import * as layout from './layout.ts';
 import type { GroupPlace, StepPlace } from './layout.ts';
@@ -57,8 +58,8 @@ export interface ScenarioLine {
 export async function readRun(store: Store, run: string): Promise<Run | null> {
   const file = await readJson<RunFile>(store, layout.runKey(run));
   if (file === null) return null;
-  const [state, steps] = await Promise.all([readState(store, run), readSteps(store, run)]);
-  return { file, state, steps };
+  const state = await readState(store, run);
+  return { file, state, steps: await readCurve(store, run, state) };
 }
 
 /** Names of all runs, sorted; folders without a `run.json` are none. */
@@ -73,8 +74,7 @@ export function readState(store: Store, run: string): Promise<RunState | null> {
 }
 
 export async function readSteps(store: Store, run: string): Promise<StepSummary[]> {
-  const bytes = await store.read(layout.stepsKey(run));
-  return bytes === null ? [] : (decodeJsonLines(bytes, layout.stepsKey(run)) as StepSummary[]);
+  return readCurve(store, run, await readState(store, run));
 }
 
 export function readPrepared(store: Store, run: string): Promise<Prepared | null> {

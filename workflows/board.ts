@@ -15,6 +15,8 @@ export interface CarriedBoard {
   state: RunState;
   recent: StepSummary[];
   startedAtMs: number;
+  /** How many steps trained nothing; runs carried on by an earlier version have none. */
+  emptySteps?: number;
 }
 
 type RecordActivities = Pick<RunActivities, 'record' | 'lastRecord'>;
@@ -23,10 +25,12 @@ const LAST_RECORD_PATIENCE_MS = 10_000;
 const RECENT_STEPS = 10;
 const MAX_NOTES = 50;
 const MAX_EVALS = 200;
+const TRAINED_NOTHING = 'trained nothing';
 
 export class Board {
   #state: RunState;
   #recent: StepSummary[];
+  #emptySteps: number;
   readonly #startedAtMs: number;
   readonly #activities: RecordActivities;
   #recorded: Promise<void> = Promise.resolve();
@@ -35,6 +39,7 @@ export class Board {
   constructor(config: RunConfig, carried: CarriedBoard | null, activities: RecordActivities) {
     this.#state = carried?.state ?? newRunState(config);
     this.#recent = carried?.recent ?? [];
+    this.#emptySteps = carried?.emptySteps ?? 0;
     this.#startedAtMs = carried?.startedAtMs ?? Date.now();
     this.#activities = activities;
     if (carried === null) this.#index();
@@ -51,7 +56,8 @@ export class Board {
   }
 
   carried(): CarriedBoard {
-    return { state: this.#state, recent: this.#recent, startedAtMs: this.#startedAtMs };
+    const [state, recent, startedAtMs, emptySteps] = [this.#state, this.#recent, this.#startedAtMs, this.#emptySteps];
+    return { state, recent, startedAtMs, emptySteps };
   }
 
   /** A wait begins: it has a phase, a name and a queue, and people see since when. */
@@ -69,6 +75,16 @@ export class Board {
 
   note(text: string): void {
     this.update({ notes: [...this.#state.notes, text].slice(-MAX_NOTES) });
+  }
+
+  /** One note, counted: a run may have hundreds of such steps. */
+  noteEmptyStep(step: number, why: string): void {
+    this.#emptySteps += 1;
+    const counted =
+      this.#emptySteps === 1 ? `step ${step}` : `${this.#emptySteps} steps, the last of them step ${step},`;
+    const others = this.#state.notes.filter((note) => !note.includes(TRAINED_NOTHING));
+    this.update({ notes: others });
+    this.note(`${counted} ${TRAINED_NOTHING} (${why}); the policy stays`);
   }
 
   evaluated(result: EvalResult): void {

@@ -98,7 +98,7 @@ async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
   const next = planNext(position, played, trained?.checkpoint ?? null);
   const summary = summariseStep({ config, position: next, played, trained, seconds: clock.seconds() });
   board.stepped(summary);
-  if (training === null) board.note(`step ${step} trained nothing (${describeUnused(played)}); the policy stays`);
+  if (training === null) board.noteEmptyStep(step, describeUnused(played));
   await board.record([summary]);
   return next;
 }

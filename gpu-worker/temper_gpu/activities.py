@@ -53,8 +53,8 @@ class GpuActivities:
         return await self._perform(work.run, work.step, lambda is_cancelled: self._trainer.train(work, is_cancelled))
 
     async def _perform(self, run: str, step: int, make: Callable[[Callable[[], bool]], Outcome]) -> TrainResult:
-        require_fresh(activity.info(), self._pulse, datetime.now(UTC))
         fields = {"run": run, "step": step, "attempt": activity.info().attempt}
+        require_fresh(activity.info(), self._pulse, datetime.now(UTC), fields)
         context = contextvars.copy_context()
 
         def work(is_cancelled: Callable[[], bool]) -> Outcome:
@@ -128,7 +128,7 @@ def describe_cancellation() -> str:
     return "the worker is shutting down" if details is not None and details.worker_shutdown else "cancelled"
 
 
-def require_fresh(info: activity.Info, pulse: Pulse, now: datetime) -> None:
+def require_fresh(info: activity.Info, pulse: Pulse, now: datetime, fields: dict[str, Any] | None = None) -> None:
     """A frozen worker starts, when thawed, what it was handed long ago; by then somebody else has it.
 
     The age alone is no sign: the server took the time by its clock, and a host whose clock is wrong would refuse all.
@@ -142,6 +142,7 @@ def require_fresh(info: activity.Info, pulse: Pulse, now: datetime) -> None:
     gap_s = pulse.longest_gap_s(within_s)
     if gap_s < limit_s:
         return
+    log.info("activity refused", extra=(fields or {}) | {"type": "StaleAttempt", "stoodStillS": round(gap_s, 1)})
     raise application_error(
         TemperError(
             "StaleAttempt",

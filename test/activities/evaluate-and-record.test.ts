@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
-import { evalRolloutsKey, stepJournalPrefix } from '../../store/layout.ts';
+import { encodeJsonLines } from '../../store/json.ts';
+import { curvePrefix, evalRolloutsKey, stepJournalPrefix, stepsKey } from '../../store/layout.ts';
 import { readEval, readEvalRollouts, readState, readSteps } from '../../store/run-reader.ts';
 import { call, evaluateInput, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
@@ -96,6 +97,53 @@ test('the record keeps one line for each step, the newest word on it', async () 
     [3, 0.3],
   ]);
   expect(await readState(world.store, 'demo')).toEqual(state(3));
+});
+
+test('a step is recorded at a cost that does not grow with the run', async () => {
+  const { record } = world.activities;
+  const files = join(world.root, curvePrefix('demo'));
+  for (let step = 95; step <= 205; step++) {
+    await call(record, { state: state(step), summaries: [summary(step, step)] });
+  }
+  expect(readdirSync(files).toSorted()).toEqual(['0.0.jsonl', '0.1.jsonl', '0.2.jsonl']);
+  const writtenAt = (name: string): number => statSync(join(files, name)).ino;
+  const [first, second, third] = [writtenAt('0.0.jsonl'), writtenAt('0.1.jsonl'), writtenAt('0.2.jsonl')];
+  await call(record, { state: state(206), summaries: [summary(206, 206)] });
+  expect([writtenAt('0.0.jsonl'), writtenAt('0.1.jsonl')]).toEqual([first, second]);
+  expect(writtenAt('0.2.jsonl')).not.toBe(third);
+  const steps = (await readSteps(world.store, 'demo')).map(({ step }) => step);
+  expect(steps).toEqual(Array.from({ length: 112 }, (_, index) => 95 + index));
+});
+
+test('after a rollback the curve has each step once: of the old branch up to where the new one began', async () => {
+  const { record } = world.activities;
+  const recordStep = (branch: number, step: number) =>
+    call(record, { state: { ...state(step), branch }, summaries: [summary(step, branch * 1000 + step)] });
+  const curve = async () => (await readSteps(world.store, 'demo')).map(({ reward }) => reward);
+  for (let step = 1; step <= 6; step++) await recordStep(0, step);
+  await call(record, { state: { ...state(3), branch: 1 }, summaries: [] });
+  expect(await curve()).toEqual([1, 2, 3]);
+  for (let step = 4; step <= 7; step++) await recordStep(1, step);
+  expect(await curve()).toEqual([1, 2, 3, 1004, 1005, 1006, 1007]);
+  await recordStep(2, 2);
+  expect(await curve()).toEqual([1, 2002]);
+});
+
+test('a run that an earlier version began keeps its curve', async () => {
+  const old = [1, 2, 3].map((step) => summary(step, step));
+  await world.store.replace(stepsKey('demo'), encodeJsonLines(old));
+  await call(world.activities.record, { state: state(3), summaries: [summary(3, 33)] });
+  await call(world.activities.record, { state: state(4), summaries: [summary(4, 4)] });
+  expect((await readSteps(world.store, 'demo')).map(({ reward }) => reward)).toEqual([1, 2, 33, 4]);
+});
+
+test('a run that is begun anew under its name leaves nothing of its earlier life in the curve', async () => {
+  const { record } = world.activities;
+  for (let step = 99; step <= 102; step++) {
+    await call(record, { state: state(step), summaries: [summary(step, step)] });
+  }
+  for (const step of [1, 100]) await call(record, { state: state(step), summaries: [summary(step, -step)] });
+  expect((await readSteps(world.store, 'demo')).map(({ reward }) => reward)).toEqual([-1, -100]);
 });
 
 test('journals are kept until two steps after the commit, and dropped when the run is complete', async () => {
