@@ -37,15 +37,18 @@ export const NON_RETRYABLE: readonly FailureType[] = (Object.keys(FAILURES) as F
 export class TemperError extends Error {
   override readonly name = 'TemperError';
   readonly type: FailureType;
+  /** How long who refused asked to be left alone; null where it did not say. */
+  readonly retryAfterMs: number | null;
 
   /** By name: an agent file may load a second copy of this module, whose errors are as good as ours. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && (value as Partial<TemperError>).name === 'TemperError';
   }
 
-  constructor(type: FailureType, message: string, options?: { cause?: unknown }) {
+  constructor(type: FailureType, message: string, options?: { cause?: unknown; retryAfterMs?: number }) {
     super(message, options);
     this.type = type;
+    this.retryAfterMs = options?.retryAfterMs ?? null;
   }
 
   get retryable(): boolean {

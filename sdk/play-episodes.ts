@@ -14,6 +14,7 @@ import { playAttempt } from './play-attempt.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './recorder/engine-connection.ts';
 import { Journal } from './recorder/journal.ts';
+import type { OutageClock } from './recorder/outage-clock.ts';
 import { Recorder } from './recorder/recorder.ts';
 import type { RequestMode } from './recorder/request.ts';
 
@@ -43,12 +44,21 @@ export interface EpisodesOptions {
   isFresh: () => boolean;
 }
 
+/** Attempts that wait for an engine which does not answer, and the newest reason. */
+export interface EngineWait {
+  attempts: number;
+  reason: string;
+  /** ISO 8601. */
+  since: string;
+  nextTryAt: string | null;
+}
+
 export interface EpisodesProgress {
   done: number;
   of: number;
   calls: number;
-  /** Why attempts wait for the engine now, and how many; null where none does. */
-  waiting: { attempts: number; reason: string } | null;
+  /** Null where no attempt waits for the engine. */
+  waiting: EngineWait | null;
 }
 
 export class Episodes {
@@ -90,13 +100,11 @@ export class Episodes {
   }
 
   progress(): EpisodesProgress {
-    const waiting = [...this.playing].map(({ outage }) => outage.reason).filter((reason) => reason !== null);
-    const [reason] = waiting;
     return {
       done: this.done,
       of: this.options.episodes.length,
       calls: [...this.playing].reduce((calls, { callCount }) => calls + callCount, this.callsDone),
-      waiting: reason === undefined ? null : { attempts: waiting.length, reason },
+      waiting: describeWait([...this.playing].map(({ outage }) => outage)),
     };
   }
 
@@ -161,6 +169,19 @@ export class Episodes {
     const { seed, branch, step } = this.options.place;
     return [seed, branch, step, scenarioIndex, attempt];
   }
+}
+
+function describeWait(clocks: readonly OutageClock[]): EngineWait | null {
+  const waiting = clocks.filter(({ reason }) => reason !== null);
+  const [first] = waiting.toSorted((a, b) => (a.waitingSince ?? 0) - (b.waitingSince ?? 0));
+  if (first === undefined) return null;
+  const nextTries = waiting.map(({ nextTryAt }) => nextTryAt).filter((at) => at > Date.now());
+  return {
+    attempts: waiting.length,
+    reason: first.reason ?? '',
+    since: new Date(first.waitingSince ?? Date.now()).toISOString(),
+    nextTryAt: nextTries.length === 0 ? null : new Date(Math.min(...nextTries)).toISOString(),
+  };
 }
 
 /** A journal that nobody will read: for what is not durable. */

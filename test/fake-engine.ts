@@ -43,9 +43,14 @@ export interface FakeAnswer {
   toolCalls?: unknown[];
 }
 
-/** `destroy` cuts the connection; `hang` never answers; `body` is sent as it is. */
+/**
+ * `destroy` cuts the connection; `hang` never answers; `body` is sent as it is; `cut` sends the beginning of a good answer
+ * and then closes, `stall` sends it and then nothing.
+ */
 export type FakeFailure =
   | { status: number; body?: string; headers?: Record<string, string> }
+  | { cut: 'with its length' | 'chunked' }
+  | { stall: true }
   | { destroy: true }
   | { hang: true };
 
@@ -217,6 +222,14 @@ function send(response: ServerResponse, status: number, body: object): void {
 
 function fail(request: IncomingMessage, response: ServerResponse, failure: FakeFailure): void {
   if ('hang' in failure) return;
+  if ('cut' in failure || 'stall' in failure) {
+    const length = 'cut' in failure && failure.cut === 'with its length' ? { 'content-length': '4000' } : {};
+    response.writeHead(200, { 'content-type': 'application/json', ...length });
+    response.write('{"id":"chatcmpl-1","choices":[{"message":{"role":"assi', () => {
+      if ('cut' in failure) request.socket.destroy();
+    });
+    return;
+  }
   if ('destroy' in failure) {
     request.socket.destroy();
     return;

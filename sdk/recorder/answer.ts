@@ -35,13 +35,21 @@ export function parseCompletion(text: string): Completion | null {
   }
 }
 
+/** What is there has the shape that is worked with below; what is missing altogether is `checkTokens`'s affair. */
 function isCompletion(body: Partial<Completion> | null): body is Completion {
   const choices = body?.choices;
-  return (
-    Array.isArray(choices) &&
-    choices.length > 0 &&
-    choices.every((choice) => typeof choice?.message === 'object' && choice.message !== null)
-  );
+  return Array.isArray(choices) && choices.length > 0 && choices.every(isChoice) && isIds(body?.prompt_token_ids);
+}
+
+function isChoice(choice: Partial<Choice> | null): boolean {
+  const message = choice?.message;
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) return false;
+  const content = choice?.logprobs?.content ?? [];
+  return isIds(choice?.token_ids) && Array.isArray(content) && content.every((token) => typeof token === 'object');
+}
+
+function isIds(ids: unknown): boolean {
+  return (ids ?? null) === null || (Array.isArray(ids) && ids.every((id) => Number.isSafeInteger(id)));
 }
 
 /** Promise 4: what answered must be the policy that the plan named. */

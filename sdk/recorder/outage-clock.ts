@@ -2,6 +2,8 @@
 export class OutageClock {
   /** Why calls wait now; null where none does. */
   reason: string | null = null;
+  /** When the engine is asked again, by the clock; 0 while it is being asked. */
+  nextTryAt = 0;
   private waiting = 0;
   private since = 0;
   private endedAt = 0;
@@ -12,6 +14,17 @@ export class OutageClock {
     if (this.waiting === 0) this.since = Math.max(since, this.endedAt);
     this.waiting += 1;
     this.reason = reason;
+  }
+
+  /** Still waiting: the newest reason counts, and whoever asked to be left alone is. */
+  goesOn(reason: string, nextTryAt: number): void {
+    this.reason = reason;
+    this.nextTryAt = nextTryAt;
+  }
+
+  /** Since when calls wait without a break; null where none does. */
+  get waitingSince(): number | null {
+    return this.waiting > 0 ? this.since : null;
   }
 
   ended(): void {

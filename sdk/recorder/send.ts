@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
 import type { EngineConnection, HttpAnswer } from './engine-connection.ts';
 
@@ -18,7 +18,11 @@ export interface SendOptions {
   /** Throws where this process may not act any more. */
   checkFresh: () => void;
   /** Told when the call begins to wait for the engine, and when it is answered or given up. */
-  outage: { began(reason: string, since: number): void; ended(): void };
+  outage: {
+    began(reason: string, since: number): void;
+    goesOn(reason: string, nextTryAt: number): void;
+    ended(): void;
+  };
 }
 
 /** An answer that the agent should see as it is: a bad request of its own making that is part of the game. */
@@ -37,7 +41,16 @@ const CONTEXT_EXCEEDED = 'context_length_exceeded';
 /** As vLLM says it, without a code. */
 const CONTEXT_EXCEEDED_TEXT = /maximum context length/;
 
-type Trial = { sent: Sent } | { outage: string; retryAfterMs: number };
+interface Outage {
+  outage: string;
+  /** As long as the engine asked for; 0 where it did not. */
+  retryAfterMs: number;
+}
+
+/** What an engine knows better than its client: never the client's own mistakes. */
+const NAMED_BY_ENGINE: readonly FailureType[] = ['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch'];
+
+type Trial = { sent: Sent } | Outage;
 
 export async function send(body: string, options: SendOptions): Promise<Sent> {
   const start = Date.now();
@@ -47,15 +60,16 @@ export async function send(body: string, options: SendOptions): Promise<Sent> {
   return outlast(body, options, first);
 }
 
-async function outlast(body: string, options: SendOptions, first: Trial & { outage: string }): Promise<Sent> {
+async function outlast(body: string, options: SendOptions, first: Outage): Promise<Sent> {
   const { callRetryBudgetMs } = options.rollout;
   const end = Date.now() + callRetryBudgetMs;
   try {
     let trial: Trial = first;
     for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       const leftMs = end - Date.now();
-      if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(options.engine, callRetryBudgetMs, trial.outage);
+      if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(options.engine, callRetryBudgetMs, trial);
       const waitMs = Math.max(Math.min(wait, leftMs), trial.retryAfterMs);
+      options.outage.goesOn(trial.outage, Date.now() + waitMs);
       await sleep(waitMs, undefined, { signal: AbortSignal.any([...options.signals]) });
       trial = await tryOnce(body, options);
     }
@@ -93,7 +107,15 @@ function judgeAnswer(answer: HttpAnswer, engineUrl: string): Trial {
     return { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
   }
   if (status === 400 && isContextExceeded(text)) return { sent: { refusal: { status, text } } };
-  throw refused(status, text, engineUrl);
+  throw namedFailure(text, engineUrl) ?? refused(status, text, engineUrl);
+}
+
+/** The GPU worker says which boundary was crossed: weights that are damaged in the store, or give no numbers. */
+function namedFailure(text: string, engineUrl: string): TemperError | null {
+  const { type, message } = parseError(text) ?? {};
+  if (typeof type !== 'string' || typeof message !== 'string') return null;
+  if (!NAMED_BY_ENGINE.some((named) => named === type)) return null;
+  return new TemperError(type as FailureType, `the engine at ${engineUrl} cannot answer: ${message}`);
 }
 
 function refused(status: number, text: string, engineUrl: string): TemperError {
@@ -107,9 +129,11 @@ function refused(status: number, text: string, engineUrl: string): TemperError {
   return new TemperError('BadConfig', `the engine at ${engineUrl} refused with ${status}: ${excerpt(text)}; ${remedy}`);
 }
 
-function exhausted(engine: EngineConnection, budgetMs: number, outage: string): TemperError {
+/** An engine that wants to be left alone for longer than a call may wait is left alone by the next try of all. */
+function exhausted(engine: EngineConnection, budgetMs: number, { outage, retryAfterMs }: Outage): TemperError {
   const message = `the engine at ${engine.url} did not answer a call within its retry budget of ${budgetMs} ms (last: ${outage})`;
-  return new TemperError('EngineFailed', `${message}; the attempt resumes from its journal once the engine is back`);
+  const hint = 'the attempt resumes from its journal once the engine is back';
+  return new TemperError('EngineFailed', `${message}; ${hint}`, { retryAfterMs });
 }
 
 /** Seconds or a date, as HTTP has it. */
@@ -131,10 +155,10 @@ function excerpt(text: string): string {
   return (typeof message === 'string' ? message : text).slice(0, 300);
 }
 
-function parseError(text: string): { code?: unknown; message?: unknown } | null {
+function parseError(text: string): { code?: unknown; type?: unknown; message?: unknown } | null {
   try {
-    const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } | null };
-    return error ?? null;
+    const body = JSON.parse(text) as { error?: { code?: unknown; type?: unknown; message?: unknown } | null } | null;
+    return body?.error ?? null;
   } catch {
     return null;
   }

@@ -138,6 +138,20 @@ test('an outage fails the activity, retryably, and the next try executes only wh
   expect(world.engine.executed).toHaveLength(12);
 });
 
+test('a Retry-After longer than a call may wait is obeyed by the next try of the group', async () => {
+  const input = await rolloutInput(world.store);
+  world.engine.failWhen(({ call: name }) =>
+    name.includes('.0/') ? { status: 429, headers: { 'retry-after': '90' } } : null,
+  );
+  const failure = await failureOf(call(world.activities.rollout, input));
+  expect(failure).toMatchObject({ type: 'EngineFailed', nonRetryable: false, nextRetryDelay: 90_000 });
+  // The other five attempts were answered, and are not asked for again.
+  expect(world.engine.executed).toHaveLength(10);
+  world.engine.failWhen(() => null);
+  await call(world.activities.rollout, input);
+  expect(world.engine.executed).toHaveLength(12);
+});
+
 describe('what a group is used for', () => {
   async function useOf(rollout: (attempt: number) => number, changes = {}): Promise<GroupResult> {
     let attempt = 0;
@@ -225,6 +239,7 @@ test('a heartbeat every second says how far the group is and what it waits for',
   await world.engine.start();
   await playing;
   expect(beats[0]).toMatchObject({ step: 2, part: '3', done: 0, of: 6, waiting: { attempts: 6 } });
+  expect(beats[0]).toMatchObject({ waiting: { since: expect.any(String), reason: expect.stringContaining('ECONN') } });
 });
 
 test('a process that has just stood still starts no old task, and an old task of a live process is no matter', async () => {

@@ -24,6 +24,13 @@ const swallowing: TestRollout = async (context) => {
   }
 };
 
+/** A good answer but for one member. */
+function garbled(choice: object): string {
+  return JSON.stringify({
+    choices: [{ message: { role: 'assistant', content: '1' }, finish_reason: 'stop', ...choice }],
+  });
+}
+
 const SHORT = { callRetryBudgetMs: 250 };
 
 describe('an outage that ends within the budget', () => {
@@ -34,6 +41,15 @@ describe('an outage that ends within the budget', () => {
     ['a cut connection', [{ destroy: true }]],
     ['an answer that is no JSON', [{ status: 200, body: '<html>' }]],
     ['half an answer', [{ status: 200, body: '{"choices":[]}' }]],
+    ['JSON that is nothing', [{ status: 200, body: 'null' }]],
+    ['a list where an answer should be', [{ status: 200, body: '[1,2]' }]],
+    ['a message that is a text', [{ status: 200, body: '{"choices":[{"message":"hello"}]}' }]],
+    ['ids that are none', [{ status: 200, body: garbled({ token_ids: 'abc' }) }]],
+    ['ids with holes', [{ status: 200, body: garbled({ token_ids: [1, null] }) }]],
+    ['log-probabilities that are none', [{ status: 200, body: garbled({ logprobs: { content: 7 } }) }]],
+    ['a body shorter than its length', [{ cut: 'with its length' }]],
+    ['a body that ends in the middle', [{ cut: 'chunked' }]],
+    ['a page of a proxy', [{ status: 502, body: '<html>Bad gateway</html>' }]],
   ];
   test.each(failures)('of %s is not seen by the agent', async (_name, scripted) => {
     engine.failNext(...scripted);
@@ -56,11 +72,27 @@ describe('an outage that ends within the budget', () => {
     expect((await playing).map(({ status }) => status)).toEqual(['ok', 'ok']);
   });
 
-  test('of an engine that hangs ends with the call’s deadline', async () => {
-    engine.failNext({ hang: true });
+  test.each<[string, FakeFailure]>([
+    ['never answers', { hang: true }],
+    ['stops in the middle of its answer', { stall: true }],
+  ])('of an engine that %s ends with the call’s deadline', async (_name, failure) => {
+    engine.failNext(failure);
     const attempt = await playOne(engine, threeTurns, { rollout: { callTimeoutMs: 100 } });
     expect(attempt.status).toBe('ok');
     expect(engine.received).toBe(4);
+  });
+
+  test('shows the newest reason, since when, and when the engine is asked again', async () => {
+    const began = Date.now();
+    engine.failNext({ status: 500, body: 'boom' }, { status: 429, headers: { 'retry-after': '1' } });
+    const episodes = prepareEpisodes(engine, threeTurns, { rollout: { callRetryBudgetMs: 5000 } });
+    const playing = episodes.play();
+    await expect.poll(() => episodes.progress().waiting?.reason).toContain('429');
+    const { since, nextTryAt } = episodes.progress().waiting!;
+    expect(Date.parse(since)).toBeGreaterThanOrEqual(began - 1);
+    expect(Date.parse(nextTryAt!) - Date.parse(since)).toBeGreaterThanOrEqual(1000);
+    await playing;
+    expect(episodes.progress().waiting).toBeNull();
   });
 });
 
@@ -74,7 +106,7 @@ test('Retry-After is obeyed', async () => {
 test('a Retry-After beyond the budget ends the call at once', async () => {
   engine.failNext({ status: 429, headers: { 'retry-after': '60' } });
   const start = performance.now();
-  expect(await markOf(playOne(engine, swallowing))).toMatchObject({ type: 'EngineFailed' });
+  expect(await markOf(playOne(engine, swallowing))).toMatchObject({ type: 'EngineFailed', retryAfterMs: 60_000 });
   expect(performance.now() - start).toBeLessThan(1000);
 });
 
@@ -153,6 +185,20 @@ test.each([400, 401, 403, 404])('%i is the caller’s fault and not retried', as
   expect(mark.message).toContain(String(status));
   expect(engine.received).toBe(1);
 });
+
+test.each(['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch'])(
+  '%s of the engine ends the attempt for good, in the engine’s words',
+  async (type) => {
+    engine.failNext({
+      status: 422,
+      body: JSON.stringify({ error: { type, message: 'blobs/ab must have …', code: 'x' } }),
+    });
+    const mark = await markOf(playOne(engine, swallowing));
+    expect(mark).toMatchObject({ type, retryable: false });
+    expect(mark.message).toContain('blobs/ab must have …');
+    expect(engine.received).toBe(1);
+  },
+);
 
 test('a cancellation ends attempts at once, and what they return is no data', async () => {
   engine.failWhen(() => ({ hang: true }));
