@@ -3,9 +3,10 @@ import { describeError, UsageError } from '../cli/errors.ts';
 import type { Bench } from './bench.ts';
 import { parseFlags } from './bench.ts';
 import { call } from './call.ts';
+import { long } from './long.ts';
 import { step } from './step.ts';
 
-const BENCHES: readonly Bench[] = [step, call];
+const BENCHES: readonly Bench[] = [step, call, long];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

@@ -1,50 +1,63 @@
 /** What the server knows of a run and the store does not: activities under way, how often they were tried, and why. */
+import { tsToMs } from '@temporalio/common/lib/time.js';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+
 import { runWorkflowId } from '../core/queues.ts';
 import type { TemporalClient } from '../workers/connection.ts';
+import { countPollers } from '../workers/pollers.ts';
+import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
 
-export interface PendingActivity {
-  readonly activity: string;
-  readonly attempt: number;
-  readonly lastFailure: string | null;
-  /** The same as a sentence. */
-  readonly text: string;
-}
+export type { PendingActivity } from './pending-text.ts';
+
+type RawDescription = WorkflowExecutionDescription['raw'];
 
 /** Empty where nothing is pending or the server does not answer in time. */
-export async function readPending(
-  { client }: TemporalClient,
-  run: string,
-  withinMs: number,
-): Promise<PendingActivity[]> {
+export async function readPending(server: TemporalClient, run: string, withinMs: number): Promise<PendingActivity[]> {
   try {
-    const { raw } = await client.withDeadline(Date.now() + withinMs, () =>
-      client.workflow.getHandle(runWorkflowId(run)).describe(),
-    );
-    return (raw.pendingActivities ?? []).map(describePending);
+    return await server.client.withDeadline(Date.now() + withinMs, async () => {
+      const { raw } = await server.client.workflow.getHandle(runWorkflowId(run)).describe();
+      const activities = await Promise.all((raw.pendingActivities ?? []).map((each) => readActivity(server, each)));
+      return [...activities, ...(await readWorkflowTask(server, raw))];
+    });
   } catch {
     return [];
   }
 }
 
-interface RawPending {
-  readonly activityType?: { readonly name?: string | null } | null;
-  readonly attempt?: number | null;
-  readonly lastFailure?: { readonly message?: string | null } | null;
-  readonly lastStartedTime?: unknown;
+async function readActivity(server: TemporalClient, raw: RawPending): Promise<PendingActivity> {
+  const queue = raw.activityOptions?.taskQueue?.name || null;
+  const waits = !raw.lastStartedTime || isScheduled(raw);
+  const pollers = waits && queue !== null ? await countPollers(server, queue, 'activity') : null;
+  return describePending(raw, queue, pollers, Date.now());
 }
 
-function describePending({ activityType, attempt, lastFailure, lastStartedTime }: RawPending): PendingActivity {
-  const [activity, tries] = [activityType?.name ?? 'activity', attempt ?? 1];
-  const failure = lastFailure?.message ?? null;
-  const wait = lastStartedTime ? 'under way' : 'waits for a worker';
-  const text = `${activity}${tries > 1 ? `, attempt ${tries}` : ''}: ${failure === null ? wait : `last failure: ${failure}`}`;
-  return { activity, attempt: tries, lastFailure: failure, text };
+/** A workflow's own task takes milliseconds; one that waits has no worker, or one whose code fails. */
+const SLOW_TASK_MS = 5000;
+
+/** The workflow itself may be what waits: nobody runs it, or its code fails again and again. */
+async function readWorkflowTask(server: TemporalClient, raw: RawDescription): Promise<PendingActivity[]> {
+  const { pendingWorkflowTask: task } = raw;
+  const queue = raw.executionConfig?.taskQueue?.name;
+  const scheduled = task?.originalScheduledTime ?? task?.scheduledTime;
+  if (!task || !scheduled || !queue || Date.now() - tsToMs(scheduled) < SLOW_TASK_MS) return [];
+  const pollers = await countPollers(server, queue, 'workflow');
+  return [describeWorkflowTask(queue, pollers, task.attempt ?? 1, new Date(tsToMs(scheduled)).toISOString())];
 }
 
-/** The one reason that a person watching should see: something failed and is tried again. */
+function describeWorkflowTask(queue: string, pollers: number, attempt: number, since: string): PendingActivity {
+  const reason =
+    pollers === 0
+      ? `nobody runs workflows on queue ${queue}; start temper dev or temper worker`
+      : `the workers on queue ${queue} do not get it done; see their logs`;
+  const tried = attempt > 1 ? `, attempt ${attempt}` : '';
+  const text = `workflow${tried} on queue ${queue}, since ${since}: ${reason}`;
+  const none = { lastFailure: null, nextTryAt: null };
+  return { activity: 'workflow', attempt, queue, pollers, since, ...none, reason, text };
+}
+
+/** The one reason that a person watching should see: something failed and is tried again, or nobody does it. */
 export function worstReason(pending: readonly PendingActivity[]): string | null {
-  const failing = pending
-    .filter(({ lastFailure }) => lastFailure !== null)
-    .toSorted((a, b) => b.attempt - a.attempt)[0];
-  return failing === undefined ? null : failing.text;
+  const kept = pending.filter(({ reason }) => reason !== null).toSorted((a, b) => b.attempt - a.attempt);
+  const worst = kept.find(({ lastFailure }) => lastFailure !== null) ?? kept[0];
+  return worst === undefined ? null : `${worst.activity}: ${worst.reason}`;
 }

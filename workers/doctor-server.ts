@@ -1,6 +1,4 @@
 /** The doctor's look at the Temporal server. */
-import { tsToMs } from '@temporalio/common/lib/time.js';
-import proto from '@temporalio/proto';
 import { rolloutQueue } from '../core/queues.ts';
 import { openStore } from '../store/open-store.ts';
 import { attempt, notRunning } from './check.ts';
@@ -9,14 +7,7 @@ import { connectClient } from './connection.ts';
 import type { TemporalClient } from './connection.ts';
 import { storeUri } from './folders.ts';
 import { missingSearchAttributes } from './namespace.ts';
-
-const { TaskQueueType } = proto.temporal.api.enums.v1;
-const QUEUE_TYPES = {
-  workflow: TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-  activity: TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-} as const;
-/** A poll lasts a minute; the server remembers dead pollers for five. */
-const POLLED_WITHIN_MS = 70_000;
+import { countPollers } from './pollers.ts';
 
 /** Everything that only a reachable server can say. */
 export async function checkServer(patient: Patient): Promise<Check[]> {
@@ -81,19 +72,4 @@ async function checkQueues(client: TemporalClient, { config, folders, agents, pr
       }),
     ),
   );
-}
-
-async function countPollers(
-  { connection, namespace }: TemporalClient,
-  queue: string,
-  kind: keyof typeof QUEUE_TYPES,
-): Promise<number> {
-  const { pollers } = await connection.workflowService.describeTaskQueue({
-    namespace,
-    taskQueue: { name: queue },
-    taskQueueType: QUEUE_TYPES[kind],
-  });
-  return pollers.filter(
-    ({ lastAccessTime }) => lastAccessTime && Date.now() - tsToMs(lastAccessTime) < POLLED_WITHIN_MS,
-  ).length;
 }

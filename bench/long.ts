@@ -1,0 +1,201 @@
+/**
+ * `npm run bench -- long`: a long run of tiny steps on a real Temporal server and a real worker process, engine and trainer
+ * faked. What must not grow does not: histories, the worker's memory, a step's time.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection, Worker } from '@temporalio/worker';
+
+import type { StepSummary, TrainResult } from '../core/contract.ts';
+import { sha256Hex } from '../core/hashes.ts';
+import { GPU_QUEUE, rolloutQueue, runWorkflowId, WORKFLOW_QUEUE } from '../core/queues.ts';
+import { defaultRunConfig } from '../core/run-defaults.ts';
+import { openStore } from '../store/open-store.ts';
+import { readSteps } from '../store/run-reader.ts';
+import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../test/fake-engine.ts';
+import { startTestServer, type TestServer } from '../test/temporal-server.ts';
+import { WORKER_READY } from '../workers/worker-options.ts';
+import type { GpuActivities } from '../workflows/activities.ts';
+import type { trainRun } from '../workflows/train-run.ts';
+import { countFlag, median, type Bench, type Flags } from './bench.ts';
+
+const RUN = 'long';
+const TEMPER = fileURLToPath(new URL('../cli/temper.js', import.meta.url));
+const AGENT = fileURLToPath(new URL('digit-agent.ts', import.meta.url));
+const SAMPLE_MS = 2000;
+const TELL_MS = 30_000;
+const MIB = 1 << 20;
+
+export const long: Bench = {
+  name: 'long',
+  summary: 'thousands of tiny steps: histories, memory and step time stay bounded',
+  flags: { steps: '2000', groups: '2', 'group-size': '4', 'eval-every': '100' },
+  run,
+};
+
+interface Place {
+  project: string;
+  store: string;
+  server: TestServer;
+  engine: FakeEngine;
+}
+
+async function run(flags: Flags): Promise<object> {
+  const project = mkdtempSync(join(tmpdir(), 'temper-bench-long-'));
+  mkdirSync(join(project, '.temper'));
+  const [server, engine] = await Promise.all([startTestServer(), startFakeEngine()]);
+  const place = { project, store: join(project, 'store'), server, engine };
+  const [connection, native] = await Promise.all([
+    Connection.connect({ address: server.address }),
+    NativeConnection.connect({ address: server.address }),
+  ]);
+  const client = new Client({ connection });
+  const gpu = await Worker.create({ connection: native, taskQueue: GPU_QUEUE, activities: { ...fakeGpu() } });
+  const worker = await startWorker(place);
+  try {
+    return await gpu.runUntil(measure(flags, place, client, worker));
+  } finally {
+    worker.kill('SIGTERM');
+    if (worker.exitCode === null) await once(worker, 'exit');
+    await Promise.all([connection.close(), native.close(), engine.close()]);
+    await server.stop();
+    rmSync(project, { recursive: true });
+  }
+}
+
+async function measure(flags: Flags, place: Place, client: Client, worker: ChildProcess): Promise<object> {
+  const steps = countFlag(flags, 'steps');
+  const store = await openStore(place.store);
+  const config = defaultRunConfig({
+    run: RUN,
+    agent: 'bench-digit',
+    baseModel: 'pocket',
+    steps,
+    groupsPerStep: countFlag(flags, 'groups'),
+    groupSize: countFlag(flags, 'group-size'),
+    replacementRounds: 0,
+    evalScenarios: 4,
+    evalEvery: countFlag(flags, 'eval-every'),
+  });
+  const queues = { rollout: rolloutQueue(await store.id(), config.agent), gpu: GPU_QUEUE };
+  const memory = watchMemory(worker);
+  const startedAt = Date.now();
+  const handle = await client.workflow.start<typeof trainRun>('trainRun', {
+    workflowId: runWorkflowId(RUN),
+    taskQueue: WORKFLOW_QUEUE,
+    args: [{ config, queues, carried: null }],
+  });
+  const telling = setInterval(() => tell(memory.samples), TELL_MS);
+  try {
+    const { state, notes } = await handle.result();
+    const curve = await readSteps(store, RUN);
+    if (curve.length !== steps) throw new Error(`the curve must have ${steps} steps, it has ${curve.length}`);
+    const seconds = (Date.now() - startedAt) / 1000;
+    const found = {
+      ...describeHistories(await listHistories(client)),
+      ...describeMemory(memory.samples),
+      ...describeTimes(curve),
+    };
+    for (const [name, value] of Object.entries(found)) console.log(`  ${name.padEnd(28)} ${JSON.stringify(value)}`);
+    return { state, steps, seconds, notes: notes.length, ...found };
+  } finally {
+    clearInterval(telling);
+    memory.stop();
+  }
+}
+
+/** Commits nothing; the adapters are those that the fake engine answers with. */
+function fakeGpu(): GpuActivities {
+  const commit = ({ run: name, branch }: { run: string; branch: number }, step: number): TrainResult => {
+    const manifestSha256 = sha256Hex(`manifest ${branch} ${step}`);
+    const adapterSha256 = fakeAdapterSha256(`${name}@${step}`) ?? '';
+    const checkpoint = { run: name, branch, step, manifestSha256, adapterSha256 };
+    return { checkpoint, metrics: { loss: 0.1, gradNorm: 1 }, seconds: { train: 0 }, found: false };
+  };
+  return {
+    initialise: async (input) => commit(input, 0),
+    train: async (input) => commit(input, input.step),
+  };
+}
+
+async function startWorker({ project, store, server, engine }: Place): Promise<ChildProcess> {
+  const log = join(project, 'worker.log');
+  const file = openSync(log, 'w');
+  const child = spawn(process.execPath, [TEMPER, 'worker', '--agent', AGENT], {
+    cwd: project,
+    stdio: ['ignore', file, file],
+    env: {
+      ...process.env,
+      TEMPORAL_ADDRESS: server.address,
+      TEMPORAL_NAMESPACE: server.namespace,
+      TEMPER_STORE: store,
+      TEMPER_ENGINE_URL: engine.url,
+      TEMPER_ENGINE_KEY: engine.key,
+    },
+  });
+  closeSync(file);
+  while (!readFileSync(log, 'utf8').includes(WORKER_READY)) {
+    if (child.exitCode !== null) throw new Error(`the worker ended: ${readFileSync(log, 'utf8').slice(-2000)}`);
+    await sleep(100);
+  }
+  return child;
+}
+
+function watchMemory({ pid }: ChildProcess): { samples: number[]; stop: () => void } {
+  const samples: number[] = [];
+  const timer = setInterval(() => {
+    const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    if (resident !== undefined) samples.push((Number(resident) * 1024) / MIB);
+  }, SAMPLE_MS);
+  return { samples, stop: () => clearInterval(timer) };
+}
+
+function tell(samples: readonly number[]): void {
+  console.log(`  ${samples.length * (SAMPLE_MS / 1000)} s: worker ${samples.at(-1)?.toFixed(0)} MiB`);
+}
+
+interface History {
+  events: number;
+  bytes: number;
+}
+
+async function listHistories(client: Client): Promise<History[]> {
+  const histories: (History & { startMs: number })[] = [];
+  for await (const { historyLength, historySize, startTime } of client.workflow.list({
+    query: `WorkflowId = '${runWorkflowId(RUN)}'`,
+  })) {
+    histories.push({ events: historyLength, bytes: historySize ?? 0, startMs: startTime.getTime() });
+  }
+  return histories.toSorted((a, b) => a.startMs - b.startMs);
+}
+
+function describeHistories(histories: readonly History[]): Record<string, number> {
+  return {
+    histories: histories.length,
+    largestHistoryEvents: Math.max(...histories.map(({ events }) => events)),
+    largestHistoryMiB: Math.max(...histories.map(({ bytes }) => bytes)) / MIB,
+  };
+}
+
+/** Tenths of the run, so that growth would be seen. */
+function describeMemory(samples: readonly number[]): Record<string, number | number[]> {
+  const size = Math.max(1, Math.floor(samples.length / 10));
+  const tenths = Array.from({ length: 10 }, (_, index) => median(samples.slice(index * size, (index + 1) * size)));
+  return {
+    workerMiBByTenth: tenths.filter((value) => !Number.isNaN(value)).map((value) => Math.round(value)),
+    workerMiBLargest: Math.round(Math.max(...samples)),
+  };
+}
+
+function describeTimes(curve: readonly StepSummary[]): Record<string, number> {
+  const size = Math.min(100, Math.ceil(curve.length / 3));
+  const seconds = curve.map((step) => step.seconds['step'] ?? 0);
+  return { stepSecondsFirst: median(seconds.slice(2, 2 + size)), stepSecondsLast: median(seconds.slice(-size)) };
+}

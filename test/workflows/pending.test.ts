@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+
+import { ApplicationFailure, heartbeat } from '@temporalio/activity';
+import type { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+
+import { readPending, worstReason, type PendingActivity } from '../../cli/pending.ts';
+import { runWorkflowId } from '../../core/queues.ts';
+import type { TemporalClient } from '../../workers/connection.ts';
+import { createGate, eventually, openTestBed, type StartedRun, type TestBed } from './harness.ts';
+
+let bed: TestBed;
+beforeAll(async () => {
+  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
+});
+afterAll(() => bed.close());
+
+function serverOf(client: Client): TemporalClient {
+  const connection = client.connection as Connection;
+  return { client, connection, address: '', namespace: 'default', close: () => Promise.resolve() };
+}
+
+function pendingOf({ client, input }: StartedRun, isRight: (pending: PendingActivity) => boolean) {
+  const ask = () => readPending(serverOf(client), input.config.run, 2000);
+  return eventually(ask, (pending) => pending.some(isRight)).then((pending) => ({
+    found: pending.find(isRight)!,
+    reason: worstReason(pending),
+  }));
+}
+
+test('a queue that nobody polls is named, with what to start', async () => {
+  await bed.play({ gpuWorker: false }, async (started) => {
+    const { found, reason } = await pendingOf(
+      started,
+      ({ activity, pollers }) => activity === 'initialise' && pollers === 0,
+    );
+    const { gpu } = started.input.queues;
+    expect(found).toMatchObject({ attempt: 1, queue: gpu, lastFailure: null, reason: expect.stringContaining(gpu) });
+    expect(found.text).toMatch(/^initialise on queue gpu\/\S+: waits for a worker, since 2\S+: nobody polls queue gpu/);
+    expect(reason).toBe(`initialise: nobody polls queue ${gpu}; start a GPU worker, or temper dev`);
+    expect(Date.parse(found.since!)).toBeLessThanOrEqual(Date.now());
+  });
+});
+
+test('what fails again and again is named with its type, the count of tries and the next one', async () => {
+  const message = 'the store must be able to write, got ENOSPC; free space';
+  const before = (name: string) => {
+    if (name === 'train') throw ApplicationFailure.retryable(message, 'StoreUnavailable');
+  };
+  await bed.play({ fake: { before } }, async (started) => {
+    const isRight = ({ attempt, nextTryAt }: PendingActivity) => attempt > 2 && nextTryAt !== null;
+    const { found, reason } = await pendingOf(started, isRight);
+    expect(found).toMatchObject({ activity: 'train', lastFailure: `StoreUnavailable: ${message}` });
+    expect(found.text).toMatch(
+      /^train, attempt \d+ on queue \S+: tried again in \d+ s; last failure: StoreUnavailable/,
+    );
+    expect(reason).toBe(`train: last failure: StoreUnavailable: ${message}`);
+  });
+});
+
+test('an engine that does not answer is named by those who wait for it', async () => {
+  const gate = createGate();
+  const nextTryAt = '2026-01-01T00:00:09.000Z';
+  const waiting = { attempts: 3, reason: '429: slow down', since: '2026-01-01T00:00:00.000Z', nextTryAt };
+  const before = async (name: string) => {
+    if (name !== 'rollout') return;
+    heartbeat({ step: 1, part: '0', done: 1, of: 4, calls: 9, waiting });
+    await gate.opened;
+  };
+  await bed.play({ fake: { before } }, async (started) => {
+    const { found, reason } = await pendingOf(started, ({ text }) => text.includes('wait for the engine'));
+    expect(found).toMatchObject({ activity: 'rollout', nextTryAt });
+    expect(found.text).toContain('step 1: 1 of 4 attempts played');
+    expect(found.text).toContain('3 attempts wait for the engine, since 2026-01-01T00:00:00.000Z: 429: slow down');
+    expect(reason).toBe('rollout: waits for the engine: 429: slow down');
+    gate.open();
+  });
+});
+
+test('a GPU worker tells what it does with a step', async () => {
+  const gate = createGate();
+  const before = async (name: string) => {
+    if (name !== 'train') return;
+    heartbeat({ step: 1, phase: 'wait', since: '2026-01-01T00:00:00+00:00' });
+    await gate.opened;
+  };
+  await bed.play({ fake: { before } }, async (started) => {
+    const { found } = await pendingOf(started, ({ text }) => text.includes('waits for the device'));
+    expect(found.text).toContain('step 1: waits for the device since 2026-01-01T00:00:00+00:00');
+    gate.open();
+  });
+});
+
+test('a run that no worker decides is named', async () => {
+  await bed.play({}, async ({ client, input }) => {
+    const run = `unpolled-${randomUUID()}`;
+    const taskQueue = `nobody/${run}`;
+    const handle = await client.workflow.start('trainRun', {
+      workflowId: runWorkflowId(run),
+      taskQueue,
+      args: [input],
+    });
+    const pending = await eventually(
+      () => readPending(serverOf(client), run, 2000),
+      ({ length }) => length > 0,
+    );
+    await handle.terminate();
+    expect(pending[0]).toMatchObject({ activity: 'workflow', queue: taskQueue, pollers: 0 });
+    expect(worstReason(pending)).toBe(
+      `workflow: nobody runs workflows on queue ${taskQueue}; start temper dev or temper worker`,
+    );
+  });
+});
