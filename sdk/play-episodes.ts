@@ -45,7 +45,7 @@ export interface EpisodesOptions {
 }
 
 /** Attempts that wait for an engine which does not answer, and the newest reason. */
-export interface EngineWait {
+interface EngineWait {
   attempts: number;
   reason: string;
   /** ISO 8601. */

@@ -1,0 +1,73 @@
+/** A disk that refuses at each write in turn, and then takes everything again: the group's bytes are the undisturbed ones. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import type { RolloutInput } from '../../core/contract.ts';
+import { FileStore } from '../../store/file-store.ts';
+import { evalRolloutsKey, judgedKey, rolloutsKey } from '../../store/layout.ts';
+import { failingFileSystem } from '../store/failing-file-system.ts';
+import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+const bytesOf = (root: string, key: string): string => readFileSync(join(root, key)).toString('base64');
+
+/** Plays on a disk that refuses from its n-th write on, then on the healed disk; true where it never refused. */
+async function playRefused(code: string, failing: number, play: (on: World, store: FileStore) => Promise<void>) {
+  const root = mkdtempSync(join(tmpdir(), 'temper-full-'));
+  const disk = failingFileSystem(code, failing);
+  const [refused, healed] = [
+    await openWorld({}, { store: new FileStore(root, disk.files) }),
+    await openWorld({}, { store: new FileStore(root) }),
+  ];
+  try {
+    const failure: unknown = await play(refused, new FileStore(root)).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (failure !== null) {
+      expect(failure).toMatchObject({ type: 'StoreUnavailable', nonRetryable: false });
+      expect(String(failure)).toMatch(new RegExp(`${code}.*(free some space|read-only)`));
+    }
+    await play(healed, new FileStore(root));
+    return { wasRefused: failure !== null, root };
+  } finally {
+    await Promise.all([refused.close(), healed.close()]);
+  }
+}
+
+test.each(['ENOSPC', 'EROFS'])('%s at each write of a group', async (code) => {
+  const undisturbed = await rolloutInput(world.store);
+  await call(world.activities.rollout, undisturbed);
+  let refusals = 0;
+  for (let wasRefused = true; wasRefused; refusals += Number(wasRefused)) {
+    let input: RolloutInput | undefined;
+    const played = await playRefused(code, refusals, async ({ activities }, store) => {
+      input = await rolloutInput(store);
+      await call(activities.rollout, input);
+    });
+    wasRefused = played.wasRefused;
+    expect(bytesOf(played.root, rolloutsKey(input!))).toBe(bytesOf(world.root, rolloutsKey(undisturbed)));
+    expect(bytesOf(played.root, judgedKey(input!))).toBe(bytesOf(world.root, judgedKey(undisturbed)));
+    rmSync(played.root, { recursive: true });
+  }
+  // Twelve answers in the journal, rollouts, verdict and times: every write counts.
+  expect(refusals).toBeGreaterThan(20);
+});
+
+test('a disk that is full while an evaluation is played', async () => {
+  const undisturbed = await evaluateInput(world.store);
+  await call(world.activities.evaluate, undisturbed);
+  const { wasRefused, root } = await playRefused('ENOSPC', 9, async ({ activities }, store) => {
+    await call(activities.evaluate, await evaluateInput(store));
+  });
+  expect(wasRefused).toBe(true);
+  expect(bytesOf(root, evalRolloutsKey(undisturbed))).toBe(bytesOf(world.root, evalRolloutsKey(undisturbed)));
+  rmSync(root, { recursive: true });
+});
