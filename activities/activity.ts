@@ -11,6 +11,8 @@ export interface Scope {
   readonly signal: AbortSignal;
   /** False once this process stood still for so long that another one may have the activity. */
   readonly isFresh: () => boolean;
+  /** Throws StaleAttempt where it is not. */
+  readonly checkFresh: () => void;
   /** Which try of the activity this is, from 1: for times and logs alone. */
   readonly attempt: number;
   /** Asked for with every heartbeat; people see it in Temporal's UI. */
@@ -54,9 +56,13 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
   const limitMs = context.info.heartbeatTimeoutMs ?? Infinity;
   let shown: (() => unknown) | null = null;
   const timer = setInterval(() => context.heartbeat(shown?.() ?? null), BEAT_MS);
+  const isFresh = (): boolean => pulse.longestGapMs(startedAt) < limitMs;
   const scope: Scope = {
     signal: context.cancellationSignal,
-    isFresh: () => pulse.longestGapMs(startedAt) < limitMs,
+    isFresh,
+    checkFresh: () => {
+      if (!isFresh()) throw new TemperError('StaleAttempt', 'this process stood still; another one has its work');
+    },
     attempt: context.info.attempt,
     showDetail: (detail) => void (shown = detail),
   };

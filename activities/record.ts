@@ -3,7 +3,7 @@ import type { RecordInput } from '../core/contract.ts';
 import { addToCurve } from '../store/curve.ts';
 import { encodeJson } from '../store/json.ts';
 import { journalsPrefix, stateKey } from '../store/layout.ts';
-import { asActivity } from './activity.ts';
+import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
 /** Journals are kept until so many steps after the commit. */
@@ -12,9 +12,11 @@ const KEPT_STEPS = 2;
 export function createRecordActivities(dependencies: Dependencies) {
   const { store } = dependencies;
 
-  async function record({ state, summaries }: RecordInput): Promise<void> {
+  async function record({ state, summaries }: RecordInput, { checkFresh }: Scope): Promise<void> {
     // Steps first: a state never names a step that the curve does not have.
-    await addToCurve(store, state.run, state, summaries);
+    await addToCurve(store, state.run, state, summaries, checkFresh);
+    // Nothing here is write-once: a worker that stood still must not put an old state over a newer one.
+    checkFresh();
     await store.replace(stateKey(state.run), encodeJson(state));
     await removeJournals(state.run, state.state === 'completed' ? Infinity : state.step - KEPT_STEPS);
   }

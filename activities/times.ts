@@ -11,6 +11,7 @@ export async function writeTimes(
   scope: Scope,
   facts: { startedAt: number; endedAt: number; agentCodeSha256: string; callOrders: Record<number, number[]> },
 ): Promise<void> {
+  if (!scope.isFresh()) return;
   const seconds = (facts.endedAt - facts.startedAt) / 1000;
   const times = { seconds, ...facts, host: hostname(), pid: process.pid, activityAttempt: scope.attempt };
   await store.replace(key, encodeJson(times));

@@ -16,18 +16,23 @@ export interface CurveEnd {
 const STEPS_PER_FILE = 100;
 const FILE_NAME = /\/(\d+)\.(\d+)\.jsonl$/;
 
-/** The newest word on each step. What a file holds beyond the end is of an earlier life of the run, and goes. */
+/**
+ * The newest word on each step. What a file holds beyond the end is of an earlier life of the run, and goes. `checkFresh`
+ * throws where this process stood still meanwhile: what it has read is old by then, and would take others' steps away.
+ */
 export async function addToCurve(
   store: Store,
   run: string,
   { branch, step: last }: CurveEnd,
   summaries: readonly StepSummary[],
+  checkFresh: () => void,
 ): Promise<void> {
   for (const number of new Set(summaries.map(fileNumber))) {
     const key = curveFileKey(run, branch, number);
     const written = (await readLines(store, key)).filter(({ step }) => step <= last);
     const added = summaries.filter((summary) => fileNumber(summary) === number);
     const steps = new Map([...written, ...added].map((summary) => [summary.step, summary]));
+    checkFresh();
     await store.replace(key, encodeJsonLines([...steps.values()].toSorted((a, b) => a.step - b.step)));
   }
 }

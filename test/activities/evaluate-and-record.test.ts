@@ -2,7 +2,9 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
+import { startPulse } from '../../activities/pulse.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
+import { FileStore } from '../../store/file-store.ts';
 import { encodeJsonLines } from '../../store/json.ts';
 import { curvePrefix, evalRolloutsKey, stepJournalPrefix, stepsKey } from '../../store/layout.ts';
 import { readEval, readEvalRollouts, readState, readSteps } from '../../store/run-reader.ts';
@@ -159,4 +161,26 @@ test('journals are kept until two steps after the commit, and dropped when the r
   expect(kept()).toEqual([2, 3]);
   await call(record, { state: state(3, 'completed'), summaries: [] });
   expect(kept()).toEqual([]);
+});
+
+test('a process that stood still in the middle of a record takes nothing away that others wrote meanwhile', async () => {
+  let now = 1_000_000;
+  const clock = (): number => now;
+  const pulse = startPulse(clock);
+  const store = new FileStore(world.root);
+  const read = store.read.bind(store);
+  const frozen = await openWorld({}, { store, pulse, clock });
+  await call(world.activities.record, { state: state(1), summaries: [summary(1, 1)] });
+  store.read = async (key) => {
+    const bytes = await read(key);
+    for (const step of [2, 3])
+      await call(world.activities.record, { state: state(step), summaries: [summary(step, 1)] });
+    now += 30_000;
+    return bytes;
+  };
+  const late = call(frozen.activities.record, { state: state(2), summaries: [summary(2, 1)] });
+  await expect(late).rejects.toMatchObject({ type: 'StaleAttempt', nonRetryable: false });
+  expect((await readSteps(world.store, 'demo')).map(({ step }) => step)).toEqual([1, 2, 3]);
+  expect((await readState(world.store, 'demo'))?.step).toBe(3);
+  await frozen.close();
 });

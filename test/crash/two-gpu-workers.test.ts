@@ -15,8 +15,8 @@ import { openTools } from '../run/tools.ts';
 import { Project, until, type Running } from './project.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
-const STEPS = 8;
-const FLAGS = ['--base-model', 'pocket', '--steps', String(STEPS), '--groups-per-step', '8', '--group-size', '16'];
+const STEPS = 5;
+const FLAGS = ['--base-model', 'pocket', '--steps', String(STEPS), '--groups-per-step', '4', '--group-size', '16'];
 const MORE = ['--eval-scenarios', '1', '--seed', '5', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
 /** Whoever was handed a task while it stood still answers at once. */
 const THAWED_MS = 3000;
