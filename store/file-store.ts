@@ -8,14 +8,15 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import type { BlobRef } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 import { openFileJournal } from './file-journal.ts';
 import { checkKey } from './keys.ts';
-import { blobKey, STORE_KEY } from './layout.ts';
+import { blobKey } from './layout.ts';
 import { hashBytes } from './sha256.ts';
 import type { JournalSegments, Published, Store } from './store.ts';
+import { readStoreId } from './store-id.ts';
 import { asUnavailable } from './unavailable.ts';
+import { verifyBlob } from './verify-blob.ts';
 
 export class FileStore implements Store {
   readonly uri: string;
@@ -30,7 +31,7 @@ export class FileStore implements Store {
   }
 
   async id(): Promise<string> {
-    this.knownId ??= await this.readId();
+    this.knownId ??= await readStoreId(this);
     return this.knownId;
   }
 
@@ -54,12 +55,7 @@ export class FileStore implements Store {
   }
 
   async getBlob(ref: BlobRef): Promise<Uint8Array> {
-    const bytes = await this.read(ref.key);
-    if (bytes === null) throw corrupt(`${ref.key} is missing in ${this.root}`);
-    const sha256 = hashBytes(bytes);
-    if (bytes.length === ref.bytes && sha256 === ref.sha256) return bytes;
-    const found = `${bytes.length} bytes with the hash ${sha256}`;
-    throw corrupt(`${ref.key} in ${this.root} must have ${ref.bytes} bytes with the hash ${ref.sha256}, has ${found}`);
+    return verifyBlob(await this.read(ref.key), ref, this.root);
   }
 
   publish(key: string, bytes: Uint8Array): Promise<Published> {
@@ -98,12 +94,6 @@ export class FileStore implements Store {
 
   removeJournals(prefix: string): Promise<void> {
     return this.writing(() => this.files.removeFolder(this.path(prefix)));
-  }
-
-  private async readId(): Promise<string> {
-    const fresh = new TextEncoder().encode(`${JSON.stringify({ id: randomUUID() })}\n`);
-    const { bytes } = await this.publish(STORE_KEY, fresh);
-    return (JSON.parse(new TextDecoder().decode(bytes)) as { id: string }).id;
   }
 
   private path(key: string): string {
@@ -165,11 +155,4 @@ export class FileStore implements Store {
 
 function temporaryName(): string {
   return `.${randomUUID()}.tmp`;
-}
-
-function corrupt(message: string): TemperError {
-  return new TemperError(
-    'StoreCorrupt',
-    `${message}; restore it from a copy, or start the run again under another name`,
-  );
 }

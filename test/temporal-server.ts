@@ -1,7 +1,6 @@
 /** A Temporal dev server for tests: in memory, on a free port, with the search attributes of runs; ended by its pid. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Connection } from '@temporalio/client';
@@ -10,6 +9,7 @@ import { cacheFolder } from '../workers/folders.ts';
 import type { StackEvent } from '../workers/local-stack/events.ts';
 import { findTemporalCli } from '../workers/temporal-cli.ts';
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
+import { freePort } from './free-port.ts';
 
 export interface TestServer {
   address: string;
@@ -44,15 +44,6 @@ async function temporalCli(): Promise<string> {
 
 function tell(event: StackEvent): void {
   if (event.kind === 'progress' && event.finished) console.error(event.message);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 async function untilServing(address: string, server: ChildProcess): Promise<void> {

@@ -1,11 +1,12 @@
 /** Temporal's CLI into the cache: its ready binary where the download answers, else built from its Go module. */
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, rmSync } from 'node:fs';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TemperError } from '../core/failures.ts';
 import { runCommand } from './command.ts';
+import { buildGoProgram, hasGo } from './go-program.ts';
 import { CommandFailed, installOnce, isDiskFull, withProgress } from './install.ts';
 import type { InstallOptions, Progress } from './install.ts';
 
@@ -97,25 +98,21 @@ async function build(
   downloadFailure: string,
   { env, signal }: InstallOptions,
 ): Promise<void> {
-  const { code: found } = await runCommand('go', ['version'], { env });
-  if (found !== 0) {
+  if (!(await hasGo(env))) {
     throw new TemperError(
       'BadConfig',
       `a Temporal server is needed, none is on PATH and its download failed (${downloadFailure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`,
     );
   }
   const counts = { modules: 0, packages: 0 };
-  const bin = join(partial, 'bin');
-  mkdirSync(bin);
   progress.tell('building the Temporal server from source, some 4 minutes, once');
-  const { code, output } = await runCommand('go', ['install', '-v', GO_MODULE], {
-    env: { ...env, GOBIN: bin },
-    ...(signal ? { signal } : {}),
+  await buildGoProgram(partial, program, {
+    module: GO_MODULE,
+    what: 'building the Temporal server',
+    env,
+    signal,
     onLine: (line) => tellBuild(line, counts, progress),
   });
-  if (code !== 0) throw new CommandFailed('building the Temporal server', output);
-  copyFileSync(join(bin, program), join(partial, program));
-  rmSync(bin, { recursive: true });
 }
 
 function tellBuild(line: string, counts: { modules: number; packages: number }, progress: Progress): void {

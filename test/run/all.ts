@@ -12,8 +12,9 @@ interface Counts {
   skipped: number;
 }
 
-const { python, temporalCli } = await openTools();
-const env = { ...process.env, TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli };
+const { python, temporalCli, versitygw } = await openTools();
+const tools = { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, TEMPER_VERSITYGW: versitygw };
+const env = { ...process.env, ...tools };
 const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
 const total: Counts = { passed: 0, failed: 0, skipped: 0 };
 

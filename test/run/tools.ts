@@ -1,14 +1,16 @@
-/** What the checks and tests run with: the Python environment with its tools and Temporal's CLI, installed where they are not. */
+/** What the checks and tests run with: the Python environment with its tools, Temporal's CLI and an S3 server, installed where they are not. */
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { cacheFolder } from '../../workers/folders.ts';
 import type { StackEvent } from '../../workers/local-stack/events.ts';
 import { installDevTools, openPythonEnvironment } from '../../workers/python-environment.ts';
 import { findTemporalCli } from '../../workers/temporal-cli.ts';
+import { findVersitygw } from './versitygw.ts';
 
 export interface Tools {
   readonly python: string;
   readonly temporalCli: string;
+  readonly versitygw: string;
 }
 
 export async function openTools(): Promise<Tools> {
@@ -16,10 +18,11 @@ export async function openTools(): Promise<Tools> {
   const environment = await openPythonEnvironment(options);
   await installDevTools(environment, options);
   const { path } = await findTemporalCli({ ...options, databaseServer: null });
-  return { python: environment.python, temporalCli: absolute(path) };
+  const versitygw = await findVersitygw();
+  return { python: environment.python, temporalCli: absolute(path), versitygw: absolute(versitygw) };
 }
 
-/** Tests that take the PATH away still need the server. */
+/** Tests that take the PATH away still need the servers. */
 function absolute(program: string): string {
   if (isAbsolute(program)) return program;
   const folders = (process.env['PATH'] ?? '').split(delimiter);

@@ -1,0 +1,37 @@
+/** A client for S3. Endpoint, region and credentials are the SDK's business: environment, profile, role. */
+import { S3Client } from '@aws-sdk/client-s3';
+
+export interface S3Timeouts {
+  connectMs: number;
+  /** A connection on which nothing moves for so long has failed. */
+  idleMs: number;
+}
+
+export const S3_TIMEOUTS: S3Timeouts = { connectMs: 5000, idleMs: 30_000 };
+/** With the SDK's pauses between them: a server that is away is told within a second, a silent one within two minutes. */
+const ATTEMPTS = 3;
+
+export async function createS3Client({ connectMs, idleMs }: S3Timeouts): Promise<S3Client> {
+  // The SDK's version is pinned, and this one does support the oldest Node that Temper does.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
+  const client = new S3Client({
+    maxAttempts: ATTEMPTS,
+    retryMode: 'standard',
+    requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs },
+  });
+  // A server of one's own has seldom a host name for every bucket.
+  client.config.forcePathStyle = (await configuredEndpoint(client)) !== null;
+  return client;
+}
+
+/** For messages: where requests go, without a user's name or password; null for AWS itself. */
+export async function describeEndpoint(client: S3Client): Promise<string | null> {
+  const endpoint = await configuredEndpoint(client);
+  if (endpoint === null) return null;
+  return URL.canParse(endpoint) ? new URL(endpoint).origin : 'an endpoint that is no URL';
+}
+
+/** AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or the profile's. */
+async function configuredEndpoint({ config }: S3Client): Promise<string | null> {
+  return (await config.serviceConfiguredEndpoint?.()) ?? null;
+}

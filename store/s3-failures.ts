@@ -1,0 +1,89 @@
+/** An S3 server's refusal in words: which store, why, and what to do. Nothing of the request is kept: it is signed. */
+import { TemperError } from '../core/failures.ts';
+
+/** Which store, as people know it. */
+export interface S3Place {
+  uri: string;
+  /** Null for AWS itself. */
+  endpoint: string | null;
+}
+
+const CREDENTIALS = 'correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE';
+const UNKNOWN_KEY = `the access key is not known there; ${CREDENTIALS}`;
+const OTHER_REGION = 'the bucket is in another region; correct AWS_REGION';
+
+/** What no repetition mends. */
+const CONFIG: Record<string, string> = {
+  NoSuchBucket: 'there is no such bucket; create it, or correct the name',
+  InvalidBucketName: 'this is no name of a bucket; correct it',
+  InvalidAccessKeyId: UNKNOWN_KEY,
+  XAdminUserNotFound: UNKNOWN_KEY,
+  SignatureDoesNotMatch: `the secret key is not the access key's; ${CREDENTIALS}`,
+  AccessDenied: 'these credentials may not do that; allow s3:GetObject, PutObject, DeleteObject and ListBucket',
+  Forbidden: `the credentials are wrong or may not do that; ${CREDENTIALS}`,
+  RequestTimeTooSkewed: 'the clocks of this host and of the server differ; set them',
+  PermanentRedirect: OTHER_REGION,
+  AuthorizationHeaderMalformed: OTHER_REGION,
+  CredentialsProviderError: `there are no credentials; ${CREDENTIALS}`,
+  MissingRegion: 'no region is configured; set AWS_REGION',
+  NotImplemented: 'the server does not know this request; use one that does',
+  ERR_INVALID_URL: 'the endpoint is no URL; correct AWS_ENDPOINT_URL',
+};
+
+const UNAVAILABLE: Record<string, string> = {
+  ExpiredToken: 'the credentials have expired; renew them',
+  SlowDown: 'the server asks for fewer requests; start fewer workers',
+  ECONNREFUSED: 'nothing listens there; start the server, or correct AWS_ENDPOINT_URL',
+  ENOTFOUND: 'the host is not known; correct AWS_ENDPOINT_URL, or look to the network',
+  ECONNRESET: 'the connection broke; look to the server and the network',
+  TimeoutError: 'the server was silent for too long; look to the server and the network',
+};
+
+/** Answers to HEAD have no body, so that their status is all there is. */
+const BY_STATUS: Record<number, string> = { 301: 'PermanentRedirect', 401: 'Forbidden', 403: 'Forbidden' };
+const MAX_DETAIL = 300;
+
+/** Failures that are typed already pass unchanged. */
+export function asS3Failure(error: unknown, { uri, endpoint }: S3Place): TemperError {
+  if (error instanceof TemperError) return error;
+  const name = nameOf(error);
+  const type = Object.hasOwn(CONFIG, name) ? 'BadConfig' : 'StoreUnavailable';
+  const remedy = CONFIG[name] ?? UNAVAILABLE[name] ?? detailOf(error);
+  const at = endpoint === null ? '' : ` at ${endpoint}`;
+  // The SDK's own error carries the request, signature and all.
+  const cause = new Error(`${name}: ${detailOf(error)}`);
+  return new TemperError(type, `the store ${uri}${at} refused (${name}): ${remedy}`, { cause });
+}
+
+/** No object has this key; a missing bucket is not meant. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');
+}
+
+/** Somebody's object has this key already. */
+export const isTaken = (error: unknown): boolean => statusOf(error) === 412;
+
+/** Somebody else writes this key at this moment: nothing is decided yet. */
+export const isContended = (error: unknown): boolean => statusOf(error) === 409;
+
+/** What came is not what was stored. */
+export function isChecksumMismatch(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Checksum mismatch');
+}
+
+function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'Error';
+  if (error.message.startsWith('Region is missing')) return 'MissingRegion';
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  const known = [code, error.name].find((name) => Object.hasOwn(CONFIG, name) || Object.hasOwn(UNAVAILABLE, name));
+  return known ?? BY_STATUS[statusOf(error) ?? 0] ?? code;
+}
+
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('$metadata' in error)) return undefined;
+  return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
+}
+
+function detailOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, MAX_DETAIL);
+}

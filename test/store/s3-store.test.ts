@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { openStore } from '../../store/open-store.ts';
+import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
+import { bytes, failureOf, text } from './failure-of.ts';
+import { describeStore } from './store-suite.ts';
+
+let server: S3Server;
+let spoolFolder: string;
+beforeAll(async () => {
+  server = await startS3Server();
+  spoolFolder = mkdtempSync(join(tmpdir(), 'temper-spool-'));
+}, 400_000);
+afterAll(async () => {
+  await server.stop();
+  rmSync(spoolFolder, { recursive: true, force: true });
+});
+
+describeStore('a store in a bucket', () => {
+  const prefix = `under/${randomUUID()}`;
+  return {
+    open: () => openStore(`s3://${BUCKET}/${prefix}`, { spoolFolder }),
+    file: (key) => server.file(join(prefix, key)),
+  };
+});
+
+test('a store may have a whole bucket, and its address is written in one way', async () => {
+  const store = await openStore(`s3://${BUCKET}/`);
+  expect(store.uri).toBe(`s3://${BUCKET}`);
+  expect((await openStore(`s3://${BUCKET}/a/b/`)).uri).toBe(`s3://${BUCKET}/a/b`);
+  await store.replace('top.json', bytes('1'));
+  expect(text(await (await openStore(`s3://${BUCKET}`)).read('top.json'))).toBe('1');
+});
+test.each(['s3://', 's3://a', 's3://bucket/../x', 's3://bucket//x', 's3://key:secret@bucket/x'])(
+  'the address %s is refused, and no secret is shown',
+  async (uri) => {
+    const failure = await failureOf(openStore(uri));
+    expect(failure).toMatchObject({ type: 'BadConfig' });
+    expect(failure.message).not.toContain('secret@');
+  },
+);
