@@ -25,7 +25,7 @@ const CONFIG: Record<string, string> = {
   PermanentRedirect: OTHER_REGION,
   AuthorizationHeaderMalformed: OTHER_REGION,
   CredentialsProviderError: `there are no credentials; ${CREDENTIALS}`,
-  MissingRegion: 'no region is configured; set AWS_REGION',
+  MissingRegion: "no region is configured; set AWS_REGION (us-east-1 for most servers of one's own)",
   NotImplemented: 'the server does not know this request; use one that does',
   ERR_INVALID_URL: 'the endpoint is no URL; correct AWS_ENDPOINT_URL',
 };
@@ -60,6 +60,9 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');
 }
 
+/** An answer to HEAD has no body, and 400 has many reasons: the request that follows is told which. */
+export const isUnexplained = (error: unknown): boolean => statusOf(error) === 400;
+
 /** Somebody's object has this key already. */
 export const isTaken = (error: unknown): boolean => statusOf(error) === 412;
 
@@ -73,7 +76,7 @@ export function isChecksumMismatch(error: unknown): boolean {
 
 function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';
-  if (error.message.startsWith('Region is missing')) return 'MissingRegion';
+  if (/^Region (is missing|not accepted)/.test(error.message)) return 'MissingRegion';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   const known = [code, error.name].find((name) => Object.hasOwn(CONFIG, name) || Object.hasOwn(UNAVAILABLE, name));
   return known ?? BY_STATUS[statusOf(error) ?? 0] ?? code;

@@ -13,7 +13,15 @@ import {
 
 import { TemperError } from '../core/failures.ts';
 import { checkKey } from './keys.ts';
-import { asS3Failure, isChecksumMismatch, isContended, isMissing, isTaken, type S3Place } from './s3-failures.ts';
+import {
+  asS3Failure,
+  isChecksumMismatch,
+  isContended,
+  isMissing,
+  isTaken,
+  isUnexplained,
+  type S3Place,
+} from './s3-failures.ts';
 import { uploadInParts } from './s3-multipart.ts';
 
 export interface S3Bucket {
@@ -47,8 +55,8 @@ export class S3Objects {
   /** Null where there is no such object. */
   size(key: string): Promise<number | null> {
     return this.typed(async () => {
-      const head = await orNull(this.target.client.send(new HeadObjectCommand(this.object(key))));
-      return head?.ContentLength ?? null;
+      const asking = this.target.client.send(new HeadObjectCommand(this.object(key)));
+      return (await orNull(asking, isUnexplained))?.ContentLength ?? null;
     });
   }
 
@@ -162,11 +170,11 @@ async function repeat<T>(again: (error: unknown) => boolean, ask: () => Promise<
   }
 }
 
-async function orNull<T>(asking: Promise<T>): Promise<T | null> {
+async function orNull<T>(asking: Promise<T>, alsoNull = isMissing): Promise<T | null> {
   try {
     return await asking;
   } catch (error) {
-    if (isMissing(error)) return null;
+    if (isMissing(error) || alsoNull(error)) return null;
     throw error;
   }
 }

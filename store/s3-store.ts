@@ -2,11 +2,17 @@
  * The store in a bucket. An object is there whole or not at all; write-once is `If-None-Match: *`, so that of many
  * writers the server lets one through. Keys are the file store's, under the prefix.
  */
+import { join } from 'node:path';
+
 import type { BlobRef } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
+import { nodeFileSystem } from './file-system.ts';
+import { checkKey } from './keys.ts';
 import { blobKey, STORE_KEY } from './layout.ts';
 import { createS3Client, describeEndpoint, S3_TIMEOUTS, type S3Timeouts } from './s3-client.ts';
+import { openS3Journal, type UploadLimits } from './s3-journal.ts';
 import { S3Objects } from './s3-objects.ts';
+import { Spool } from './s3-spool.ts';
 import { hashBytes } from './sha256.ts';
 import type { JournalSegments, Published, Store } from './store.ts';
 import { readStoreId } from './store-id.ts';
@@ -23,25 +29,37 @@ export interface S3StoreOptions {
   /** Larger objects go up in parts of this size, which S3 wants to be at least 5 MiB. */
   partBytes?: number;
   timeouts?: S3Timeouts;
+  uploads?: UploadLimits;
 }
 
 const PART_BYTES = 16 * 1024 ** 2;
+/** What is lost of a journal where a whole host is. */
+const UPLOADS: UploadLimits = { everyMs: 2000, bytes: 1024 ** 2 };
 
 export async function openS3Store({ bucket, prefix }: S3Address, options: S3StoreOptions = {}): Promise<S3Store> {
-  const { partBytes = PART_BYTES, timeouts = S3_TIMEOUTS } = options;
+  const { partBytes = PART_BYTES, timeouts = S3_TIMEOUTS, uploads = UPLOADS, spoolFolder = null } = options;
   const uri = `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
   const client = await createS3Client(timeouts);
   const place = { uri, endpoint: await describeEndpoint(client) };
-  return new S3Store(new S3Objects({ client, bucket, prefix, place, partBytes }));
+  const objects = new S3Objects({ client, bucket, prefix, place, partBytes });
+  return new S3Store(objects, { spoolFolder, uploads });
+}
+
+interface JournalSettings {
+  spoolFolder: string | null;
+  uploads: UploadLimits;
 }
 
 export class S3Store implements Store {
   readonly uri: string;
   private readonly objects: S3Objects;
+  private readonly settings: JournalSettings;
   private knownId: string | null = null;
+  private knownSpool: Spool | null = null;
 
-  constructor(objects: S3Objects) {
+  constructor(objects: S3Objects, settings: JournalSettings) {
     this.objects = objects;
+    this.settings = settings;
     this.uri = objects.place.uri;
   }
 
@@ -97,11 +115,24 @@ export class S3Store implements Store {
     for (const name of names.toSorted((a, b) => (plain(a) < plain(b) ? -1 : 1))) yield `${prefix}/${name}`;
   }
 
-  openJournal(): Promise<JournalSegments> {
-    return Promise.reject(new TemperError('BadConfig', 'not yet'));
+  async openJournal(prefix: string): Promise<JournalSegments> {
+    const spool = await this.spool();
+    if (spool !== null) return openS3Journal(this.objects, spool, this.settings.uploads, checkKey(prefix));
+    const rule = `a journal in ${this.uri} needs a folder where it lies until it is uploaded`;
+    throw new TemperError('BadConfig', `${rule}; open the store with { spoolFolder }`);
   }
 
-  removeJournals(prefix: string): Promise<void> {
-    return this.objects.removeFolder(prefix);
+  async removeJournals(prefix: string): Promise<void> {
+    await (await this.spool())?.remove(checkKey(prefix));
+    await this.objects.removeFolder(prefix);
+  }
+
+  /** Of this store alone: hosts may work for several. */
+  private async spool(): Promise<Spool | null> {
+    const { spoolFolder } = this.settings;
+    if (spoolFolder === null) return null;
+    const folder = join(spoolFolder, await this.id());
+    this.knownSpool ??= new Spool(folder, nodeFileSystem, this.objects);
+    return this.knownSpool;
   }
 }

@@ -26,6 +26,7 @@ export function projectFolders(project: string) {
     state,
     logs: join(state, 'logs'),
     store: join(state, 'store'),
+    spool: join(state, 'spool'),
     database: join(state, 'temporal.db'),
     temporalVersion: join(state, 'temporal.version'),
     engineKey: join(state, 'engine.key'),

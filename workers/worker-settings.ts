@@ -15,7 +15,8 @@ export async function workerSettings(
   config: TemperConfig,
   env: NodeJS.ProcessEnv,
 ): Promise<WorkerSettings> {
-  const store = await openStore(env.TEMPER_STORE ?? storeUri(config.store, projectFolders(project)));
+  const folders = projectFolders(project);
+  const store = await openStore(env.TEMPER_STORE ?? storeUri(config.store, folders), { spoolFolder: folders.spool });
   return { store, engine: engineSettings(config, env) };
 }
 

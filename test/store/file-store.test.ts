@@ -9,7 +9,7 @@ import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { failingFileSystem } from './failing-file-system.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
-import { describeStore } from './store-suite.ts';
+import { storeSuite } from './store-suite.ts';
 
 let root: string;
 beforeEach(() => {
@@ -17,10 +17,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-describeStore('a store in a folder', () => ({
-  open: () => openStore(root),
-  file: (key) => join(root, key),
-}));
+describe('a store in a folder', () => {
+  storeSuite(() => ({ open: () => openStore(root), file: (key) => join(root, key) }));
+});
 
 test('temporary files are not listed, and none stays', async () => {
   const store = new FileStore(root);

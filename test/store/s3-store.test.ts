@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { openStore } from '../../store/open-store.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
-import { describeStore } from './store-suite.ts';
+import { storeSuite } from './store-suite.ts';
 
 let server: S3Server;
 let spoolFolder: string;
@@ -20,12 +20,14 @@ afterAll(async () => {
   rmSync(spoolFolder, { recursive: true, force: true });
 });
 
-describeStore('a store in a bucket', () => {
-  const prefix = `under/${randomUUID()}`;
-  return {
-    open: () => openStore(`s3://${BUCKET}/${prefix}`, { spoolFolder }),
-    file: (key) => server.file(join(prefix, key)),
-  };
+describe('a store in a bucket', () => {
+  storeSuite(() => {
+    const prefix = `under/${randomUUID()}`;
+    return {
+      open: () => openStore(`s3://${BUCKET}/${prefix}`, { spoolFolder }),
+      file: (key) => server.file(join(prefix, key)),
+    };
+  });
 });
 
 test('a store may have a whole bucket, and its address is written in one way', async () => {

@@ -1,0 +1,91 @@
+/** Where segments of journals lie on this host until the bucket has them. */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import pLimit from 'p-limit';
+
+import { TemperError } from '../core/failures.ts';
+import type { AppendFile, FileSystem } from './file-system.ts';
+import type { S3Objects } from './s3-objects.ts';
+import { asUnavailable } from './unavailable.ts';
+
+const PARALLEL_UPLOADS = 4;
+const AGAIN_MS = 2000;
+
+export class Spool {
+  readonly folder: string;
+  private readonly files: FileSystem;
+  private readonly objects: S3Objects;
+  private readonly limit = pLimit(PARALLEL_UPLOADS);
+  private readonly underWay = new Map<string, Promise<void>>();
+
+  constructor(folder: string, files: FileSystem, objects: S3Objects) {
+    this.folder = folder;
+    this.files = files;
+    this.objects = objects;
+  }
+
+  /** By name, whoever wrote them: processes that died, and those that are writing. */
+  async read(prefix: string): Promise<Map<string, Uint8Array>> {
+    try {
+      const entries = (await this.files.readFolder(join(this.folder, prefix))) ?? [];
+      const present = entries.filter(({ isFolder }) => !isFolder);
+      const read = present.map(async ({ name }) => [name, await this.files.readFile(this.file(prefix, name))] as const);
+      return new Map((await Promise.all(read)).flatMap(([name, bytes]) => (bytes === null ? [] : [[name, bytes]])));
+    } catch (error) {
+      throw asUnavailable(error, this.folder);
+    }
+  }
+
+  openAppend(prefix: string, name: string): AppendFile {
+    return this.files.openAppend(this.file(prefix, name));
+  }
+
+  /** Returns at once: until the bucket has the segment, this host does. */
+  upload(prefix: string, name: string): void {
+    void this.limit(() => this.untilStored(prefix, name));
+  }
+
+  async remove(prefix: string): Promise<void> {
+    try {
+      await this.files.removeFolder(join(this.folder, prefix));
+    } catch (error) {
+      throw asUnavailable(error, this.folder);
+    }
+    // What is being uploaded would stay in the bucket.
+    const late = [...this.underWay].filter(([key]) => key.startsWith(`${prefix}/`));
+    await Promise.allSettled(late.map(([, upload]) => upload));
+  }
+
+  private async untilStored(prefix: string, name: string): Promise<void> {
+    for (;;) {
+      try {
+        return await this.store(prefix, name);
+      } catch (error) {
+        // Not lost, and not silent: an episode's result goes to the same bucket, and that refusal is thrown.
+        if (error instanceof TemperError && !error.retryable) return;
+        await sleep(AGAIN_MS, undefined, { ref: false });
+      }
+    }
+  }
+
+  private async store(prefix: string, name: string): Promise<void> {
+    const file = this.file(prefix, name);
+    const bytes = await this.files.readFile(file);
+    // The journal was removed meanwhile.
+    if (bytes === null) return;
+    const key = `${prefix}/${name}`;
+    const upload = this.objects.put(key, bytes);
+    this.underWay.set(key, upload);
+    try {
+      await upload;
+    } finally {
+      this.underWay.delete(key);
+    }
+    await this.files.unlink(file);
+  }
+
+  private file(prefix: string, name: string): string {
+    return join(this.folder, prefix, name);
+  }
+}
