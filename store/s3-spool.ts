@@ -58,30 +58,28 @@ export class Spool {
   }
 
   private async untilStored(prefix: string, name: string): Promise<void> {
+    const key = `${prefix}/${name}`;
     for (;;) {
+      const storing = this.store(key);
+      this.underWay.set(key, storing);
       try {
-        return await this.store(prefix, name);
+        return await storing;
       } catch (error) {
         // Not lost, and not silent: an episode's result goes to the same bucket, and that refusal is thrown.
         if (error instanceof TemperError && !error.retryable) return;
-        await sleep(AGAIN_MS, undefined, { ref: false });
+      } finally {
+        this.underWay.delete(key);
       }
+      await sleep(AGAIN_MS, undefined, { ref: false });
     }
   }
 
-  private async store(prefix: string, name: string): Promise<void> {
-    const file = this.file(prefix, name);
+  private async store(key: string): Promise<void> {
+    const file = join(this.folder, key);
     const bytes = await this.files.readFile(file);
     // The journal was removed meanwhile.
     if (bytes === null) return;
-    const key = `${prefix}/${name}`;
-    const upload = this.objects.put(key, bytes);
-    this.underWay.set(key, upload);
-    try {
-      await upload;
-    } finally {
-      this.underWay.delete(key);
-    }
+    await this.objects.put(key, bytes);
     await this.files.unlink(file);
   }
 

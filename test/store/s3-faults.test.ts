@@ -112,7 +112,7 @@ test('a server that overlooks If-None-Match is refused, and a contended write is
 });
 
 describe('a server that goes away', () => {
-  const content = randomBytes(24 * MIB);
+  const content = randomBytes(16 * MIB);
   const sha256 = createHash('sha256').update(content).digest('hex');
   const ref = { key: `blobs/${sha256}`, sha256, bytes: content.length };
   const timeouts = { connectMs: 1000, idleMs: 1000 };
@@ -137,7 +137,7 @@ describe('a server that goes away', () => {
     test('and back at once: nothing half-written is seen, and the blob gets there', async () => {
       const prefix = `up-${partBytes}`;
       const store = await open(prefix, { partBytes, timeouts });
-      const passed = proxy.passed('up', 12 * MIB);
+      const passed = proxy.passed('up', 8 * MIB);
       const putting = settled(store.putBlob(content));
       await passed;
       await server.kill();
@@ -151,7 +151,7 @@ describe('a server that goes away', () => {
     test('and away for good: it is StoreUnavailable, and later nothing is there', async () => {
       const prefix = `lost-${partBytes}`;
       const store = await open(prefix, { partBytes, timeouts });
-      const passed = proxy.passed('up', 12 * MIB);
+      const passed = proxy.passed('up', 8 * MIB);
       const failing = failureOf(store.putBlob(content));
       await passed;
       await server.kill();
@@ -164,7 +164,7 @@ describe('a server that goes away', () => {
   test('killed while a blob comes down, and back at once: the blob comes whole', async () => {
     const store = await open('down', { timeouts });
     await store.putBlob(content);
-    const passed = proxy.passed('down', 8 * MIB);
+    const passed = proxy.passed('down', 5 * MIB);
     const getting = store.getBlob(ref).then((got) => (Buffer.compare(got, content) === 0 ? 'whole' : 'other bytes'));
     const outcome = settled(getting.then((how) => expect(how).toBe('whole')));
     await passed;
@@ -177,7 +177,7 @@ describe('a server that goes away', () => {
   test('killed while a blob comes down, and away for good: it is StoreUnavailable', async () => {
     const store = await open('down', { timeouts });
     await store.putBlob(content);
-    const passed = proxy.passed('down', 8 * MIB);
+    const passed = proxy.passed('down', 5 * MIB);
     const failing = failureOf(store.getBlob(ref));
     await passed;
     await server.kill();
@@ -188,7 +188,7 @@ describe('a server that goes away', () => {
   test('frozen in the middle of a download: it is StoreUnavailable, and once thawed all is well', async () => {
     const store = await open('down', { timeouts });
     await store.putBlob(content);
-    const passed = proxy.passed('down', 8 * MIB);
+    const passed = proxy.passed('down', 5 * MIB);
     const failing = failureOf(store.getBlob(ref));
     await passed;
     server.process.kill('SIGSTOP');
