@@ -96,6 +96,10 @@ export class FileStore implements Store {
     return this.writing(() => this.files.removeFolder(this.path(prefix)));
   }
 
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
   private path(key: string): string {
     return join(this.root, checkKey(key));
   }

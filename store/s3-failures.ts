@@ -27,6 +27,7 @@ const CONFIG: Record<string, string> = {
   CredentialsProviderError: `there are no credentials; ${CREDENTIALS}`,
   MissingRegion: "no region is configured; set AWS_REGION (us-east-1 for most servers of one's own)",
   NotImplemented: 'the server does not know this request; use one that does',
+  NotFound: 'what answers there is no S3; correct AWS_ENDPOINT_URL',
   ERR_INVALID_URL: 'the endpoint is no URL; correct AWS_ENDPOINT_URL',
 };
 
@@ -41,6 +42,8 @@ const UNAVAILABLE: Record<string, string> = {
 
 /** Answers to HEAD have no body, so that their status is all there is. */
 const BY_STATUS: Record<number, string> = { 301: 'PermanentRedirect', 401: 'Forbidden', 403: 'Forbidden' };
+/** What the SDK makes of an answer that S3 would not give. */
+const NAMELESS: ReadonlySet<string> = new Set(['Error', 'Unknown', 'UnknownError']);
 const MAX_DETAIL = 300;
 
 /** Failures that are typed already pass unchanged. */
@@ -53,11 +56,6 @@ export function asS3Failure(error: unknown, { uri, endpoint }: S3Place): TemperE
   // The SDK's own error carries the request, signature and all.
   const cause = new Error(`${name}: ${detailOf(error)}`);
   return new TemperError(type, `the store ${uri}${at} refused (${name}): ${remedy}`, { cause });
-}
-
-/** No object has this key; a missing bucket is not meant. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');
 }
 
 /** An answer to HEAD has no body, and 400 has many reasons: the request that follows is told which. */
@@ -79,7 +77,8 @@ function nameOf(error: unknown): string {
   if (/^Region (is missing|not accepted)/.test(error.message)) return 'MissingRegion';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   const known = [code, error.name].find((name) => Object.hasOwn(CONFIG, name) || Object.hasOwn(UNAVAILABLE, name));
-  return known ?? BY_STATUS[statusOf(error) ?? 0] ?? code;
+  const status = statusOf(error) ?? 0;
+  return known ?? BY_STATUS[status] ?? (status === 404 && NAMELESS.has(code) ? 'NotFound' : code);
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
+  DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
@@ -13,15 +14,7 @@ import {
 
 import { TemperError } from '../core/failures.ts';
 import { checkKey } from './keys.ts';
-import {
-  asS3Failure,
-  isChecksumMismatch,
-  isContended,
-  isMissing,
-  isTaken,
-  isUnexplained,
-  type S3Place,
-} from './s3-failures.ts';
+import { asS3Failure, isChecksumMismatch, isContended, isTaken, isUnexplained, type S3Place } from './s3-failures.ts';
 import { uploadInParts } from './s3-multipart.ts';
 
 export interface S3Bucket {
@@ -49,14 +42,23 @@ export class S3Objects {
 
   /** Null where there is no such object. */
   get(key: string): Promise<Uint8Array | null> {
-    return this.typed(() => orNull(this.getWhole(key)));
+    return this.typed(() => orNull(this.getWhole(key), 'NoSuchKey'));
   }
 
   /** Null where there is no such object. */
   size(key: string): Promise<number | null> {
+    return this.typed(() => this.sizeOf(key));
+  }
+
+  /** Also false where the server does not say why it refuses: it says so to the write that follows. */
+  async has(key: string, bytes: number): Promise<boolean> {
     return this.typed(async () => {
-      const asking = this.target.client.send(new HeadObjectCommand(this.object(key)));
-      return (await orNull(asking, isUnexplained))?.ContentLength ?? null;
+      try {
+        return (await this.sizeOf(key)) === bytes;
+      } catch (error) {
+        if (isUnexplained(error)) return false;
+        throw error;
+      }
     });
   }
 
@@ -94,6 +96,10 @@ export class S3Objects {
     return found;
   }
 
+  remove(key: string): Promise<void> {
+    return this.typed(async () => void (await this.target.client.send(new DeleteObjectCommand(this.object(key)))));
+  }
+
   async removeFolder(folder: string): Promise<void> {
     const { client, bucket } = this.target;
     for await (const { Contents = [] } of this.pages(`${this.object(folder).Key}/`)) {
@@ -104,6 +110,11 @@ export class S3Objects {
       if (refused === undefined) continue;
       throw asS3Failure(Object.assign(new Error(refused.Message), { name: refused.Code ?? 'Error' }), this.place);
     }
+  }
+
+  private async sizeOf(key: string): Promise<number | null> {
+    const head = await orNull(this.target.client.send(new HeadObjectCommand(this.object(key))), 'NotFound');
+    return head?.ContentLength ?? null;
   }
 
   private object(key: string): { Bucket: string; Key: string } {
@@ -170,11 +181,12 @@ async function repeat<T>(again: (error: unknown) => boolean, ask: () => Promise<
   }
 }
 
-async function orNull<T>(asking: Promise<T>, alsoNull = isMissing): Promise<T | null> {
+/** An answer to HEAD has no body that could say what is missing: key or bucket. */
+async function orNull<T>(asking: Promise<T>, missing: 'NoSuchKey' | 'NotFound'): Promise<T | null> {
   try {
     return await asking;
   } catch (error) {
-    if (isMissing(error) || alsoNull(error)) return null;
+    if (error instanceof Error && error.name === missing) return null;
     throw error;
   }
 }

@@ -17,6 +17,8 @@ export class Spool {
   private readonly files: FileSystem;
   private readonly objects: S3Objects;
   private readonly limit = pLimit(PARALLEL_UPLOADS);
+  private readonly uploads = new Set<Promise<void>>();
+  /** By key; those that are asked for at this moment. */
   private readonly underWay = new Map<string, Promise<void>>();
 
   constructor(folder: string, files: FileSystem, objects: S3Objects) {
@@ -43,7 +45,16 @@ export class Spool {
 
   /** Returns at once: until the bucket has the segment, this host does. */
   upload(prefix: string, name: string): void {
-    void this.limit(() => this.untilStored(prefix, name));
+    const upload = this.limit(() => this.untilStored(prefix, name)).finally(() => this.uploads.delete(upload));
+    this.uploads.add(upload);
+  }
+
+  /** Waits for the uploads, but not longer. */
+  async settle(withinMs: number): Promise<void> {
+    const over = new AbortController();
+    const late = sleep(withinMs, undefined, { signal: over.signal }).catch(() => undefined);
+    await Promise.race([Promise.allSettled(this.uploads), late]);
+    over.abort();
   }
 
   async remove(prefix: string): Promise<void> {

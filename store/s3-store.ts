@@ -45,6 +45,9 @@ export async function openS3Store({ bucket, prefix }: S3Address, options: S3Stor
   return new S3Store(objects, { spoolFolder, uploads });
 }
 
+/** A process that ends has not much longer. */
+const CLOSE_WITHIN_MS = 2000;
+
 interface JournalSettings {
   spoolFolder: string | null;
   uploads: UploadLimits;
@@ -84,12 +87,21 @@ export class S3Store implements Store {
   async putBlob(bytes: Uint8Array): Promise<BlobRef> {
     const sha256 = hashBytes(bytes);
     const key = blobKey(sha256);
-    if ((await this.objects.size(key)) !== bytes.length) await this.objects.put(key, bytes);
+    if (!(await this.objects.has(key, bytes.length))) await this.objects.put(key, bytes);
     return { key, sha256, bytes: bytes.length };
   }
 
   async getBlob(ref: BlobRef): Promise<Uint8Array> {
     return verifyBlob(await this.objects.get(ref.key), ref, this.uri);
+  }
+
+  /** How long a blob is, without reading it; null where it is missing. */
+  blobBytes(ref: BlobRef): Promise<number | null> {
+    return this.objects.size(ref.key);
+  }
+
+  removeBlob(ref: BlobRef): Promise<void> {
+    return this.objects.remove(ref.key);
   }
 
   /** Where an answer was lost, the winner's bytes may be one's own, with `created: false`. */
@@ -125,6 +137,10 @@ export class S3Store implements Store {
   async removeJournals(prefix: string): Promise<void> {
     await (await this.spool())?.remove(checkKey(prefix));
     await this.objects.removeFolder(prefix);
+  }
+
+  async close(): Promise<void> {
+    await this.knownSpool?.settle(CLOSE_WITHIN_MS);
   }
 
   /** Of this store alone: hosts may work for several. */

@@ -20,6 +20,8 @@ export interface Store {
   openJournal(prefix: string): Promise<JournalSegments>;
   /** Drops journals under a prefix; nothing else is ever removed by this interface. */
   removeJournals(prefix: string): Promise<void>;
+  /** Before the process ends: waits a moment for journals that are still on their way. */
+  close(): Promise<void>;
 }
 
 export interface Published {

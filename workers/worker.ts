@@ -72,6 +72,7 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
   } finally {
     await connection.close();
     await Promise.all(activities.map((agent) => agent.close()));
+    await settings?.store.close();
   }
 }
 

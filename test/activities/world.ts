@@ -14,6 +14,7 @@ import { defineAgent, type Agent, type AgentDefinition, type Scenario } from '..
 import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
 import { FileStore } from '../../store/file-store.ts';
 import { encodeJsonLines } from '../../store/json.ts';
+import type { Store } from '../../store/store.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { ROLLOUT, say } from '../sdk/play.ts';
 
@@ -82,11 +83,11 @@ export function checkpoint(step: number, run = 'demo'): Checkpoint {
   return { run, branch: 0, step, manifestSha256: sha256Hex(`manifest ${step}`), adapterSha256 };
 }
 
-export function putScenarios(store: FileStore): Promise<BlobRef> {
+export function putScenarios(store: Store): Promise<BlobRef> {
   return store.putBlob(encodeJsonLines(guessing.scenarios.map((scenario) => ({ id: scenario.id, scenario }))));
 }
 
-export async function rolloutInput(store: FileStore, changes: Partial<RolloutInput> = {}): Promise<RolloutInput> {
+export async function rolloutInput(store: Store, changes: Partial<RolloutInput> = {}): Promise<RolloutInput> {
   const run = changes.run ?? 'demo';
   const hashed = {
     branch: 0,
@@ -102,7 +103,7 @@ export async function rolloutInput(store: FileStore, changes: Partial<RolloutInp
   return { ...input, run, policy: checkpoint(1, run), inputsSha256: hashOf(hashed), ...changes };
 }
 
-export async function evaluateInput(store: FileStore, changes: Partial<EvaluateInput> = {}): Promise<EvaluateInput> {
+export async function evaluateInput(store: Store, changes: Partial<EvaluateInput> = {}): Promise<EvaluateInput> {
   const hashed = { branch: 0, step: 0, firstScenario: 20, count: 10, seed: 1, rollout: ROLLOUT };
   const input = { ...hashed, agent: 'guess', agentCodeSha256: CODE_SHA256, scenarios: await putScenarios(store) };
   return { ...input, run: 'demo', policy: checkpoint(0), inputsSha256: hashOf(hashed), ...changes };

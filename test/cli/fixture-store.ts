@@ -29,11 +29,13 @@ export interface FixtureOptions {
   readonly state?: Partial<RunState>;
   /** What every model answer of the first group says, besides its move. */
   readonly answer?: string;
+  /** By default the project's own. */
+  readonly storeUri?: string;
 }
 
 export async function writeFixtureRun(project: string, options: FixtureOptions = {}): Promise<Store> {
-  const { run = 'demo', agent = 'tic-tac-toe', steps = 24 } = options;
-  const store = await openStore(join(project, '.temper', 'store'));
+  const { run = 'demo', agent = 'tic-tac-toe', steps = 24, storeUri = join(project, '.temper', 'store') } = options;
+  const store = await openStore(storeUri);
   const summaries = Array.from({ length: steps }, (_, index) => summary(index + 1, steps));
   const config = defaultRunConfig({ run, agent, baseModel: 'pocket', steps: Math.max(1, steps) });
   await store.publish(

@@ -1,5 +1,8 @@
 /** A store in a bucket when things go wrong: credentials, buckets, servers that die, stop, or lose an answer. */
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -94,6 +97,19 @@ test('the endpoint in a message has no user and no password', async () => {
   expect(failure.message).toContain(`s3://no-such-bucket at ${server.env.AWS_ENDPOINT_URL}`);
   expect(shown(failure)).not.toContain('hidden');
 });
+
+test.each(['<html><body>none</body></html>', 'none'])(
+  'a web server that says %s is told from an empty store',
+  async (page) => {
+    const web = createServer((_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end(page));
+    await once(web.listen(0, '127.0.0.1'), 'listening');
+    vi.stubEnv('AWS_ENDPOINT_URL', `http://127.0.0.1:${(web.address() as AddressInfo).port}`);
+    const store = await open('none');
+    for (const each of [() => store.read('a.json'), () => store.putBlob(bytes('a')), () => store.checkWritable()])
+      expect(await failureOf(each())).toMatchObject({ type: 'BadConfig' });
+    web.close();
+  },
+);
 
 test('a server that overlooks If-None-Match is refused, and a contended write is asked for again', async () => {
   const lenient = await startLenientS3();

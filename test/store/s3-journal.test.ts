@@ -70,6 +70,18 @@ test('many bytes are uploaded without waiting, and the rest at the end', async (
   await expect.poll(() => spooled('a', store)).toEqual([]);
 });
 
+test('a worker that ends in peace leaves nothing on its host', async () => {
+  const store = await open('a', NOT_SOON);
+  const journals = await Promise.all([1, 2, 3].map(() => store.openJournal(JOURNAL)));
+  for (const journal of journals) {
+    journal.append(bytes('x'));
+    journal.close();
+  }
+  await store.close();
+  expect(await spooled('a', store)).toEqual([]);
+  expect(await seenElsewhere()).toEqual(['x', 'x', 'x']);
+});
+
 test('two workers on two hosts share no segment, and what each wrote stays together', async () => {
   const stores = await Promise.all([open('a', AT_ONCE), open('b', AT_ONCE)]);
   const journals = await Promise.all(stores.map((store) => store.openJournal(JOURNAL)));
@@ -109,6 +121,7 @@ test('while the server is away records are taken, and they are uploaded once it 
   // By then the first uploads have failed as well.
   for (const key of ['x', 'y', 'z'])
     expect(await failureOf(store.read(key))).toMatchObject({ type: 'StoreUnavailable' });
+  await store.close();
   expect(await spooled('a', store)).not.toEqual([]);
   await server.start();
   await expect.poll(async () => (await seenElsewhere()).join(''), { timeout: 15_000 }).toBe('one two ');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { openS3Store } from '../../store/s3-store.ts';
 import { openStore } from '../../store/open-store.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
@@ -37,6 +38,16 @@ test('a store may have a whole bucket, and its address is written in one way', a
   await store.replace('top.json', bytes('1'));
   expect(text(await (await openStore(`s3://${BUCKET}`)).read('top.json'))).toBe('1');
 });
+
+test('a blob is measured without being read, and removed', async () => {
+  const store = await openS3Store({ bucket: BUCKET, prefix: 'measured' });
+  const ref = await store.putBlob(bytes('abc'));
+  expect(await store.blobBytes(ref)).toBe(3);
+  await store.removeBlob(ref);
+  await store.removeBlob(ref);
+  expect(await store.blobBytes(ref)).toBeNull();
+});
+
 test.each(['s3://', 's3://a', 's3://bucket/../x', 's3://bucket//x', 's3://key:secret@bucket/x'])(
   'the address %s is refused, and no secret is shown',
   async (uri) => {

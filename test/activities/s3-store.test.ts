@@ -1,0 +1,66 @@
+/** The same activities with a store in a bucket. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { evalRolloutsKey, groupJournalPrefix, journalsPrefix, judgedKey, rolloutsKey } from '../../store/layout.ts';
+import { openStore } from '../../store/open-store.ts';
+import { readRun } from '../../store/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { fixtureState, summary } from '../cli/fixture-store.ts';
+import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
+import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
+
+let server: S3Server;
+let spoolFolder: string;
+let inFiles: World;
+let inBucket: World;
+let bucket: Store;
+beforeAll(async () => {
+  server = await startS3Server();
+  spoolFolder = mkdtempSync(join(tmpdir(), 'temper-spool-'));
+  bucket = await openStore(`s3://${BUCKET}/activities`, { spoolFolder });
+  inFiles = await openWorld();
+  inBucket = await openWorld({}, { store: bucket });
+}, 400_000);
+afterAll(async () => {
+  await Promise.all([inFiles.close(), inBucket.close(), server.stop()]);
+  rmSync(spoolFolder, { recursive: true, force: true });
+});
+
+test('a run is prepared, played, judged, evaluated and recorded in a bucket with the bytes it has in files', async () => {
+  const config = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket', steps: 3 });
+  const outcomes = [];
+  for (const { activities, store } of [
+    { activities: inFiles.activities, store: inFiles.store },
+    { activities: inBucket.activities, store: bucket },
+  ]) {
+    const prepared = await call(activities.prepare, { config });
+    const [rollout, evaluate] = [await rolloutInput(store), await evaluateInput(store)];
+    const group = await call(activities.rollout, rollout);
+    const evaluation = await call(activities.evaluate, evaluate);
+    const keys = [rolloutsKey(rollout), judgedKey(rollout), evalRolloutsKey(evaluate)];
+    const files = await Promise.all(
+      keys.map(async (key) => Buffer.from((await store.read(key)) ?? []).toString('hex')),
+    );
+    outcomes.push({ prepared, group, evaluation, files });
+  }
+  expect(outcomes[1]).toEqual(outcomes[0]);
+  expect(outcomes[1]?.files.every((file) => file.length > 0)).toBe(true);
+});
+
+test('the journal of a group is in the bucket until its step is long committed', async () => {
+  const prefix = groupJournalPrefix(await rolloutInput(bucket));
+  const elsewhere = await openStore(bucket.uri, { spoolFolder: join(spoolFolder, 'other-host') });
+  const count = async (): Promise<number> => (await elsewhere.openJournal(prefix)).existing.length;
+  await expect.poll(count).toBe(1);
+  const state = { ...fixtureState('demo', 3), state: 'completed' as const };
+  await call(inBucket.activities.record, { state, summaries: [1, 2, 3].map((step) => summary(step, 3)) });
+  expect(await count()).toBe(0);
+  const left = [];
+  for await (const key of bucket.list(journalsPrefix('demo'))) left.push(key);
+  expect(left).toEqual([]);
+  expect(await readRun(bucket, 'demo')).toMatchObject({ state: { state: 'completed', step: 3 } });
+});

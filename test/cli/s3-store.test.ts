@@ -1,0 +1,56 @@
+/** A project whose temporal.config.ts names a bucket: every command that reads works on it. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
+import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
+
+let server: S3Server;
+beforeAll(async () => {
+  server = await startS3Server();
+}, 400_000);
+afterAll(() => server.stop());
+
+async function projectWith(storeUri: string): Promise<string> {
+  const project = await temporaryFolder();
+  writeFileSync(join(project, 'temporal.config.ts'), `export default { store: '${storeUri}' };\n`);
+  return project;
+}
+
+test('runs, show and report read a run from the bucket', async () => {
+  const storeUri = `s3://${BUCKET}/team/runs`;
+  const project = await projectWith(storeUri);
+  await writeFixtureRun(project, { steps: 2, storeUri });
+  const runs = await runCli(project, ['runs', '--json']);
+  expect(JSON.parse(runs.stdout)).toMatchObject([{ run: 'demo', state: 'completed' }]);
+  const shown = await runCli(project, ['show', 'demo', '--json']);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ storeUri, step: 2 });
+  expect(await runCli(project, ['report', 'demo', '--out', 'report.html'])).toMatchObject({ exitCode: 0, stderr: '' });
+  const report = readFileSync(join(project, 'report.html'), 'utf8');
+  expect(report).toContain(storeUri);
+  expect(report).not.toContain('test-secret');
+});
+
+test('train and doctor say in one line what is wrong with the bucket', async () => {
+  const project = await projectWith('s3://no-such-bucket/runs');
+  const trained = await runCli(project, ['train', AGENT, '--base-model', 'pocket']);
+  expect(trained).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(trained.stderr.replace(/http:\S+/, 'ENDPOINT')).toMatchInlineSnapshot(
+    `"temper: the store s3://no-such-bucket/runs at ENDPOINT refused (NoSuchBucket): there is no such bucket; create it, or correct the name"`,
+  );
+  const checked = await runCli(project, ['doctor', '--json'], { env: process.env });
+  expect(JSON.parse(checked.stdout)).toContainEqual(expect.objectContaining({ name: 'store', ok: false }));
+});
+
+test('doctor finds a good bucket writable', async () => {
+  const project = await projectWith(`s3://${BUCKET}/fresh`);
+  const { stdout } = await runCli(project, ['doctor', '--json'], { env: process.env });
+  expect(JSON.parse(stdout)).toContainEqual(
+    expect.objectContaining({ name: 'store', ok: true, detail: `s3://${BUCKET}/fresh` }),
+  );
+});
