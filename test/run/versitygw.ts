@@ -13,23 +13,23 @@ const ANSWERS_WITHIN_MS = 20_000;
 
 /** TEMPER_VERSITYGW, the one on PATH, the one in the cache, or one that is built now. */
 export async function findVersitygw(env: NodeJS.ProcessEnv = process.env): Promise<string> {
-  if (env.TEMPER_VERSITYGW) return required(env.TEMPER_VERSITYGW);
-  if (await runs('versitygw')) return 'versitygw';
+  if (env.TEMPER_VERSITYGW) return required(env.TEMPER_VERSITYGW, env);
+  if (await runs('versitygw', env)) return 'versitygw';
   const folder = join(cacheFolder(env), 'versitygw', VERSION);
   if (!isComplete(folder)) await build(folder, env);
   return join(folder, PROGRAM);
 }
 
-async function required(path: string): Promise<string> {
-  if (await runs(path)) return path;
+async function required(path: string, env: NodeJS.ProcessEnv): Promise<string> {
+  if (await runs(path, env)) return path;
   throw new TemperError(
     'BadConfig',
     `TEMPER_VERSITYGW must be versitygw, but ${path} cannot be run; correct or unset it`,
   );
 }
 
-async function runs(path: string): Promise<boolean> {
-  return (await runCommand(path, ['--version'], { timeoutMs: ANSWERS_WITHIN_MS })).code === 0;
+async function runs(path: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  return (await runCommand(path, ['--version'], { env, timeoutMs: ANSWERS_WITHIN_MS })).code === 0;
 }
 
 async function build(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
