@@ -4,24 +4,12 @@ import { createRequire } from 'node:module';
 import { describeConfigDifferences } from '../core/config-differences.ts';
 import type { PrepareInput, Prepared, RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { permutation } from '../core/plan-deal.ts';
-import { deriveSeed } from '../core/seeds.ts';
-import type { Agent, Scenario } from '../sdk/define-agent.ts';
-import { checkUnique, readScenarios } from '../sdk/scenarios.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/json.ts';
 import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
 import type { RunFile } from '../store/run-reader.ts';
 import { asActivity } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';
-
-interface Split {
-  train: Scenario[];
-  evaluation: Scenario[];
-  heldOut: boolean;
-}
-
-/** Where the agent names no evaluation scenarios. */
-const HELD_OUT_SHARE = 0.1;
+import { splitScenarios, type Split } from './split-scenarios.ts';
 
 export function createPrepareActivities(dependencies: AgentDependencies) {
   const { store, agents, logger } = dependencies;
@@ -34,14 +22,15 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
       return decodeJson(recorded, preparedKey(config.run)) as Prepared;
     }
     // Read first: an agent whose scenarios are refused leaves no run behind.
-    const split = await splitScenarios(agent, config);
+    const split = await splitScenarios(store, agent, config);
     await checkRunFile(config, codeSha256);
     return writeScenarios(config, codeSha256, split);
   }
 
   /** Write-once: a name stands for one configuration. Changed code is noted, and the run goes on. */
   async function checkRunFile(config: RunConfig, agentCodeSha256: string): Promise<void> {
-    const file: RunFile = { schema: 1, config, agentCodeSha256, versions: { temper: temperVersion() }, parent: null };
+    const versions = { temper: temperVersion() };
+    const file: RunFile = { schema: 1, config, agentCodeSha256, versions, parent: config.parent ?? null };
     const { bytes } = await store.publish(runKey(config.run), encodeJson(file));
     const recorded = decodeJson(bytes, runKey(config.run)) as RunFile;
     const differences = describeConfigDifferences(recorded.config, config);
@@ -64,37 +53,6 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
   }
 
   return { prepare: asActivity(dependencies, prepare) };
-}
-
-async function splitScenarios(agent: Agent, config: RunConfig): Promise<Split> {
-  const scenarios = await readScenarios(agent.scenarios, config.maxScenarios);
-  if (scenarios.length === 0) throw tooFew(agent, 'scenarios', 'one', 0);
-  if (agent.evalScenarios === undefined) return holdOut(agent, scenarios, config);
-  const evaluation = await readScenarios(agent.evalScenarios, config.evalScenarios);
-  if (evaluation.length === 0) throw tooFew(agent, 'evalScenarios', 'one', 0);
-  checkUnique({ scenarios, evalScenarios: evaluation });
-  return { train: scenarios, evaluation, heldOut: false };
-}
-
-/** Drawn by the run's seed; both parts keep the agent's order. */
-function holdOut(agent: Agent, scenarios: Scenario[], { seed, evalScenarios }: RunConfig): Split {
-  if (scenarios.length < 2)
-    throw tooFew(agent, 'scenarios', 'two (a tenth is held out for evaluation)', scenarios.length);
-  checkUnique({ scenarios });
-  const count = Math.min(evalScenarios, Math.max(1, Math.floor(scenarios.length * HELD_OUT_SHARE)));
-  const drawn = new Set(permutation(scenarios.length, deriveSeed([seed, 'held-out'])).slice(0, count));
-  return {
-    train: scenarios.filter((_, index) => !drawn.has(index)),
-    evaluation: scenarios.filter((_, index) => drawn.has(index)),
-    heldOut: true,
-  };
-}
-
-function tooFew({ name }: Agent, list: string, least: string, found: number): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `${list} of the agent ${name} must hold at least ${least}, got ${found}; add some`,
-  );
 }
 
 function otherConfig(run: string, differences: readonly string[]): TemperError {

@@ -1,5 +1,6 @@
 /** A run as `runs` and `show` tell it: one flat object, made from the store alone. */
 import type { EvalResult, RunState } from '../core/contract.ts';
+import { policyName } from '../core/policy-name.ts';
 import type { Run } from '../store/run-reader.ts';
 
 /** An evaluation with its metrics beside its reward, so that a script reads `evalAfter.winRate`. */
@@ -9,6 +10,8 @@ export interface RunSummary {
   readonly run: string;
   readonly agent: string;
   readonly baseModel: string;
+  /** The checkpoint that it began with, as `run@step`; null: a fresh adapter. */
+  readonly parent: string | null;
   readonly state: RunState['state'] | 'starting';
   readonly phase: RunState['phase'] | null;
   readonly step: number;
@@ -39,12 +42,13 @@ const STARTING = {
 } as const;
 
 export function summariseRun({ file, state }: Run, storeUri: string): RunSummary {
-  const { run, agent, baseModel, steps } = file.config;
+  const { run, agent, baseModel, steps, parent } = file.config;
   const { evalBefore, evalAfter, ...known } = state ?? STARTING;
   return {
     run,
     agent,
     baseModel,
+    parent: parent ? policyName(parent) : null,
     state: known.state,
     phase: known.phase,
     step: known.step,

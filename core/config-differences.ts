@@ -1,13 +1,23 @@
 /** What differs between two configurations, in words a person can act on. */
 import type { RunConfig } from './contract.ts';
+import { policyName } from './policy-name.ts';
 
-/** One line per key, as `train.lora.rank: 16 → 8` (recorded → asked for); empty where they are equal. */
+/**
+ * One line per key, as `train.lora.rank: 16 → 8` (recorded → asked for); empty where they are equal. What is absent is
+ * null: configurations recorded before a field was there lack it.
+ */
 export function describeConfigDifferences(recorded: RunConfig, asked: RunConfig): string[] {
-  const before = flatten(recorded, '');
-  const after = flatten(asked, '');
+  const before = flatten(withParentNamed(recorded), '');
+  const after = flatten(withParentNamed(asked), '');
   const keys = [...new Set([...before.keys(), ...after.keys()])].toSorted();
-  const changed = keys.filter((key) => before.get(key) !== after.get(key));
-  return changed.map((key) => `${key}: ${before.get(key) ?? 'absent'} → ${after.get(key) ?? 'absent'}`);
+  const pairs = keys.map((key) => ({ key, old: before.get(key) ?? 'null', fresh: after.get(key) ?? 'null' }));
+  return pairs.filter(({ old, fresh }) => old !== fresh).map(({ key, old, fresh }) => `${key}: ${old} → ${fresh}`);
+}
+
+/** A checkpoint is one thing to a person, not five fields. */
+function withParentNamed({ parent, ...config }: RunConfig): object {
+  if (!parent) return config;
+  return { ...config, parent: `${policyName(parent)}, manifest ${parent.manifestSha256}` };
 }
 
 function flatten(value: unknown, path: string): Map<string, string> {

@@ -82,6 +82,12 @@ export const RolloutConfig = z
   .meta({ id: 'RolloutConfig' });
 export type RolloutConfig = z.infer<typeof RolloutConfig>;
 
+/** One commit of a branch: which bytes stand under `run@step`. */
+export const Checkpoint = z
+  .strictObject({ run: name, branch: count, step: count, manifestSha256: sha256, adapterSha256: sha256 })
+  .meta({ id: 'Checkpoint' });
+export type Checkpoint = z.infer<typeof Checkpoint>;
+
 /** What a run is: parsed once from agent file and flags, recorded in `run.json`, compared when the name is used again. */
 export const RunConfig = z
   .strictObject({
@@ -106,17 +112,13 @@ export const RunConfig = z
     finalLearningRateShare: z.number().min(0).max(1),
     warmupSteps: count,
     continueAsNewEvery: positive.nullable(),
+    /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
+    parent: Checkpoint.nullable().default(null),
     rollout: RolloutConfig,
     train: TrainConfig,
   })
   .meta({ id: 'RunConfig' });
 export type RunConfig = z.infer<typeof RunConfig>;
-
-/** One commit of a branch: which bytes stand under `run@step`. */
-export const Checkpoint = z
-  .strictObject({ run: name, branch: count, step: count, manifestSha256: sha256, adapterSha256: sha256 })
-  .meta({ id: 'Checkpoint' });
-export type Checkpoint = z.infer<typeof Checkpoint>;
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
@@ -141,6 +143,8 @@ export const InitialiseInput = z
     baseModel: z.string(),
     seed: z.int().min(0),
     lora: LoraConfig,
+    /** Where a fork gets its adapter and optimizer state from; null: the adapter is seeded. */
+    parent: Checkpoint.nullable().default(null),
     inputsSha256: sha256,
   })
   .meta({ id: 'InitialiseInput' });

@@ -35,9 +35,13 @@ export interface RunPosition {
 /** A run whose groups carry no signal for so many steps in a row is ended, with a word about it. */
 export const EMPTY_STEPS_LIMIT = 10;
 
+/** Of a fork its parent is an input too; without one the hash is that of runs from before there were forks. */
 export function planInitialise(config: RunConfig, branch: number): InitialiseInput {
-  const hashed = { branch, baseModel: config.baseModel, seed: config.seed, lora: config.train.lora };
-  return { ...hashed, run: config.run, inputsSha256: hashOf(hashed) };
+  const fields = { branch, baseModel: config.baseModel, seed: config.seed, lora: config.train.lora };
+  // Recorded configurations from before there were forks lack the field.
+  const parent: Checkpoint | null = config.parent ?? null;
+  const hashed = parent === null ? fields : { ...fields, parent: nameless(parent) };
+  return { ...fields, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
 /** The groups that a step begins with. */

@@ -45,6 +45,7 @@ const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateSha
   learningRateSchedule: 'constant',
   warmupSteps: 0,
   continueAsNewEvery: null,
+  parent: null,
 };
 
 /** What a starter must say (`run`, `agent`, `baseModel`) and may say. */

@@ -36,7 +36,7 @@ export const stepsKey = (run: string): string => `${runPrefix(run)}/steps.jsonl`
 
 const branchesPrefix = (run: string): string => `${runPrefix(run)}/branches`;
 const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(run)}/${branch}`;
-const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
+export const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
 const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
 
 /** The commit of a step. Write-once. */

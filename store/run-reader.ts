@@ -1,5 +1,14 @@
 /** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
-import type { BlobRef, EvalResult, GroupRef, Prepared, RunConfig, RunState, StepSummary } from '../core/contract.ts';
+import type {
+  BlobRef,
+  Checkpoint,
+  EvalResult,
+  GroupRef,
+  Prepared,
+  RunConfig,
+  RunState,
+  StepSummary,
+} from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { readCurve } from './curve.ts';
 import { decodeJson, decodeJsonLines } from './json.ts';
@@ -14,7 +23,8 @@ export interface RunFile {
   config: RunConfig;
   agentCodeSha256: string;
   versions: Record<string, string>;
-  parent: null;
+  /** Null where the run began with a fresh adapter. */
+  parent: Checkpoint | null;
 }
 
 /** `manifest.json`: the commit of a step. */

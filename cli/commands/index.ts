@@ -3,6 +3,7 @@ import { cancel } from './cancel.ts';
 import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { evaluate } from './eval.ts';
+import { fork } from './fork.ts';
 import { report } from './report.ts';
 import { runs } from './runs.ts';
 import { show } from './show.ts';
@@ -13,6 +14,7 @@ import { worker } from './worker.ts';
 
 export const COMMANDS: readonly Command[] = [
   train,
+  fork,
   runs,
   show,
   watch,

@@ -62,6 +62,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
   const { evalBefore, evalAfter } = summary.result;
   const rows: [string, string | null][] = [
     ['run', `${summary.run}: ${summary.agent} on ${summary.baseModel}`],
+    ['parent', summary.parent],
     ['state', summary.phase === null ? summary.state : `${summary.state} (${summary.phase})`],
     ['failure', summary.failure],
     ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],

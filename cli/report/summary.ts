@@ -1,18 +1,19 @@
 /** The head of the report: what came out, and at what cost. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
+import { policyName } from '../../core/policy-name.ts';
 import { formatDuration, formatNumber, headline, metricLabel, plural, sortMetrics, valueOf } from '../format.ts';
 import { estimateShare } from '../statistics.ts';
 import type { ReportData } from './data.ts';
 import { markup } from './html.ts';
 import type { Html } from './html.ts';
 
-export function renderSummary({ state, steps }: ReportData): Html {
+export function renderSummary({ state, steps, config }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);
   const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
   return markup`<header class="masthead">
       <h1>${state.run}</h1>
       <span class="chip ${state.state}">${state.state}</span
-      ><span class="dim">${state.agent} on ${state.baseModel}</span>
+      ><span class="dim">${state.agent} on ${state.baseModel}${config?.parent ? `, begun from ${policyName(config.parent)}` : ''}</span>
     </header>
     ${state.failure === null ? null : markup`<p class="card failure">${state.failure}</p>`}
     <div class="summary">

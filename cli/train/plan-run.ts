@@ -41,14 +41,20 @@ export async function planRun({ flags, positionals, project, cwd }: CommandConte
   const config = applyRunFlags({ run: name ?? agent.name, agent: agent.name, baseModel: model.name }, values);
   await checkScenarios(agentFile, config);
   const store = await openProjectStore(project);
+  const existing = await findExisting(store, config);
+  return { config, agentFile: path, models: model.models, store, existing };
+}
+
+/** The run of this name, or null where it may be made; refused where the name stands for something else. */
+export async function findExisting(store: Store, config: RunConfig): Promise<Run | null> {
   const existing = await readRun(store, config.run);
   if (existing !== null) checkSameConfig(existing.file.config, config);
   // What is complete is only shown.
   if (existing?.state?.state !== 'completed') await store.checkWritable();
-  return { config, agentFile: path, models: model.models, store, existing };
+  return existing;
 }
 
-function checkRunName(name: string | null): string | null {
+export function checkRunName(name: string | null): string | null {
   if (name === null || NAME_PATTERN.test(name)) return name;
   throw new UsageError(
     `--run must be lower case letters, digits and ._- (at most 63, the first a letter or digit), got ${JSON.stringify(name)}; pass --run my-run`,

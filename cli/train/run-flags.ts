@@ -59,12 +59,9 @@ function parseValue({ flag, kind }: RunFlag, value: unknown): unknown {
   );
 }
 
-/** The given values on top of the defaults, each held to its field's schema, then all of them to the rules between fields. */
-export function applyRunFlags(
-  start: Pick<RunOptions, 'run' | 'agent' | 'baseModel'>,
-  values: ReadonlyMap<string, unknown>,
-): RunConfig {
-  const options: Record<string, unknown> = { ...start };
+/** The given values on top of `start` and the defaults, each held to its field's schema, then all of them to the rules between fields. */
+export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unknown>): RunConfig {
+  const options = structuredClone(start) as unknown as Record<string, unknown>;
   for (const [path, value] of values) {
     checkField(path, value);
     setPath(options, path.split('.'), value);

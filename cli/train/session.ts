@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
+import { configDetails, configSummary } from '../../core/describe-config.ts';
 import { rolloutQueue, runWorkflowId } from '../../core/queues.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { connectClient, patiently } from '../../workers/connection.ts';
@@ -105,8 +106,8 @@ async function startRun(
         taskQueue: queues.workflows,
         args: [input],
         workflowIdConflictPolicy: 'USE_EXISTING',
-        staticSummary: `${config.run}: ${config.agent} on ${config.baseModel}`,
-        staticDetails: describeConfig(config),
+        staticSummary: configSummary(config),
+        staticDetails: configDetails(config),
         memo: { config },
       }),
     { limitMs: 30_000 },
@@ -115,15 +116,6 @@ async function startRun(
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
   if (memo?.['config']) checkSameConfig(memo['config'] as RunConfig, config);
   return handle;
-}
-
-function describeConfig(config: RunConfig): string {
-  const { steps, groupsPerStep, groupSize, learningRate, seed, train } = config;
-  return [
-    `Trains the agent **${config.agent}** on **${config.baseModel}**: ${steps} steps of ${groupsPerStep} groups × ${groupSize} attempts.`,
-    `Loss ${train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), LoRA rank ${train.lora.rank}, seed ${seed}.`,
-    `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
-  ].join('\n\n');
 }
 
 const REASONS_EVERY_MS = 3000;

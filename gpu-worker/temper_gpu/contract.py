@@ -339,6 +339,7 @@ class InitialiseInput(BaseModel):
     base_model: Annotated[str, Field(alias="baseModel")]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     lora: LoraConfig
+    parent: Checkpoint | None = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -393,6 +394,7 @@ class RunConfig(BaseModel):
     continue_as_new_every: Annotated[
         int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
     ]
+    parent: Checkpoint | None = None
     rollout: RolloutConfig
     train: TrainConfig
 

@@ -120,6 +120,16 @@ def parse_adapter(adapter: bytes, config: bytes) -> Adapter:
         ) from error
 
 
+def lora_shape(config: bytes) -> str:
+    """An adapter_config.json in words: `rank 16, alpha 32 on k_proj, q_proj of pocket`."""
+    try:
+        fields: dict[str, Any] = json.loads(config)
+        targets = ", ".join(fields["target_modules"])
+        return f"rank {fields['r']}, alpha {fields['lora_alpha']} on {targets} of {fields['base_model_name_or_path']}"
+    except (ValueError, KeyError) as error:
+        raise TemperError("StoreCorrupt", f"an adapter must have PEFT's config, got {error}") from error
+
+
 def _linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
     head = model.get_output_embeddings()
     layers = [

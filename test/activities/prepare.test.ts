@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
@@ -90,4 +90,50 @@ test.each<[string, Partial<AgentDefinition<Scenario>>, string]>([
     message: expect.stringContaining(message),
   });
   expect(existsSync(join(world.root, runKey('demo')))).toBe(false);
+});
+
+describe('a fork without evaluation scenarios', () => {
+  const scenarios = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, index) => ({ id: `s${from + index}` }));
+  const parent = { run: 'demo', branch: 0, step: 1, manifestSha256: '4'.repeat(64), adapterSha256: '5'.repeat(64) };
+  const list: { id: string }[] = [];
+
+  /** The ids that a run holds out, of a list that may have changed since the run before. */
+  async function heldOut(run: string, listed: { id: string }[], options: Partial<RunOptions> = {}): Promise<string[]> {
+    list.splice(0, list.length, ...listed);
+    const prepared = await call(world.activities.prepare, { config: config({ run, ...options }) });
+    const lines = await readScenarios(world.store, prepared);
+    return lines.slice(prepared.trainScenarios).map(({ id }) => id);
+  }
+
+  beforeEach(async () => {
+    world = await openWorld({ scenarios: () => [...list] });
+  });
+
+  test('holds out what its parent held out, whatever its seed', async () => {
+    const held = await heldOut('demo', scenarios(0, 30));
+    expect(await heldOut('fork', scenarios(0, 30), { parent, seed: 9 })).toEqual(held);
+    expect(await heldOut('fresh', scenarios(0, 30), { seed: 9 })).not.toEqual(held);
+    expect((await readRun(world.store, 'fork'))?.file.parent).toEqual(parent);
+  });
+
+  test('fills up with scenarios that its parent never saw, and never with those it was trained on', async () => {
+    const held = await heldOut('demo', scenarios(0, 30));
+    const grown = await heldOut('fork', scenarios(0, 60), { parent, seed: 9 });
+    expect(grown).toHaveLength(6);
+    expect(grown).toEqual(expect.arrayContaining(held));
+    const trained = scenarios(0, 30).flatMap(({ id }) => (held.includes(id) ? [] : [id]));
+    expect(grown.filter((id) => trained.includes(id))).toEqual([]);
+  });
+
+  test('is refused where its parent was trained on every scenario', async () => {
+    const held = await heldOut('demo', scenarios(0, 30));
+    const seen = scenarios(0, 30).filter(({ id }) => !held.includes(id));
+    await expect(heldOut('fork', seen, { parent })).rejects.toMatchObject({
+      type: 'BadConfig',
+      message: expect.stringContaining(
+        'must hold one that the parent was not trained on, got 27 that it was',
+      ) as string,
+    });
+  });
 });

@@ -17,6 +17,7 @@ test('temper alone lists every command', async () => {
 
     Commands:
       train   start a run, or go on with it; shows progress until it ends
+      fork    start a run from a checkpoint of another one; copies nothing
       runs    list the runs of this project
       show    one run's state, its results, and what it waits for
       watch   live view of a run; needs no server

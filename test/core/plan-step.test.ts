@@ -192,3 +192,29 @@ test('plans are the same in every version', () => {
     }
   `);
 });
+
+describe('a fork', () => {
+  const { baseModel, seed, train } = CONFIG;
+  const fields = { branch: 0, baseModel, seed, lora: train.lora };
+
+  test('is no change for a run without a parent, recorded before there were forks too', () => {
+    const { parent: _, ...recorded } = CONFIG;
+    for (const config of [CONFIG, recorded as RunConfig]) {
+      expect(planInitialise(config, 0)).toMatchObject({ parent: null, inputsSha256: hashOf(fields) });
+    }
+  });
+
+  test('begins with its parent, which its hash knows by bytes and place and not by name', () => {
+    const [parent, renamed, other] = [
+      POSITION.checkpoint,
+      positionOf('b').checkpoint,
+      { ...POSITION.checkpoint, step: 3 },
+    ];
+    const plan = planInitialise({ ...CONFIG, parent }, 0);
+    expect(InitialiseInput.safeParse(plan).error).toBeUndefined();
+    expect(plan.parent).toEqual(parent);
+    expect(plan.inputsSha256).not.toBe(hashOf(fields));
+    expect(planInitialise({ ...CONFIG, parent: renamed }, 0).inputsSha256).toBe(plan.inputsSha256);
+    expect(planInitialise({ ...CONFIG, parent: other }, 0).inputsSha256).not.toBe(plan.inputsSha256);
+  });
+});

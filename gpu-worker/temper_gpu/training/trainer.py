@@ -27,13 +27,14 @@ from temper_gpu.checkpoints import (
 )
 from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import adapter_bytes, config_bytes, initial_tensors, target_modules
-from temper_gpu.models import BaseModel, ModelLibrary
+from temper_gpu.lora import adapter_bytes
+from temper_gpu.models import ModelLibrary
 from temper_gpu.store import Store
 from temper_gpu.training.groups import Group, load_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.platform import fix_threads, platform_fingerprint
-from temper_gpu.training.policy import ATTENTION, TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.start import make_start, require_same_base
 from temper_gpu.training.step import train_step
 
 
@@ -74,31 +75,26 @@ class Trainer:
         return {"phase": self._clock.phase, "since": self._clock.since}
 
     def initialise(self, work: InitialiseInput) -> Outcome:
-        """Commits step 0: the seeded adapter, which changes nothing yet (B is zero), and AdamW's zero state."""
+        """Commits step 0: the seeded adapter and AdamW's zero state, or a fork's parent's bytes."""
         found = self._find(work.run, work.branch, 0, work.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
         self._clock = Stopwatch("load")
-        base = self._library.get(work.base_model)
-        model = base.instantiate(ATTENTION)
-        targets = target_modules(model, work.lora.target_modules)
-        adapter = initial_tensors(model, targets, work.lora.rank, work.seed)
+        start = make_start(self._library, self._store, work)
         manifest = Manifest(
             branch=work.branch,
             step=0,
-            parent=None,
+            parent=start.parent,
             inputs_sha256=work.inputs_sha256,
             base_model=work.base_model,
-            base_model_sha256=base.sha256,
-            adapter=self._store.put_blob(adapter_bytes(adapter)),
-            adapter_config=self._store.put_blob(
-                config_bytes(work.base_model, work.lora.rank, work.lora.alpha, targets)
-            ),
-            optimizer=self._store.put_blob(adapter_bytes(initial_optimizer_tensors(adapter))),
+            base_model_sha256=start.base.sha256,
+            adapter=start.adapter,
+            adapter_config=start.adapter_config,
+            optimizer=start.optimizer,
             groups=[],
             learning_rate=0.0,
             metrics={},
-            platform=platform_fingerprint(base.device),
+            platform=platform_fingerprint(start.base.device),
         )
         commit, created = publish_commit(self._store, work.run, manifest)
         return Outcome(commit, not created)
@@ -183,15 +179,6 @@ class Trainer:
                 "StoreCorrupt",
                 f"{manifest.optimizer.key} must be a safetensors file, got {error}; restore it from a copy",
             ) from error
-
-
-def require_same_base(manifest: Manifest, base: BaseModel) -> None:
-    if manifest.base_model_sha256 != base.sha256:
-        raise TemperError(
-            "PolicyMismatch",
-            f"a run must keep its base model: step {manifest.step} stands on {manifest.base_model} with weights "
-            f"{manifest.base_model_sha256}, this host has {base.sha256} under that name; put the old weights back",
-        )
 
 
 class Stopwatch:

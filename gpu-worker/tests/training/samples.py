@@ -109,8 +109,9 @@ def naive_logprobs(prompt: list[int], sampled: list[int], temperature: float) ->
     return [logprobs[len(prompt) + i - 1, token].item() for i, token in enumerate(sampled)]
 
 
-def initialise_input(run: str = "demo", inputs: str = INPUTS) -> InitialiseInput:
-    return InitialiseInput(run=run, branch=0, base_model="tiny", seed=3, lora=lora(), inputs_sha256=inputs)
+def initialise_input(run: str = "demo", inputs: str = INPUTS, **changes: object) -> InitialiseInput:
+    work = InitialiseInput(run=run, branch=0, base_model="tiny", seed=3, lora=lora(), inputs_sha256=inputs)
+    return work.model_copy(update=changes)
 
 
 def train_input(store: Store, parent: Checkpoint, groups: list[Group], **changes: object) -> TrainInput:

@@ -1,0 +1,33 @@
+import type { Command } from '../command.ts';
+import { RUN_OPTIONS } from '../train/run-flags.ts';
+
+export const fork: Command = {
+  name: 'fork',
+  summary: 'start a run from a checkpoint of another one; copies nothing',
+  usage: 'fork RUN@STEP AGENT --run NEW [flags]',
+  details: [
+    'The new run begins with the adapter and the optimizer state of RUN@STEP (or RUN~BRANCH@STEP, or RUN@latest),',
+    'counts its own steps from 1, and has the configuration of RUN with the flags that are given. Base model and',
+    'LoRA stay. It goes on where it was if its name exists; Ctrl-C detaches (exit code 130).',
+  ],
+  examples: [
+    'temper fork demo@40 examples/tic-tac-toe/agent.ts --run demo-slow --learning-rate 1e-3',
+    'temper fork demo@latest agent.ts --run demo-more --steps 50 --seed 2',
+  ],
+  positionals: ['RUN@STEP', 'AGENT'],
+  options: {
+    run: { type: 'string', placeholder: 'NEW', description: 'name of the new run' },
+    // A default here would be a lie: what is absent is the parent's.
+    ...Object.fromEntries(
+      Object.entries(RUN_OPTIONS).map(([flag, option]) => [
+        flag,
+        { ...option, description: option.description.replace(/ \[[^[]*\]$/, '') },
+      ]),
+    ),
+  },
+  async run(context) {
+    const { planFork } = await import('../train/plan-fork.ts');
+    const { playRun } = await import('../train/play-run.ts');
+    return playRun(context, await planFork(context));
+  },
+};

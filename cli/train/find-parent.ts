@@ -1,0 +1,69 @@
+/** The checkpoint that a run begins with: named by a person, found in the store, and held to what may differ from it. */
+import { NAME_PATTERN } from '../../core/contract.ts';
+import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import { parsePolicyName, policyName } from '../../core/policy-name.ts';
+import { readCheckpoint, readNewestCheckpoint } from '../../store/checkpoints.ts';
+import { requireRun } from '../../store/run-reader.ts';
+import type { Run } from '../../store/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { UsageError } from '../errors.ts';
+import { RUN_FLAGS } from './run-flag-table.ts';
+
+export interface Parent {
+  readonly checkpoint: Checkpoint;
+  /** As the parent's run recorded it. */
+  readonly config: RunConfig;
+}
+
+const LATEST = '@latest';
+
+/** Of RUN@STEP, RUN~BRANCH@STEP or RUN@latest. */
+export async function findParent(store: Store, text: string): Promise<Parent> {
+  const newest = runOfLatest(text);
+  if (newest !== null) return findNewest(store, newest);
+  const policy = parsePolicyName(text);
+  if (policy === null) {
+    throw new UsageError(
+      `the checkpoint must be named RUN@STEP, RUN~BRANCH@STEP or RUN@latest, got ${JSON.stringify(text)}; see temper runs`,
+    );
+  }
+  const run = await requireRun(store, policy.run);
+  const checkpoint = await readCheckpoint(store, policy);
+  if (checkpoint !== null) return { checkpoint, config: run.file.config };
+  throw new UsageError(
+    `${policyName(policy)} is not committed (${policy.run} is at step ${run.state?.step ?? 0}${branchOf(run)}); pass another step, or ${policy.run}@latest`,
+  );
+}
+
+/** The run in `RUN@latest`; null where the text is no such name. */
+export function runOfLatest(text: string): string | null {
+  const name = text.endsWith(LATEST) ? text.slice(0, -LATEST.length) : '';
+  return NAME_PATTERN.test(name) ? name : null;
+}
+
+/** The newest commit of the branch that the run is on. */
+export async function findNewest(store: Store, name: string): Promise<Parent> {
+  const run = await requireRun(store, name);
+  const checkpoint = await readNewestCheckpoint(store, name, run.state?.branch ?? 0);
+  if (checkpoint !== null) return { checkpoint, config: run.file.config };
+  throw new UsageError(`${name} has no committed step yet${branchOf(run)}; wait for one, or name another run`);
+}
+
+function branchOf({ state }: Run): string {
+  return state === null || state.branch === 0 ? '' : ` of branch ${state.branch}`;
+}
+
+/** An adapter goes on in its own shape on its own base model: anything else is another adapter. */
+export function checkFits({ checkpoint, config: recorded }: Parent, config: RunConfig): void {
+  const because = `a run that begins with ${policyName(checkpoint)} goes on with its adapter`;
+  if (recorded.baseModel !== config.baseModel)
+    throw new UsageError(
+      `--base-model must be ${recorded.baseModel} (${because}), got ${config.baseModel}; pass --base-model ${recorded.baseModel}`,
+    );
+  for (const { flag, path } of RUN_FLAGS.filter((row) => row.path.startsWith('train.lora.'))) {
+    const key = path.split('.').at(-1) as keyof RunConfig['train']['lora'];
+    const [before, after] = [recorded, config].map(({ train }) => JSON.stringify(train.lora[key]));
+    if (before !== after)
+      throw new UsageError(`--${flag} must stay ${before} (${because}), got ${after}; leave it out`);
+  }
+}

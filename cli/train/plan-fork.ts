@@ -1,0 +1,55 @@
+/** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
+import type { RunConfig } from '../../core/contract.ts';
+import type { RunOptions } from '../../core/run-defaults.ts';
+import { readRun } from '../../store/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config.ts';
+import type { CommandContext } from '../command.ts';
+import { stringFlag } from '../command.ts';
+import { UsageError } from '../errors.ts';
+import { openProjectStore } from '../project-store.ts';
+import { resolveBaseModel } from './base-model.ts';
+import { checkFits, findParent, runOfLatest } from './find-parent.ts';
+import type { Parent } from './find-parent.ts';
+import { checkScenarios, loadAgent } from './load-agent.ts';
+import { checkRunName, findExisting } from './plan-run.ts';
+import type { PlannedRun } from './plan-run.ts';
+import { applyRunFlags, parseRunFlags } from './run-flags.ts';
+
+export async function planFork({ flags, positionals, project, cwd }: CommandContext): Promise<PlannedRun> {
+  const [source, file] = positionals as [string, string];
+  const values = new Map(parseRunFlags(flags));
+  values.delete('baseModel');
+  const run = checkRunName(stringFlag(flags, 'run'));
+  if (run === null) throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
+  const agentFile = await loadAgent(file, cwd);
+  const store = await openProjectStore(project);
+  const parent = await findForkParent(store, source, run);
+  const { models: configured } = await loadConfig(project);
+  const model = resolveBaseModel(stringFlag(flags, 'base-model') ?? parent.config.baseModel, cwd, project, configured);
+  const names = { run, agent: agentFile.agent.name, baseModel: model.name };
+  const config = applyRunFlags({ ...inherit(parent.config, values), ...names, parent: parent.checkpoint }, values);
+  checkFits(parent, config);
+  await checkScenarios(agentFile, config);
+  const existing = await findExisting(store, config);
+  return { config, agentFile: agentFile.path, models: model.models, store, existing };
+}
+
+/** The newest checkpoint moves on while its run does; a fork that exists goes on with the one it began with. */
+async function findForkParent(store: Store, source: string, run: string): Promise<Parent> {
+  const recorded = (await readRun(store, run))?.file.config.parent ?? null;
+  const isSame = recorded !== null && runOfLatest(source) === recorded.run;
+  const parent = await findParent(store, source);
+  return isSame ? { ...parent, checkpoint: recorded } : parent;
+}
+
+/** The recorded configuration, but for defaults that hang on a flag which was changed. */
+function inherit(recorded: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
+  const { finalLearningRateShare, train, ...others } = recorded;
+  const isChanged = (path: string, value: string) => values.has(path) && values.get(path) !== value;
+  return {
+    ...others,
+    ...(isChanged('learningRateSchedule', recorded.learningRateSchedule) ? {} : { finalLearningRateShare }),
+    train: isChanged('train.loss.name', train.loss.name) ? { ...train, loss: {} } : train,
+  };
+}

@@ -1,0 +1,145 @@
+/** What `temper fork` refuses and what it plans; the run itself is `temper train`'s. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { CommandContext } from '../../cli/command.ts';
+import { planFork } from '../../cli/train/plan-fork.ts';
+import type { RunConfig } from '../../core/contract.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { readCheckpoint } from '../../store/checkpoints.ts';
+import { encodeJson } from '../../store/json.ts';
+import { manifestKey, runKey } from '../../store/layout.ts';
+import type { Store } from '../../store/store.ts';
+import { write, writeAgent, writeModel } from './agents.ts';
+import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+let project: string;
+let agent: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{}');
+  agent = await writeAgent(project);
+  store = await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 2 });
+  for (const step of [0, 1, 2]) await commit(0, step);
+});
+
+function commit(branch: number, step: number) {
+  const adapter = { key: `blobs/${'a'.repeat(64)}`, sha256: 'a'.repeat(64), bytes: 1 };
+  return store.publish(manifestKey({ run: 'demo', branch, step }), encodeJson({ schema: 1, branch, step, adapter }));
+}
+
+async function complaint(...args: string[]): Promise<string> {
+  const before = await readdir(project, { recursive: true });
+  const { exitCode, stdout, stderr } = await runCli(project, ['fork', ...args]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  expect(stderr.split('\n')).toHaveLength(1);
+  expect(await readdir(project, { recursive: true })).toEqual(before);
+  return stderr.replaceAll(project, 'PROJECT');
+}
+
+async function plan(source: string, flags: Record<string, string> = {}): Promise<RunConfig> {
+  const context = { flags: { run: 'new', ...flags }, positionals: [source, agent], project, cwd: project };
+  return (await planFork(context as unknown as CommandContext)).config;
+}
+
+const fork = (source: string, ...flags: string[]) => complaint(source, agent, '--run', 'new', ...flags);
+
+describe('refuses', () => {
+  test('a checkpoint that is not named as one', async () => {
+    expect(await fork('demo')).toMatchInlineSnapshot(
+      `"temper: the checkpoint must be named RUN@STEP, RUN~BRANCH@STEP or RUN@latest, got "demo"; see temper runs"`,
+    );
+    expect(await fork('../demo@1')).toContain('got "../demo@1"');
+  });
+
+  test('a run that does not exist', async () => {
+    expect(await fork('nope@1')).toMatchInlineSnapshot(
+      `"temper: no run nope in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
+    );
+    expect(await fork('nope@latest')).toContain('no run nope in the store');
+  });
+
+  test('a step that is not committed', async () => {
+    expect(await fork('demo@7')).toMatchInlineSnapshot(
+      `"temper: demo@7 is not committed (demo is at step 2); pass another step, or demo@latest"`,
+    );
+    expect(await fork('demo~1@1')).toContain('demo~1@1 is not committed');
+  });
+
+  test('a fork without a name, and one under a bad name', async () => {
+    expect(await complaint('demo@1', agent)).toMatchInlineSnapshot(
+      `"temper: --run is missing; pass --run NAME, the name of the new run"`,
+    );
+    expect(await complaint('demo@1', agent, '--run', 'New')).toContain('--run must be lower case letters');
+    expect(await complaint('demo@1')).toMatchInlineSnapshot(
+      `"temper: AGENT is missing; usage: temper fork RUN@STEP AGENT --run NEW [flags]"`,
+    );
+  });
+
+  test('a name in use, the parent itself included', async () => {
+    const parent = await readCheckpoint(store, { run: 'demo', branch: 0, step: 1 });
+    const hash = parent?.manifestSha256 ?? '';
+    expect((await complaint('demo@1', agent, '--run', 'demo')).replace(hash, 'HASH')).toMatchInlineSnapshot(
+      `"temper: the run demo exists with another configuration (recorded → asked for): parent: null → "demo@1, manifest HASH"; pass another --run, or the recorded values"`,
+    );
+  });
+
+  test('another base model', async () => {
+    const folder = await writeModel(join(project, 'other'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
+    expect(await fork('demo@1', '--base-model', folder)).toMatchInlineSnapshot(
+      `"temper: --base-model must be pocket (a run that begins with demo@1 goes on with its adapter), got other; pass --base-model pocket"`,
+    );
+  });
+
+  test('another LoRA', async () => {
+    expect(await fork('demo@1', '--lora-rank', '8')).toMatchInlineSnapshot(
+      `"temper: --lora-rank must stay 16 (a run that begins with demo@1 goes on with its adapter), got 8; leave it out"`,
+    );
+  });
+
+  test('what train refuses', async () => {
+    expect(await fork('demo@1', '--group-size', '1')).toContain('--group-size must be at least 2');
+    expect(await fork('demo@1', '--grop-size', '16')).toContain('did you mean --group-size?');
+  });
+});
+
+describe('plans', () => {
+  test("the parent's configuration with what was changed, and the checkpoint with its hashes", async () => {
+    const recorded = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket', steps: 2 });
+    const parent = await readCheckpoint(store, { run: 'demo', branch: 0, step: 1 });
+    expect(await plan('demo@1', { steps: '5' })).toEqual({ ...recorded, run: 'new', steps: 5, parent });
+  });
+
+  test('from the newest commit of the branch that the run is on', async () => {
+    expect((await plan('demo@latest')).parent).toMatchObject({ run: 'demo', branch: 0, step: 2 });
+  });
+
+  test('the same parent again for a fork that exists, though its parent went on', async () => {
+    const config = await plan('demo@latest');
+    await store.publish(runKey('new'), encodeJson({ schema: 1, config, parent: config.parent }));
+    await commit(0, 3);
+    expect((await plan('demo@latest')).parent?.step).toBe(2);
+    await expect(plan('demo@3')).rejects.toThrow('the run new exists with another configuration');
+  });
+
+  test('a changed loss or schedule with its own defaults', async () => {
+    const config = await plan('demo@1', { loss: 'ppo', 'learning-rate-schedule': 'linear' });
+    expect(config.train.loss).toEqual({ name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 });
+    expect(config.finalLearningRateShare).toBe(0.1);
+  });
+});
+
+test('show, runs and the report name the parent', async () => {
+  const config = { ...(await plan('demo@1')), run: 'child' };
+  await writeFixtureRun(project, { run: 'child', steps: 1 });
+  const file = { schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent: config.parent };
+  await store.replace(runKey('child'), encodeJson(file));
+  const { stdout } = await runCli(project, ['show', 'child']);
+  expect(stdout).toContain('\nparent     demo@1\n');
+  expect(JSON.parse((await runCli(project, ['show', 'child', '--json'])).stdout)).toMatchObject({ parent: 'demo@1' });
+  expect((await runCli(project, ['report', 'child', '--out', 'report.html'])).exitCode).toBe(0);
+  expect(await readFile(join(project, 'report.html'), 'utf8')).toContain('on pocket, begun from demo@1');
+});
