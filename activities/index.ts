@@ -4,6 +4,7 @@ import { createEvaluateActivities } from './evaluate.ts';
 import { createPrepareActivities } from './prepare.ts';
 import { createRecordActivities } from './record.ts';
 import { createRolloutActivities } from './rollout.ts';
+import { createScheduleActivities } from './schedule.ts';
 
 export function createAgentActivities(dependencies: PlayDependencies) {
   return {
@@ -11,5 +12,6 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createRolloutActivities(dependencies),
     ...createEvaluateActivities(dependencies),
     ...createRecordActivities(dependencies),
+    ...createScheduleActivities(dependencies),
   };
 }

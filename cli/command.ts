@@ -36,6 +36,8 @@ export interface Command {
   /** Names of the positional arguments, all required. */
   readonly positionals: readonly string[];
   readonly options: CommandOptions;
+  /** Commands of two words, named so: `schedule list`. */
+  readonly actions?: readonly Command[];
   run(context: CommandContext): Promise<number>;
 }
 

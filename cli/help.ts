@@ -3,23 +3,33 @@ import type { Command, CommandOption } from './command.ts';
 export function commandHelp(command: Command): string {
   const lines = [command.summary, '', `Usage: temper ${command.usage}`];
   if (command.details !== undefined) lines.push('', ...command.details);
+  if (command.actions !== undefined) lines.push('', 'Actions:', ...actionLines(command.actions));
   lines.push('', 'Options:', ...optionLines(command));
   if (command.examples !== undefined) lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
   return lines.join('\n');
 }
 
 export function overview(commands: readonly Command[], version: string): string {
-  const width = Math.max(...commands.map((command) => command.name.length));
   return [
     `temper ${version}: trains LLM agents with reinforcement learning, and loses nothing`,
     '',
     'Usage: temper COMMAND [flags]',
     '',
     'Commands:',
-    ...commands.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
+    ...nameLines(commands),
     '',
     'temper COMMAND --help says more. Exit codes: 0 done, 1 failed, 2 wrong input.',
   ].join('\n');
+}
+
+function nameLines(commands: readonly Pick<Command, 'name' | 'summary'>[]): string[] {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+}
+
+/** By their second word: the first stands in the line above. */
+function actionLines(actions: readonly Command[]): string[] {
+  return nameLines(actions.map(({ name, summary }) => ({ name: name.split(' ')[1] ?? name, summary })));
 }
 
 function optionLines(command: Command): string[] {

@@ -41,8 +41,8 @@ async function dispatch(args: readonly string[], { output, ...surroundings }: Su
     output.line(version());
     return EXIT.ok;
   }
-  const command = findCommand(name);
-  const { flags, positionals, help } = parseCommandLine(command, rest);
+  const { command, args: own } = findCommand(name, rest);
+  const { flags, positionals, help } = parseCommandLine(command, own);
   if (help) {
     output.line(commandHelp(command));
     return EXIT.ok;
@@ -57,11 +57,21 @@ async function dispatch(args: readonly string[], { output, ...surroundings }: Su
   return command.run(context);
 }
 
-function findCommand(name: string): Command {
-  const command = COMMANDS.find((candidate) => candidate.name === name);
+/** The command, or, of one with actions, the action that its next word names. */
+function findCommand(name: string, args: readonly string[]): { command: Command; args: readonly string[] } {
+  const command = findNamed(COMMANDS, name);
+  const [action, ...rest] = args;
+  if (command.actions === undefined || action === undefined || action.startsWith('-')) return { command, args };
+  return { command: findNamed(command.actions, `${name} ${action}`), args: rest };
+}
+
+function findNamed(commands: readonly Command[], name: string): Command {
+  const command = commands.find((candidate) => candidate.name === name);
   if (command !== undefined) return command;
-  const names = COMMANDS.map((candidate) => candidate.name);
-  const guess = closestName(name, names);
+  const guess = closestName(
+    name,
+    commands.map((candidate) => candidate.name),
+  );
   throw new UsageError(
     `unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`,
   );

@@ -313,3 +313,25 @@ export const RecordInput = z
   .strictObject({ state: RunState, summaries: z.array(StepSummary) })
   .meta({ id: 'RecordInput' });
 export type RecordInput = z.infer<typeof RecordInput>;
+
+/** Which run a firing of a schedule is: asked by the firing's workflow, whose id stands for it however often it asks. */
+export const AllocateInput = z
+  .strictObject({
+    schedule: name,
+    firing: z.string().min(1),
+    /** What every run of the schedule is, but for its name, seed and parent. */
+    config: RunConfig,
+    /** What the first run begins with; null: a fresh adapter. */
+    from: Checkpoint.nullable(),
+  })
+  .meta({ id: 'AllocateInput' });
+export type AllocateInput = z.infer<typeof AllocateInput>;
+
+export const Allocated = z.strictObject({ number: positive, config: RunConfig }).meta({ id: 'Allocated' });
+export type Allocated = z.infer<typeof Allocated>;
+
+/** A firing's run has ended well: what the next one begins with. */
+export const ConcludeInput = z
+  .strictObject({ schedule: name, number: positive, state: RunState })
+  .meta({ id: 'ConcludeInput' });
+export type ConcludeInput = z.infer<typeof ConcludeInput>;

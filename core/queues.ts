@@ -21,3 +21,15 @@ export function runWorkflowId(run: string): string {
 export function runOfWorkflowId(workflowId: string): string | null {
   return workflowId.startsWith(WORKFLOW_ID_PREFIX) ? workflowId.slice(WORKFLOW_ID_PREFIX.length) : null;
 }
+
+const SCHEDULE_ID_PREFIX = 'schedule/';
+
+/** Of a schedule, and of its firings' workflows: there Temporal appends the time that fired. */
+export function scheduleId(name: string): string {
+  return `${SCHEDULE_ID_PREFIX}${name}`;
+}
+
+/** The schedule that an id addresses; null for other people's. */
+export function nameOfScheduleId(id: string): string | null {
+  return id.startsWith(SCHEDULE_ID_PREFIX) ? id.slice(SCHEDULE_ID_PREFIX.length) : null;
+}

@@ -1,5 +1,5 @@
-/** Checkpoints as forks and schedules look for them: by name, or the newest of a branch. */
-import type { Checkpoint } from '../core/contract.ts';
+/** Checkpoints as forks and schedules look for them: by name, or what a run stands on. */
+import type { Checkpoint, RunState } from '../core/contract.ts';
 import { decodeJson } from './json.ts';
 import { manifestKey, stepsPrefix, type StepPlace } from './layout.ts';
 import type { Manifest } from './run-reader.ts';
@@ -15,11 +15,16 @@ export async function readCheckpoint(store: Store, { run, branch, step }: StepPl
   return { run, branch, step, manifestSha256: hashBytes(bytes), adapterSha256: adapter.sha256 };
 }
 
-/** The newest commit of a branch; steps that trained nothing have none. */
-export async function readNewestCheckpoint(store: Store, run: string, branch: number): Promise<Checkpoint | null> {
-  for (const step of await listSteps(store, run, branch)) {
-    const checkpoint = await readCheckpoint(store, { run, branch, step });
-    if (checkpoint !== null) return checkpoint;
+/**
+ * The commit that a run's state tells of. Steps that trained nothing have none, and a branch that has just begun stands
+ * on one of the branch before it: hence by the adapter's hash.
+ */
+export async function readStanding(store: Store, state: RunState): Promise<Checkpoint | null> {
+  for (let branch = state.branch; branch >= 0; branch--) {
+    for (const step of await listSteps(store, state.run, branch)) {
+      const checkpoint = step > state.step ? null : await readCheckpoint(store, { run: state.run, branch, step });
+      if (checkpoint?.adapterSha256 === state.adapterSha256) return checkpoint;
+    }
   }
   return null;
 }

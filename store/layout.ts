@@ -56,3 +56,11 @@ export const stepJournalPrefix = ({ run, branch, step }: StepPlace): string =>
   `${journalsPrefix(run)}/${branch}.${step}`;
 export const groupJournalPrefix = (place: GroupPlace): string => `${stepJournalPrefix(place)}/${place.group}`;
 export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPrefix(place)}/eval`;
+
+const SCHEDULES_PREFIX = 'schedules';
+export const firingsPrefix = (schedule: string): string => `${SCHEDULES_PREFIX}/${schedule}`;
+/** Which run a firing of a schedule is, and what it begins with. Write-once. */
+export const firingKey = (schedule: string, number: number): string => `${firingsPrefix(schedule)}/${number}.json`;
+/** What it ended with, where it ended well. Write-once. */
+export const conclusionKey = (schedule: string, number: number): string =>
+  `${firingsPrefix(schedule)}/${number}.concluded.json`;

@@ -41,14 +41,14 @@ export interface RunQueues {
 }
 
 const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
+export const MINUTE_MS = 60 * SECOND_MS;
 
 /**
  * A dead worker is noticed by its missing heartbeat within ten seconds; `startToCloseTimeout` bounds a live one that
  * gets nowhere. Failures are retried for ever, but for those that no retry mends; an activity that no worker knows is
  * `NotFoundError` in both SDKs.
  */
-const RETRIED: ActivityOptions = {
+export const RETRIED: ActivityOptions = {
   heartbeatTimeout: 10 * SECOND_MS,
   retry: {
     initialInterval: 500,

@@ -1,1 +1,2 @@
+export { retrain } from './retrain.ts';
 export { trainRun } from './train-run.ts';

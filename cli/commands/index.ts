@@ -6,6 +6,7 @@ import { evaluate } from './eval.ts';
 import { fork } from './fork.ts';
 import { report } from './report.ts';
 import { runs } from './runs.ts';
+import { schedule } from './schedule.ts';
 import { show } from './show.ts';
 import { stop } from './stop.ts';
 import { train } from './train.ts';
@@ -21,6 +22,7 @@ export const COMMANDS: readonly Command[] = [
   stop,
   cancel,
   report,
+  schedule,
   evaluate,
   dev,
   worker,

@@ -2,7 +2,7 @@
 import { NAME_PATTERN } from '../../core/contract.ts';
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { parsePolicyName, policyName } from '../../core/policy-name.ts';
-import { readCheckpoint, readNewestCheckpoint } from '../../store/checkpoints.ts';
+import { readCheckpoint, readStanding } from '../../store/checkpoints.ts';
 import { requireRun } from '../../store/run-reader.ts';
 import type { Run } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -41,12 +41,12 @@ export function runOfLatest(text: string): string | null {
   return NAME_PATTERN.test(name) ? name : null;
 }
 
-/** The newest commit of the branch that the run is on. */
+/** The commit that the run stands on. */
 export async function findNewest(store: Store, name: string): Promise<Parent> {
   const run = await requireRun(store, name);
-  const checkpoint = await readNewestCheckpoint(store, name, run.state?.branch ?? 0);
+  const checkpoint = run.state === null ? null : await readStanding(store, run.state);
   if (checkpoint !== null) return { checkpoint, config: run.file.config };
-  throw new UsageError(`${name} has no committed step yet${branchOf(run)}; wait for one, or name another run`);
+  throw new UsageError(`${name} has no committed step yet; wait for one, or name another run`);
 }
 
 function branchOf({ state }: Run): string {

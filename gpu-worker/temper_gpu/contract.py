@@ -304,6 +304,17 @@ class TrainResult(BaseModel):
     found: bool
 
 
+class ConcludeInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    number: Annotated[int, Field(ge=1, le=9007199254740991)]
+    state: RunState
+
+
 class EvaluateInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -397,6 +408,28 @@ class RunConfig(BaseModel):
     parent: Checkpoint | None = None
     rollout: RolloutConfig
     train: TrainConfig
+
+
+class AllocateInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    firing: Annotated[str, Field(min_length=1)]
+    config: RunConfig
+    from_: Annotated[Checkpoint | None, Field(alias="from")]
+
+
+class Allocated(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    number: Annotated[int, Field(ge=1, le=9007199254740991)]
+    config: RunConfig
 
 
 class PrepareInput(BaseModel):

@@ -59,8 +59,14 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
   };
 
   /** As the store does: the first result under a key stays, and other inputs under the same key are a conflict. */
-  async function once<T>(name: ActivityName, key: string, input: { inputsSha256: string }, make: () => T): Promise<T> {
+  async function once<T>(
+    name: ActivityName,
+    place: string,
+    input: { run: string; inputsSha256: string },
+    make: () => T,
+  ): Promise<T> {
     await options.before?.(name, input);
+    const key = `${input.run}/${place}`;
     const found = published.get(key);
     if (found !== undefined && found.inputs !== input.inputsSha256) {
       throw ApplicationFailure.nonRetryable(`${key} was made from ${String(found.inputs)}`, 'StepConflict');

@@ -1,0 +1,55 @@
+/** `allocate` and `conclude`: which run a firing of a schedule is, and what the next one begins with. */
+import type { AllocateInput, Allocated, Checkpoint, ConcludeInput } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { firingRunName, planFiring } from '../core/plan-firing.ts';
+import { readStanding } from '../store/checkpoints.ts';
+import { decodeJson, encodeJson } from '../store/json.ts';
+import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
+import { newestOf, readFirings, type ConclusionFile, type FiringFile } from '../store/schedules.ts';
+import { asActivity } from './activity.ts';
+import type { Dependencies } from './dependencies.ts';
+
+export function createScheduleActivities(dependencies: Dependencies) {
+  const { store, logger } = dependencies;
+
+  /** Write-once under the firing's workflow: whoever asks again gets the same run, with the same parent. */
+  async function allocate({ schedule, firing, config, from }: AllocateInput): Promise<Allocated> {
+    const firings = await readFirings(store, schedule);
+    const known = firings.find((each) => each.firing === firing);
+    if (known !== undefined)
+      return { number: known.number, config: planFiring(config, known.run, known.number, known.parent) };
+    const parent = newestOf(firings) ?? from;
+    for (let number = (firings.at(-1)?.number ?? 0) + 1; ; number++) {
+      const run = firingRunName(schedule, number);
+      if (!(await claim(schedule, number, { schema: 1, firing, run, parent }))) continue;
+      logger.info({ schedule, firing, run, parent }, 'allocated');
+      return { number, config: planFiring(config, run, number, parent) };
+    }
+  }
+
+  /** False where the number is another firing's, or the name is a run's that somebody started by hand. */
+  async function claim(schedule: string, number: number, file: FiringFile): Promise<boolean> {
+    if ((await store.read(runKey(file.run))) !== null) return false;
+    const key = firingKey(schedule, number);
+    const { bytes } = await store.publish(key, encodeJson(file));
+    return (decodeJson(bytes, key) as FiringFile).firing === file.firing;
+  }
+
+  async function conclude({ schedule, number, state }: ConcludeInput): Promise<Checkpoint> {
+    const checkpoint = await readStanding(store, state);
+    if (checkpoint === null) throw nothingCommitted(state.run, state.adapterSha256);
+    const file: ConclusionFile = { schema: 1, checkpoint };
+    const key = conclusionKey(schedule, number);
+    const { bytes } = await store.publish(key, encodeJson(file));
+    return (decodeJson(bytes, key) as ConclusionFile).checkpoint;
+  }
+
+  return { allocate: asActivity(dependencies, allocate), conclude: asActivity(dependencies, conclude) };
+}
+
+function nothingCommitted(run: string, adapterSha256: string | null): TemperError {
+  return new TemperError(
+    'StoreCorrupt',
+    `the run ${run} must have committed the adapter ${adapterSha256} that it ended with, its store has none; restore it from a copy`,
+  );
+}

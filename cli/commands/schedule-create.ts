@@ -1,0 +1,57 @@
+import type { Command, CommandContext } from '../command.ts';
+import { EXIT } from '../errors.ts';
+import type { PlannedSchedule } from '../schedule/plan-schedule.ts';
+import { RUN_OPTIONS } from '../train/run-flags.ts';
+
+export const scheduleCreate: Command = {
+  name: 'schedule create',
+  summary: 'make a schedule: each firing is a run that begins where the last one ended',
+  usage: "schedule create AGENT --name NAME --every 1d | --cron '0 3 * * *' --base-model MODEL [flags]",
+  details: [
+    'Runs are NAME-1, NAME-2, …, each of --steps steps, with a seed of its own, and with the scenarios that the agent',
+    'has then. A firing while one runs is skipped; one missed by more than ten minutes is left out; one that fails',
+    'pauses the schedule. Firings wait until workers hold the agent: temper dev --agent AGENT, or temper worker.',
+  ],
+  examples: [
+    "temper schedule create agent.ts --name nightly --cron '0 3 * * *' --base-model Qwen/Qwen3-4B --steps 50",
+    'temper schedule create examples/tic-tac-toe/agent.ts --name hourly --every 1h --from demo@200 --base-model pocket --steps 20',
+  ],
+  positionals: ['AGENT'],
+  options: {
+    name: { type: 'string', placeholder: 'NAME', description: 'name of the schedule' },
+    every: { type: 'string', placeholder: 'T', description: 'fire each 30m, 6h, 1d, 2w, counted from now' },
+    cron: { type: 'string', placeholder: 'LINE', description: 'fire by a cron line of five fields, in UTC' },
+    from: {
+      type: 'string',
+      placeholder: 'RUN[@STEP]',
+      description: 'what the first run begins with; absent: a fresh adapter',
+    },
+    ...RUN_OPTIONS,
+  },
+  async run(context) {
+    const { planSchedule } = await import('../schedule/plan-schedule.ts');
+    const { createSchedule } = await import('../schedule/create.ts');
+    const plan = await planSchedule(context);
+    const next = await createSchedule(context, plan);
+    await tell(context, plan, next);
+    return EXIT.ok;
+  },
+};
+
+async function tell({ output, env, positionals }: CommandContext, plan: PlannedSchedule, next: Date | null) {
+  const { CATCH_UP_MINUTES } = await import('../schedule/create.ts');
+  const { formatTime } = await import('../schedule/describe.ts');
+  const { configuredTarget } = await import('../../workers/connection.ts');
+  const { policyName } = await import('../../core/policy-name.ts');
+  const { name, config, timing, begins } = plan;
+  output.line(`${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${config.steps} steps each`);
+  output.line(`next     ${next === null ? 'never: its times have passed' : formatTime(next)}`);
+  output.line(
+    `begins   with ${begins === null ? 'a fresh adapter' : policyName(begins)}; later runs where the last ended`,
+  );
+  output.line(
+    `rules    a firing while one runs is skipped; one missed by more than ${CATCH_UP_MINUTES} minutes is left out; one that fails pauses the schedule`,
+  );
+  if (configuredTarget(env) === null)
+    output.line(`workers  firings wait until temper dev --agent ${positionals[0]} (or temper worker) runs`);
+}

@@ -1,0 +1,119 @@
+import type { Command, CommandContext } from '../command.ts';
+import { JSON_OPTION, stringFlag } from '../command.ts';
+import { EXIT, UsageError } from '../errors.ts';
+import { printJson } from '../output.ts';
+import { openProjectStore } from '../project-store.ts';
+import type { ScheduleSummary } from '../schedule/describe.ts';
+import { scheduleBackfill, scheduleTrigger } from './schedule-fire.ts';
+import { scheduleCreate } from './schedule-create.ts';
+
+const scheduleList: Command = {
+  name: 'schedule list',
+  summary: 'list the schedules: when they fire next, and what came of the last time',
+  usage: 'schedule list [--json]',
+  positionals: [],
+  options: { json: JSON_OPTION },
+  async run(context) {
+    const { withSchedules } = await import('../schedule/server.ts');
+    const { listSchedules } = await import('../schedule/describe.ts');
+    const { scheduleTable } = await import('../schedule/view.ts');
+    const store = await openProjectStore(context.project);
+    const found = await withSchedules(context, (schedules) => listSchedules(schedules, store));
+    if (context.flags['json'] === true) printJson(context.output, found);
+    else if (found.length === 0) context.output.line('no schedules yet; make one with temper schedule create AGENT');
+    else context.output.line(scheduleTable(found));
+    return EXIT.ok;
+  },
+};
+
+const scheduleShow: Command = {
+  name: 'schedule show',
+  summary: 'one schedule: its next times, its last run, and why it is paused',
+  usage: 'schedule show NAME [--json]',
+  positionals: ['NAME'],
+  options: { json: JSON_OPTION },
+  async run(context) {
+    const { scheduleLines } = await import('../schedule/view.ts');
+    const summary = await readSummary(context);
+    if (context.flags['json'] === true) printJson(context.output, summary);
+    else for (const line of scheduleLines(summary)) context.output.line(line);
+    return EXIT.ok;
+  },
+};
+
+const schedulePause: Command = {
+  name: 'schedule pause',
+  summary: 'fire no more until it is resumed; a run under way goes on',
+  usage: 'schedule pause NAME [--reason TEXT]',
+  positionals: ['NAME'],
+  options: { reason: { type: 'string', placeholder: 'TEXT', description: 'shown with the schedule' } },
+  async run(context) {
+    const { withSchedule } = await import('../schedule/server.ts');
+    const reason = stringFlag(context.flags, 'reason') ?? 'paused by temper schedule pause';
+    await withSchedule(context, (handle) => handle.pause(reason));
+    context.output.line(`${context.positionals[0]} is paused; a run of it that is under way goes on`);
+    return EXIT.ok;
+  },
+};
+
+const scheduleResume: Command = {
+  name: 'schedule resume',
+  summary: 'fire again; times that passed while it was paused are left out',
+  usage: 'schedule resume NAME',
+  positionals: ['NAME'],
+  options: {},
+  async run(context) {
+    const { withSchedule } = await import('../schedule/server.ts');
+    await withSchedule(context, (handle) => handle.unpause('resumed by temper schedule resume'));
+    const [next] = (await readSummary(context)).nextTimes;
+    context.output.line(`${context.positionals[0]} fires next at ${next ?? 'no time any more'}`);
+    return EXIT.ok;
+  },
+};
+
+const scheduleDelete: Command = {
+  name: 'schedule delete',
+  summary: 'remove a schedule; its runs stay, and one under way goes on',
+  usage: 'schedule delete NAME',
+  positionals: ['NAME'],
+  options: {},
+  async run(context) {
+    const { withSchedule } = await import('../schedule/server.ts');
+    // A schedule that is not there is deleted without a word by Temporal: a typo should be told.
+    await withSchedule(context, async (handle) => {
+      await handle.describe();
+      await handle.delete();
+    });
+    context.output.line(`${context.positionals[0]} is deleted; its runs stay, and one that is under way goes on`);
+    return EXIT.ok;
+  },
+};
+
+async function readSummary(context: CommandContext): Promise<ScheduleSummary> {
+  const { withSchedule } = await import('../schedule/server.ts');
+  const { summariseSchedule } = await import('../schedule/describe.ts');
+  const store = await openProjectStore(context.project);
+  return withSchedule(context, async (handle) => summariseSchedule(await handle.describe(), store));
+}
+
+export const schedule: Command = {
+  name: 'schedule',
+  summary: 'retrain again and again, each time from the newest checkpoint',
+  usage: 'schedule ACTION …',
+  details: ['temper schedule ACTION --help says more. All need a Temporal server: temper dev starts one.'],
+  positionals: [],
+  options: {},
+  actions: [
+    scheduleCreate,
+    scheduleList,
+    scheduleShow,
+    schedulePause,
+    scheduleResume,
+    scheduleTrigger,
+    scheduleBackfill,
+    scheduleDelete,
+  ],
+  run() {
+    throw new UsageError('ACTION is missing; see temper schedule --help');
+  },
+};

@@ -1,0 +1,51 @@
+/** A planned schedule on Temporal's own Schedules. */
+import { ScheduleOverlapPolicy } from '@temporalio/client';
+import type { ScheduleSpec } from '@temporalio/client';
+import { rolloutQueue, scheduleId } from '../../core/queues.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { registerSearchAttributes } from '../../workers/namespace.ts';
+import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
+import type { CommandContext } from '../command.ts';
+import type { PlannedSchedule, Timing } from './plan-schedule.ts';
+import { withSchedules } from './server.ts';
+
+/** A machine that was off leaves out what it missed by more: a run trains for long, and the next time comes anyway. */
+export const CATCH_UP_MINUTES = 10;
+
+/** Returns the first time. */
+export async function createSchedule(context: CommandContext, plan: PlannedSchedule): Promise<Date | null> {
+  const { name, config, from, timing, store } = plan;
+  const { queues } = await loadConfig(context.project);
+  const rollout = rolloutQueue(await store.id(), config.agent);
+  const input: RetrainInput = { schedule: name, config, from, queues: { rollout, gpu: queues.gpu } };
+  return withSchedules(context, async (schedules, server) => {
+    // A run cannot write attributes that the namespace does not know; who may not register them is told by the doctor.
+    await registerSearchAttributes(server).catch(() => undefined);
+    const handle = await schedules.create<typeof retrain>({
+      scheduleId: scheduleId(name),
+      spec: toSpec(timing),
+      action: {
+        type: 'startWorkflow',
+        workflowType: 'retrain',
+        workflowId: scheduleId(name),
+        taskQueue: queues.workflows,
+        args: [input],
+        staticSummary: `${name}: retrains ${config.agent} on ${config.baseModel}`,
+      },
+      policies: {
+        overlap: ScheduleOverlapPolicy.SKIP,
+        catchupWindow: CATCH_UP_MINUTES * 60_000,
+        pauseOnFailure: true,
+      },
+      memo: { timing: timing.text },
+    });
+    return (await handle.describe()).info.nextActionTimes[0] ?? null;
+  });
+}
+
+/** An interval counts from now, not from 1970: the first firing comes when it is over. */
+function toSpec({ everyMs, cron }: Timing): ScheduleSpec {
+  if (everyMs === null) return { cronExpressions: [cron] };
+  const offset = Math.floor(Date.now() / 1000) * 1000;
+  return { intervals: [{ every: everyMs, offset: offset % everyMs }] };
+}

@@ -1,0 +1,85 @@
+/** A schedule as `list` and `show` tell it: one flat object, from the server and the store. */
+import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
+import { policyName } from '../../core/policy-name.ts';
+import { nameOfScheduleId, scheduleId } from '../../core/queues.ts';
+import { readState } from '../../store/run-reader.ts';
+import { newestOf, readFirings } from '../../store/schedules.ts';
+import type { Firing } from '../../store/schedules.ts';
+import type { Store } from '../../store/store.ts';
+import type { RetrainInput } from '../../workflows/retrain.ts';
+
+export interface ScheduleSummary {
+  readonly name: string;
+  readonly agent: string;
+  readonly baseModel: string;
+  readonly timing: string;
+  readonly steps: number;
+  /** A paused one may still have a run under way: see `lastRun`. */
+  readonly state: 'active' | 'running' | 'paused';
+  /** Why it is paused; null where it is not. */
+  readonly reason: string | null;
+  /** ISO times; empty while it is paused. */
+  readonly nextTimes: readonly string[];
+  /** The last firing's run and its state; null: none yet, or no worker has taken it. */
+  readonly lastRun: { readonly run: string; readonly state: string } | null;
+  /** What the next firing begins with, as `run@step`; null: a fresh adapter. */
+  readonly begins: string | null;
+  readonly firings: number;
+  readonly skipped: number;
+  readonly missed: number;
+}
+
+/** Those of Temper, by name. */
+export async function listSchedules(schedules: ScheduleClient, store: Store): Promise<ScheduleSummary[]> {
+  const names: string[] = [];
+  for await (const { scheduleId: id, action } of schedules.list()) {
+    const name = action?.workflowType === 'retrain' ? nameOfScheduleId(id) : null;
+    if (name !== null) names.push(name);
+  }
+  const described = names.toSorted().map(async (name) => summariseSchedule(await describe(schedules, name), store));
+  return Promise.all(described);
+}
+
+function describe(schedules: ScheduleClient, name: string): Promise<ScheduleDescription> {
+  return schedules.getHandle(scheduleId(name)).describe();
+}
+
+export async function summariseSchedule(description: ScheduleDescription, store: Store): Promise<ScheduleSummary> {
+  const { info, memo } = description;
+  const { schedule, config, from } = (description.action.args as [RetrainInput])[0];
+  const firings = await readFirings(store, schedule);
+  const begins = newestOf(firings) ?? from;
+  return {
+    name: schedule,
+    agent: config.agent,
+    baseModel: config.baseModel,
+    timing: String(memo?.['timing']),
+    steps: config.steps,
+    ...summariseState(description),
+    lastRun: await readLastRun(store, firings),
+    begins: begins && policyName(begins),
+    firings: info.numActionsTaken,
+    skipped: info.numActionsSkippedOverlap,
+    missed: info.numActionsMissedCatchupWindow,
+  };
+}
+
+function summariseState({
+  state: { paused, note },
+  info,
+}: ScheduleDescription): Pick<ScheduleSummary, 'state' | 'reason' | 'nextTimes'> {
+  if (paused) return { state: 'paused', reason: note ?? '', nextTimes: [] };
+  const state = info.runningActions.length > 0 ? 'running' : 'active';
+  return { state, reason: null, nextTimes: info.nextActionTimes.map(formatTime) };
+}
+
+async function readLastRun(store: Store, firings: readonly Firing[]): Promise<ScheduleSummary['lastRun']> {
+  const last = firings.at(-1);
+  if (last === undefined) return null;
+  return { run: last.run, state: (await readState(store, last.run))?.state ?? 'starting' };
+}
+
+/** `2026-11-21T03:00:00Z` */
+export function formatTime(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,62 @@
+/** Schedules on a project's Temporal server: asked within a bound, and every refusal in a sentence. */
+import { isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError } from '@temporalio/client';
+import type { ScheduleClient, ScheduleHandle } from '@temporalio/client';
+import { TemperError } from '../../core/failures.ts';
+import { scheduleId } from '../../core/queues.ts';
+import { isPassing } from '../../workers/connection.ts';
+import type { TemporalClient } from '../../workers/connection.ts';
+import type { CommandContext } from '../command.ts';
+import { CommandFailed, UsageError } from '../errors.ts';
+import { requireServer } from '../server.ts';
+
+const ANSWER_WITHIN_MS = 20_000;
+
+export async function withSchedules<T>(
+  { project, env }: CommandContext,
+  ask: (schedules: ScheduleClient, server: TemporalClient) => Promise<T>,
+): Promise<T> {
+  const server = await requireServer(project, env);
+  try {
+    const { schedule } = server.client;
+    return await schedule.withDeadline(Date.now() + ANSWER_WITHIN_MS, () => ask(schedule, server));
+  } catch (error) {
+    throw explain(error);
+  } finally {
+    await server.close();
+  }
+}
+
+/** One schedule, by its name. */
+export function withSchedule<T>(
+  context: CommandContext,
+  ask: (handle: ScheduleHandle, name: string) => Promise<T>,
+): Promise<T> {
+  const name = context.positionals[0]!;
+  return withSchedules(context, (schedules) => ask(schedules.getHandle(scheduleId(name)), name));
+}
+
+const INVALID_ARGUMENT = 3;
+
+function explain(error: unknown): unknown {
+  if (error instanceof ScheduleNotFoundError) {
+    const message = `no schedule ${nameIn(error.scheduleId)} on this server; see temper schedule list`;
+    return new TemperError('BadConfig', message, { cause: error });
+  }
+  if (error instanceof ScheduleAlreadyRunning) {
+    const name = nameIn(error.scheduleId);
+    const message = `a schedule ${name} exists; choose another --name, or delete it first: temper schedule delete ${name}`;
+    return new UsageError(message, { cause: error });
+  }
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (isGrpcServiceError(cause) && Number(cause.code) === INVALID_ARGUMENT)
+      return new UsageError(`Temporal refuses it: ${cause.details}; change the flag it speaks of`, { cause: error });
+  if (isPassing(error)) {
+    const message = `the Temporal server did not answer within ${ANSWER_WITHIN_MS / 1000} s; see temper doctor`;
+    return new CommandFailed(message, { cause: error });
+  }
+  return error;
+}
+
+function nameIn(id: string): string {
+  return id.replace(scheduleId(''), '');
+}

@@ -1,0 +1,132 @@
+/** Schedules as a person makes them, on the project's Temporal server: the real command line and store, fake weights. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+
+import { Client, Connection, type ScheduleDescription } from '@temporalio/client';
+import { NativeConnection, Worker } from '@temporalio/worker';
+
+import { createScheduleActivities } from '../../activities/schedule.ts';
+import type { InitialiseInput, TrainInput, TrainResult } from '../../core/contract.ts';
+import { rolloutQueue, scheduleId } from '../../core/queues.ts';
+import { encodeJson } from '../../store/json.ts';
+import { manifestKey, runKey, stateKey } from '../../store/layout.ts';
+import { openStore } from '../../store/open-store.ts';
+import { readFirings, type Firing } from '../../store/schedules.ts';
+import type { Store } from '../../store/store.ts';
+import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
+import { write, writeAgent } from '../cli/agents.ts';
+import { temporaryFolder } from '../cli/fixture-store.ts';
+import { runCli, type CliResult } from '../cli/run-cli.ts';
+import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
+import { eventually } from './harness.ts';
+
+export interface Scheduled {
+  client: Client;
+  store: Store;
+  fake: FakeRun;
+  /** `temper schedule …` */
+  schedule(...args: string[]): Promise<CliResult>;
+  create(name: string, ...flags: string[]): Promise<CliResult>;
+  describe(name: string): Promise<ScheduleDescription>;
+  /** Once so many firings of a schedule have ended well. */
+  concluded(name: string, count: number): Promise<Firing[]>;
+}
+
+const SMALL = ['--base-model', 'pocket', '--steps', '2', '--groups-per-step', '2', '--group-size', '4'];
+
+export async function playScheduled(
+  { address, codePath }: { address: string; codePath: string },
+  options: FakeOptions,
+  scene: (scheduled: Scheduled) => Promise<void>,
+): Promise<void> {
+  const project = await temporaryFolder();
+  const queues = { workflows: `temper/${randomUUID()}`, gpu: `gpu/${randomUUID()}` };
+  await write(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ queues })};\n`);
+  const agentFile = await writeAgent(project);
+  const store = await openStore(join(project, '.temper', 'store'));
+  const fake = createFakeRun(options);
+  const [connection, native] = await Promise.all([
+    Connection.connect({ address }),
+    NativeConnection.connect({ address }),
+  ]);
+  const workers = await createWorkers(native, codePath, queues, store, fake);
+  const running = workers.map((worker) => worker.run());
+  const client = new Client({ connection });
+  const schedule = (...args: string[]) =>
+    runCli(project, ['schedule', ...args], { env: { TEMPORAL_ADDRESS: address } });
+  const made: string[] = [];
+  try {
+    await scene({
+      client,
+      store,
+      fake,
+      schedule,
+      create: (name, ...flags) => {
+        made.push(name);
+        return schedule('create', agentFile, '--name', name, ...SMALL, ...flags);
+      },
+      describe: (name) => client.schedule.getHandle(scheduleId(name)).describe(),
+      concluded: (name, count) =>
+        eventually(
+          () => readFirings(store, name),
+          (firings) => firings.filter(({ checkpoint }) => checkpoint !== null).length >= count,
+        ),
+    });
+  } finally {
+    for (const name of made)
+      await client.schedule
+        .getHandle(scheduleId(name))
+        .delete()
+        .catch(() => undefined);
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
+    await connection.close();
+    await native.close();
+  }
+}
+
+async function createWorkers(
+  connection: NativeConnection,
+  codePath: string,
+  queues: { workflows: string; gpu: string },
+  store: Store,
+  fake: FakeRun,
+): Promise<Worker[]> {
+  const logger = { info: () => undefined, warn: () => undefined };
+  const activities = { ...storeAgent(fake.agent, store), ...createScheduleActivities({ store, logger }) };
+  const rollout = rolloutQueue(await store.id(), 'guess');
+  return Promise.all([
+    Worker.create({ connection, taskQueue: queues.workflows, workflowBundle: { codePath } }),
+    Worker.create({ connection, taskQueue: rollout, activities }),
+    Worker.create({ connection, taskQueue: queues.gpu, activities: storeGpu(fake.gpu, store) }),
+  ]);
+}
+
+/** The fakes leave in the store what schedules look for there. */
+function storeAgent(agent: AgentActivities, store: Store): AgentActivities {
+  return {
+    ...agent,
+    async prepare(input) {
+      const { config } = input;
+      await store.publish(runKey(config.run), encodeJson({ schema: 1, config, parent: config.parent }));
+      return agent.prepare(input);
+    },
+    async record(input) {
+      await agent.record(input);
+      await store.replace(stateKey(input.state.run), encodeJson(input.state));
+    },
+  };
+}
+
+function storeGpu(gpu: GpuActivities, store: Store): GpuActivities {
+  const commit = async (result: TrainResult): Promise<TrainResult> => {
+    const { checkpoint } = result;
+    const adapter = { sha256: checkpoint.adapterSha256 };
+    await store.publish(manifestKey(checkpoint), encodeJson({ schema: 1, step: checkpoint.step, adapter }));
+    return result;
+  };
+  return {
+    initialise: async (input: InitialiseInput) => commit(await gpu.initialise(input)),
+    train: async (input: TrainInput) => commit(await gpu.train(input)),
+  };
+}

@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+
+import { ScheduleOverlapPolicy } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/activity';
+import { expect, inject, test } from 'vitest';
+
+import type { InitialiseInput, TrainInput } from '../../core/contract.ts';
+import { runWorkflowId, scheduleId } from '../../core/queues.ts';
+import { readCheckpoint } from '../../store/checkpoints.ts';
+import { readRun } from '../../store/run-reader.ts';
+import { temperRun } from '../../workflows/search-attributes.ts';
+import type { FakeOptions } from './fake-activities.ts';
+import { createGate, eventually, quietRuntime } from './harness.ts';
+import { playScheduled, type Scheduled } from './scheduled.ts';
+
+quietRuntime();
+
+/** Schedules are the namespace's: every test has its own. */
+const newName = () => `nightly-${randomUUID().slice(0, 8)}`;
+
+function play(options: FakeOptions, scene: (scheduled: Scheduled) => Promise<void>): Promise<void> {
+  return playScheduled({ address: inject('temporalAddress'), codePath: inject('workflowBundle') }, options, scene);
+}
+
+/** Far enough away never to come by itself. */
+const RARELY = ['--every', '2w'];
+
+function summary(scheduled: Scheduled, name: string): Promise<Record<string, unknown>> {
+  return scheduled.schedule('show', name, '--json').then(({ stdout }) => JSON.parse(stdout) as Record<string, unknown>);
+}
+
+test('each firing begins with what the last one ended with, under a seed of its own', async () => {
+  await play({}, async (scheduled) => {
+    const name = newName();
+    const { exitCode, stdout, stderr } = await scheduled.create(name, ...RARELY);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain(`${name} retrains guess on pocket, every 2w, 2 steps each`);
+    for (const count of [1, 2]) {
+      expect(await scheduled.schedule('trigger', name)).toMatchObject({ exitCode: 0, stderr: '' });
+      await scheduled.concluded(name, count);
+    }
+    const [one, two] = await Promise.all([1, 2].map((number) => readRun(scheduled.store, `${name}-${number}`)));
+    const ended = await readCheckpoint(scheduled.store, { run: `${name}-1`, branch: 0, step: 2 });
+    expect(one?.file.config.parent).toBeNull();
+    expect(two?.file.config.parent).toEqual(ended);
+    expect(one?.file.config.seed).not.toBe(two?.file.config.seed);
+    const begun = scheduled.fake.done.filter(({ name: activity }) => activity === 'initialise');
+    expect(begun.map(({ input }) => (input as InitialiseInput).parent)).toEqual([null, ended]);
+    await eventually(
+      () => summary(scheduled, name),
+      ({ state }) => state === 'active',
+    );
+    expect(await summary(scheduled, name)).toMatchObject({
+      agent: 'guess',
+      timing: 'every 2w',
+      state: 'active',
+      reason: null,
+      lastRun: { run: `${name}-2`, state: 'completed' },
+      begins: `${name}-2@2`,
+      firings: 2,
+    });
+  });
+});
+
+test('a run of a schedule is a run like any other: found by its name, with a summary', async () => {
+  await play({}, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, ...RARELY);
+    await scheduled.schedule('trigger', name);
+    await scheduled.concluded(name, 1);
+    const described = await scheduled.client.workflow.getHandle(runWorkflowId(`${name}-1`)).describe();
+    expect(described.type).toBe('trainRun');
+    expect(described.typedSearchAttributes.get<'KEYWORD'>(temperRun)).toBe(`${name}-1`);
+    expect(await described.staticSummary()).toBe(`${name}-1: guess on pocket`);
+    expect(described.memo?.['config']).toMatchObject({ run: `${name}-1`, steps: 2 });
+    const { recentActions } = (await scheduled.describe(name)).info;
+    const firing = await scheduled.client.workflow.getHandle(recentActions[0]!.action.workflow.workflowId).describe();
+    expect(firing.workflowId).toMatch(new RegExp(`^${scheduleId(name)}-20\\d\\d-`));
+    expect(await firing.staticSummary()).toBe(`${name}: retrains guess on pocket`);
+  });
+});
+
+test('a firing while one runs is skipped', async () => {
+  const [reached, released] = [createGate(), createGate()];
+  const before: FakeOptions['before'] = async (activity, input) => {
+    if (activity !== 'train' || (input as TrainInput).step !== 1) return;
+    reached.open();
+    await released.opened;
+  };
+  await play({ before }, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, ...RARELY);
+    await scheduled.schedule('trigger', name);
+    await reached.opened;
+    await eventually(
+      () => summary(scheduled, name),
+      ({ state }) => state === 'running',
+    );
+    const told = await scheduled.schedule('trigger', name);
+    expect(told).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a run of it is under way') as string });
+    // As a time that comes: past the command's own look.
+    await scheduled.client.schedule.getHandle(scheduleId(name)).trigger(ScheduleOverlapPolicy.SKIP);
+    await eventually(
+      () => summary(scheduled, name),
+      ({ skipped }) => skipped === 1,
+    );
+    released.open();
+    expect(await scheduled.concluded(name, 1)).toHaveLength(1);
+    expect(await summary(scheduled, name)).toMatchObject({ firings: 1 });
+  });
+});
+
+test('a run that fails pauses its schedule, with the reason; resumed, it begins with the last good checkpoint', async () => {
+  const before: FakeOptions['before'] = (activity, input) => {
+    if (activity !== 'train' || !(input as TrainInput).run.endsWith('-2')) return;
+    throw ApplicationFailure.create({ type: 'LossNotFinite', message: 'loss is NaN' });
+  };
+  await play({ before }, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, ...RARELY);
+    await scheduled.schedule('trigger', name);
+    await scheduled.concluded(name, 1);
+    await scheduled.schedule('trigger', name);
+    const paused = await eventually(
+      () => summary(scheduled, name),
+      ({ state }) => state === 'paused',
+    );
+    expect(paused).toMatchObject({ lastRun: { run: `${name}-2`, state: 'failed' }, nextTimes: [] });
+    expect(paused['reason']).toContain(`the run ${name}-2 failed: LossNotFinite: loss is NaN`);
+    const { stdout } = await scheduled.schedule('list');
+    expect(stdout).toContain(`the run ${name}-2 failed`);
+    expect((await scheduled.schedule('resume', name)).stdout).toMatch(/fires next at 20\d\d-/);
+    await scheduled.schedule('trigger', name);
+    const firings = await scheduled.concluded(name, 2);
+    expect(firings.map(({ run, parent }) => [run, parent?.run ?? null])).toEqual([
+      [`${name}-1`, null],
+      [`${name}-2`, `${name}-1`],
+      [`${name}-3`, `${name}-1`],
+    ]);
+  });
+});
+
+test('a run that a person cancels pauses its schedule too', async () => {
+  const [reached, released] = [createGate(), createGate()];
+  const before: FakeOptions['before'] = async (activity) => {
+    if (activity !== 'train') return;
+    reached.open();
+    await released.opened;
+  };
+  await play({ before }, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, ...RARELY);
+    await scheduled.schedule('trigger', name);
+    await reached.opened;
+    await scheduled.client.workflow.getHandle(runWorkflowId(`${name}-1`)).cancel();
+    const paused = await eventually(
+      () => summary(scheduled, name),
+      ({ state }) => state === 'paused',
+    );
+    expect(paused['reason']).toContain(`the run ${name}-1 was cancelled`);
+    released.open();
+  });
+});
+
+test('a backfill fires for each time that has passed, one run after the other', async () => {
+  await play({}, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, '--cron', '0 3 * * *');
+    const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+    const span = ['--from', `${day(3)}T03:00:00Z`, '--to', `${day(2)}T03:00:00Z`];
+    expect(await scheduled.schedule('backfill', name, ...span)).toMatchObject({ exitCode: 0, stderr: '' });
+    const firings = await scheduled.concluded(name, 2);
+    expect(firings.map(({ run, parent, firing }) => [run, parent?.run ?? null, firing])).toEqual([
+      [`${name}-1`, null, `${scheduleId(name)}-${day(3)}T03:00:00Z`],
+      [`${name}-2`, `${name}-1`, `${scheduleId(name)}-${day(2)}T03:00:00Z`],
+    ]);
+  });
+});
+
+test('a schedule is made once; made anew under its name it goes on from its last checkpoint', async () => {
+  await play({}, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, ...RARELY);
+    expect(await scheduled.create(name, ...RARELY)).toMatchObject({
+      exitCode: 2,
+      stderr: `temper: a schedule ${name} exists; choose another --name, or delete it first: temper schedule delete ${name}`,
+    });
+    await scheduled.schedule('trigger', name);
+    await scheduled.concluded(name, 1);
+    expect((await scheduled.schedule('delete', name)).exitCode).toBe(0);
+    const again = await scheduled.create(name, ...RARELY, '--from', `${name}-1@1`);
+    expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--from has no effect') as string });
+    expect((await scheduled.create(name, ...RARELY)).stdout).toContain(`begins   with ${name}-1@2`);
+  });
+});
+
+test.each(['show', 'pause', 'resume', 'trigger', 'delete'])(
+  '%s of a schedule that is not there is refused',
+  async (action) => {
+    await play({}, async ({ schedule }) => {
+      expect(await schedule(action, 'nope')).toEqual({
+        exitCode: 2,
+        stdout: '',
+        stderr: 'temper: no schedule nope on this server; see temper schedule list',
+      });
+    });
+  },
+);
+
+test('a paused schedule tells why and fires no more by itself', async () => {
+  await play({}, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, ...RARELY);
+    await scheduled.schedule('pause', name, '--reason', 'the data is wrong');
+    expect(await summary(scheduled, name)).toMatchObject({
+      state: 'paused',
+      reason: 'the data is wrong',
+      nextTimes: [],
+      lastRun: null,
+      begins: null,
+    });
+  });
+});

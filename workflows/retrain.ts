@@ -1,0 +1,65 @@
+/**
+ * One firing of a schedule: the next run of its lineage, begun from the checkpoint that the last one ended with. The run
+ * itself is `trainRun`, a child under its own name, so that everything that can be done to a run can be done to this one.
+ */
+import {
+  ApplicationFailure,
+  CancellationScope,
+  ChildWorkflowFailure,
+  executeChild,
+  isCancellation,
+  ParentClosePolicy,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow';
+
+import type { Checkpoint, RunConfig, RunState } from '../core/contract.ts';
+import { configDetails, configSummary } from '../core/describe-config.ts';
+import { runWorkflowId } from '../core/queues.ts';
+import type { RunQueues } from './activities.ts';
+import { createScheduleActivities } from './schedule-activities.ts';
+import { trainRun } from './train-run.ts';
+
+/** No secret, no path: it stands in the schedule for everybody to read. */
+export interface RetrainInput {
+  schedule: string;
+  /** What every run of the schedule is, but for its name, seed and parent. */
+  config: RunConfig;
+  /** What the first run begins with; null: a fresh adapter. */
+  from: Checkpoint | null;
+  queues: RunQueues;
+}
+
+/** What the next firing begins with. A run that fails fails its firing, and that pauses the schedule. */
+export async function retrain({ schedule, config: template, from, queues }: RetrainInput): Promise<Checkpoint> {
+  const activities = createScheduleActivities(queues);
+  const firing = workflowInfo().workflowId;
+  setCurrentDetails(`Waits for a worker on queue ${queues.rollout}`);
+  const { number, config } = await activities.allocate({ schedule, firing, config: template, from });
+  setCurrentDetails(configDetails(config));
+  const state = await train(config, queues);
+  return activities.conclude({ schedule, number, state });
+}
+
+async function train(config: RunConfig, queues: RunQueues): Promise<RunState> {
+  try {
+    return await executeChild(trainRun, {
+      workflowId: runWorkflowId(config.run),
+      args: [{ config, queues, carried: null }],
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+      staticSummary: configSummary(config),
+      staticDetails: configDetails(config),
+      memo: { config },
+    });
+  } catch (error) {
+    throw explain(config.run, error);
+  }
+}
+
+/** The schedule is paused with this sentence: it names the run and what happened to it. */
+function explain(run: string, error: unknown): unknown {
+  if (!(error instanceof ChildWorkflowFailure) || CancellationScope.current().consideredCancelled) return error;
+  const type = error.cause instanceof ApplicationFailure ? (error.cause.type ?? 'Error') : 'Error';
+  const what = isCancellation(error) ? 'was cancelled' : `failed: ${type}: ${error.cause?.message ?? error.message}`;
+  return ApplicationFailure.create({ type, message: `the run ${run} ${what}`, nonRetryable: true, cause: error });
+}
