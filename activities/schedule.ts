@@ -1,11 +1,11 @@
 /** `allocate` and `conclude`: which run a firing of a schedule is, and what the next one begins with. */
-import type { AllocateInput, Allocated, Checkpoint, ConcludeInput } from '../core/contract.ts';
+import type { AllocateInput, Allocated, Checkpoint, ConcludeInput, RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring } from '../core/plan-firing.ts';
 import { readStanding } from '../store/checkpoints.ts';
 import { decodeJson, encodeJson } from '../store/json.ts';
 import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
-import { newestOf, readFirings, type ConclusionFile, type FiringFile } from '../store/schedules.ts';
+import { newestOf, readFirings, type ConclusionFile, type Firing, type FiringFile } from '../store/schedules.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
@@ -16,14 +16,13 @@ export function createScheduleActivities(dependencies: Dependencies) {
   async function allocate({ schedule, firing, config, from }: AllocateInput): Promise<Allocated> {
     const firings = await readFirings(store, schedule);
     const known = firings.find((each) => each.firing === firing);
-    if (known !== undefined)
-      return { number: known.number, config: planFiring(config, known.run, known.number, known.parent) };
+    if (known !== undefined) return toAllocated(config, known);
     const parent = newestOf(firings) ?? from;
     for (let number = (firings.at(-1)?.number ?? 0) + 1; ; number++) {
       const run = firingRunName(schedule, number);
       if (!(await claim(schedule, number, { schema: 1, firing, run, parent }))) continue;
       logger.info({ schedule, firing, run, parent }, 'allocated');
-      return { number, config: planFiring(config, run, number, parent) };
+      return toAllocated(config, { number, run, parent, checkpoint: null });
     }
   }
 
@@ -45,6 +44,13 @@ export function createScheduleActivities(dependencies: Dependencies) {
   }
 
   return { allocate: asActivity(dependencies, allocate), conclude: asActivity(dependencies, conclude) };
+}
+
+function toAllocated(
+  template: RunConfig,
+  { number, run, parent, checkpoint }: Pick<Firing, 'number' | 'run' | 'parent' | 'checkpoint'>,
+): Allocated {
+  return { number, config: planFiring(template, run, number, parent), concluded: checkpoint };
 }
 
 function nothingCommitted(run: string, adapterSha256: string | null): TemperError {

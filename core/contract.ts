@@ -327,7 +327,10 @@ export const AllocateInput = z
   .meta({ id: 'AllocateInput' });
 export type AllocateInput = z.infer<typeof AllocateInput>;
 
-export const Allocated = z.strictObject({ number: positive, config: RunConfig }).meta({ id: 'Allocated' });
+/** `concluded` where this very firing has trained its run already: a time can be fired twice, by a backfill. */
+export const Allocated = z
+  .strictObject({ number: positive, config: RunConfig, concluded: Checkpoint.nullable() })
+  .meta({ id: 'Allocated' });
 export type Allocated = z.infer<typeof Allocated>;
 
 /** A firing's run has ended well: what the next one begins with. */

@@ -35,7 +35,8 @@ export async function retrain({ schedule, config: template, from, queues }: Retr
   const activities = createScheduleActivities(queues);
   const firing = workflowInfo().workflowId;
   setCurrentDetails(`Waits for a worker on queue ${queues.rollout}`);
-  const { number, config } = await activities.allocate({ schedule, firing, config: template, from });
+  const { number, config, concluded } = await activities.allocate({ schedule, firing, config: template, from });
+  if (concluded !== null) return concluded;
   setCurrentDetails(configDetails(config));
   const state = await train(config, queues);
   return activities.conclude({ schedule, number, state });

@@ -32,6 +32,8 @@ export const scheduleBackfill: Command = {
   usage: 'schedule backfill NAME --from T --to T',
   details: [
     'T is an ISO time: 2026-11-21T03:00:00Z, or 2026-11-21 for its midnight in UTC. Both ends belong to the span.',
+    'A time whose run is complete trains nothing again; one whose run failed goes on with it. A pause holds back',
+    'none of these times, not even the pause that one of them causes by failing.',
   ],
   positionals: ['NAME'],
   options: {

@@ -430,6 +430,7 @@ class Allocated(BaseModel):
     )
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     config: RunConfig
+    concluded: Checkpoint | None
 
 
 class PrepareInput(BaseModel):

@@ -40,10 +40,11 @@ test('firings are numbered in the order in which they ask', async () => {
 test('who asks again gets the same run with the same parent, whatever happened in between', async () => {
   await allocate('a');
   const second = await allocate('b');
-  await conclude(1, 4);
+  const ended = await conclude(1, 4);
   await allocate('c');
   expect(await allocate('b')).toEqual(second);
-  expect(second.config.parent).toBeNull();
+  expect((await allocate('a')).concluded).toEqual(ended);
+  expect(second).toMatchObject({ concluded: null, config: { parent: null } });
 });
 
 test('a firing begins with what the last one that ended well ended with', async () => {

@@ -28,7 +28,7 @@ export interface Scheduled {
   schedule(...args: string[]): Promise<CliResult>;
   create(name: string, ...flags: string[]): Promise<CliResult>;
   describe(name: string): Promise<ScheduleDescription>;
-  /** Once so many firings of a schedule have ended well. */
+  /** Once so many firings of a schedule have ended well, and none is under way. */
   concluded(name: string, count: number): Promise<Firing[]>;
 }
 
@@ -54,6 +54,7 @@ export async function playScheduled(
   const client = new Client({ connection });
   const schedule = (...args: string[]) =>
     runCli(project, ['schedule', ...args], { env: { TEMPORAL_ADDRESS: address } });
+  const describe = (name: string) => client.schedule.getHandle(scheduleId(name)).describe();
   const made: string[] = [];
   try {
     await scene({
@@ -65,12 +66,19 @@ export async function playScheduled(
         made.push(name);
         return schedule('create', agentFile, '--name', name, ...SMALL, ...flags);
       },
-      describe: (name) => client.schedule.getHandle(scheduleId(name)).describe(),
-      concluded: (name, count) =>
-        eventually(
+      describe,
+      async concluded(name, count) {
+        const firings = await eventually(
           () => readFirings(store, name),
-          (firings) => firings.filter(({ checkpoint }) => checkpoint !== null).length >= count,
-        ),
+          (found) => found.filter(({ checkpoint }) => checkpoint !== null).length >= count,
+        );
+        // The workflow ends after its last word, and the schedule sees it a little later.
+        await eventually(
+          () => describe(name),
+          ({ info }) => info.runningActions.length === 0,
+        );
+        return firings;
+      },
     });
   } finally {
     for (const name of made)

@@ -7,6 +7,7 @@ import { expect, inject, test } from 'vitest';
 import type { InitialiseInput, TrainInput } from '../../core/contract.ts';
 import { runWorkflowId, scheduleId } from '../../core/queues.ts';
 import { readCheckpoint } from '../../store/checkpoints.ts';
+import { readFirings } from '../../store/schedules.ts';
 import { readRun } from '../../store/run-reader.ts';
 import { temperRun } from '../../workflows/search-attributes.ts';
 import type { FakeOptions } from './fake-activities.ts';
@@ -46,10 +47,6 @@ test('each firing begins with what the last one ended with, under a seed of its 
     expect(one?.file.config.seed).not.toBe(two?.file.config.seed);
     const begun = scheduled.fake.done.filter(({ name: activity }) => activity === 'initialise');
     expect(begun.map(({ input }) => (input as InitialiseInput).parent)).toEqual([null, ended]);
-    await eventually(
-      () => summary(scheduled, name),
-      ({ state }) => state === 'active',
-    );
     expect(await summary(scheduled, name)).toMatchObject({
       agent: 'guess',
       timing: 'every 2w',
@@ -174,6 +171,37 @@ test('a backfill fires for each time that has passed, one run after the other', 
       [`${name}-1`, null, `${scheduleId(name)}-${day(3)}T03:00:00Z`],
       [`${name}-2`, `${name}-1`, `${scheduleId(name)}-${day(2)}T03:00:00Z`],
     ]);
+    // The same times once more: their runs are there.
+    await scheduled.schedule('backfill', name, ...span);
+    await eventually(
+      () => summary(scheduled, name),
+      ({ firings: taken, state }) => taken === 4 && state === 'active',
+    );
+    expect(await readFirings(scheduled.store, name)).toEqual(firings);
+    expect(scheduled.fake.done.filter(({ name: activity }) => activity === 'prepare')).toHaveLength(2);
+  });
+});
+
+test('a failure in a backfill pauses the schedule, not the times to come; its time once more goes on with its run', async () => {
+  let isBroken = true;
+  const before: FakeOptions['before'] = (activity, input) => {
+    if (!isBroken || activity !== 'train' || !(input as TrainInput).run.endsWith('-1')) return;
+    throw ApplicationFailure.create({ type: 'LossNotFinite', message: 'loss is NaN' });
+  };
+  await play({ before }, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, '--cron', '0 3 * * *');
+    const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+    const backfill = (first: number, last: number) =>
+      scheduled.schedule('backfill', name, '--from', `${day(first)}T03:00:00Z`, '--to', `${day(last)}T03:00:00Z`);
+    await backfill(3, 2);
+    const [failed, second] = await scheduled.concluded(name, 1);
+    expect([failed?.checkpoint, second?.parent]).toEqual([null, null]);
+    expect(await summary(scheduled, name)).toMatchObject({ state: 'paused', begins: `${name}-2@2` });
+    isBroken = false;
+    await backfill(3, 3);
+    const firings = await scheduled.concluded(name, 2);
+    expect(firings.map(({ checkpoint }) => checkpoint?.run)).toEqual([`${name}-1`, `${name}-2`]);
   });
 });
 
