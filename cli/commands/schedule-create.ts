@@ -1,5 +1,6 @@
 import type { Command, CommandContext } from '../command.ts';
 import { EXIT } from '../errors.ts';
+import { plural } from '../format.ts';
 import type { PlannedSchedule } from '../schedule/plan-schedule.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 
@@ -44,7 +45,9 @@ async function tell({ output, env, positionals }: CommandContext, plan: PlannedS
   const { configuredTarget } = await import('../../workers/connection.ts');
   const { policyName } = await import('../../core/policy-name.ts');
   const { name, config, timing, begins } = plan;
-  output.line(`${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${config.steps} steps each`);
+  output.line(
+    `${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${plural(config.steps, 'step')} each`,
+  );
   output.line(`next     ${next === null ? 'never: its times have passed' : formatTime(next)}`);
   output.line(
     `begins   with ${begins === null ? 'a fresh adapter' : policyName(begins)}; later runs where the last ended`,

@@ -35,7 +35,8 @@ export function withSchedule<T>(
   return withSchedules(context, (schedules) => ask(schedules.getHandle(scheduleId(name)), name));
 }
 
-const INVALID_ARGUMENT = 3;
+/** INVALID_ARGUMENT */
+const REFUSED: readonly number[] = [3];
 
 function explain(error: unknown): unknown {
   if (error instanceof ScheduleNotFoundError) {
@@ -48,7 +49,7 @@ function explain(error: unknown): unknown {
     return new UsageError(message, { cause: error });
   }
   for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (isGrpcServiceError(cause) && Number(cause.code) === INVALID_ARGUMENT)
+    if (isGrpcServiceError(cause) && REFUSED.includes(cause.code))
       return new UsageError(`Temporal refuses it: ${cause.details}; change the flag it speaks of`, { cause: error });
   if (isPassing(error)) {
     const message = `the Temporal server did not answer within ${ANSWER_WITHIN_MS / 1000} s; see temper doctor`;

@@ -1,4 +1,5 @@
 /** Schedules for people. */
+import { plural } from '../format.ts';
 import { createTable } from '../table.ts';
 import type { ScheduleSummary } from './describe.ts';
 
@@ -22,14 +23,14 @@ export function scheduleTable(summaries: readonly ScheduleSummary[]): string {
 export function scheduleLines(summary: ScheduleSummary): string[] {
   const { skipped, missed, firings } = summary;
   const rows: [string, string | null][] = [
-    ['schedule', `${summary.name}: ${summary.agent} on ${summary.baseModel}, ${summary.steps} steps each`],
+    ['schedule', `${summary.name}: ${summary.agent} on ${summary.baseModel}, ${plural(summary.steps, 'step')} each`],
     ['times', summary.timing],
     ['state', summary.state],
     ['reason', summary.reason],
     ['next', summary.nextTimes.slice(0, 5).join(' · ') || null],
     ['last run', describeLast(summary)],
     ['begins', `with ${summary.begins ?? 'a fresh adapter'}`],
-    ['fired', `${firings} times, ${skipped} skipped while one ran, ${missed} missed`],
+    ['fired', `${plural(firings, 'time')}, ${skipped} skipped while one ran, ${missed} missed`],
   ];
   return rows.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(9)}  ${text}`]));
 }

@@ -72,7 +72,7 @@ test('a name that somebody has given to a run is passed over', async () => {
 
 test('firings that ask at once get a run each', async () => {
   const all = await Promise.all(['a', 'b', 'c', 'd'].map((firing) => allocate(firing)));
-  expect(all.map(({ number }) => number).toSorted()).toEqual([1, 2, 3, 4]);
+  expect(new Set(all.map(({ number }) => number))).toEqual(new Set([1, 2, 3, 4]));
   const recorded = await readFirings(world.store, 'nightly');
   expect(recorded.map(({ number }) => number)).toEqual([1, 2, 3, 4]);
 });

@@ -33,28 +33,46 @@ const create = (...flags: string[]) => complaint('create', agent, ...flags);
 
 test('an action that is none, or none at all', async () => {
   expect(await complaint()).toMatchInlineSnapshot(`"temper: ACTION is missing; see temper schedule --help"`);
-  expect(await complaint('lsit')).toMatchInlineSnapshot(`"temper: unknown command schedule lsit; did you mean temper schedule list?"`);
-  expect(await complaint('pause')).toMatchInlineSnapshot(`"temper: NAME is missing; usage: temper schedule pause NAME [--reason TEXT]"`);
+  expect(await complaint('lsit')).toMatchInlineSnapshot(
+    `"temper: unknown command schedule lsit; did you mean temper schedule list?"`,
+  );
+  expect(await complaint('pause')).toMatchInlineSnapshot(
+    `"temper: NAME is missing; usage: temper schedule pause NAME [--reason TEXT]"`,
+  );
 });
 
 describe('create refuses', () => {
   test('times that are missing, double or wrong', async () => {
-    expect(await create(...NAMED)).toMatchInlineSnapshot(`"temper: a schedule needs its times; pass --every 1d, or --cron '0 3 * * *' (UTC)"`);
-    expect(await create(...NAMED, '--every', '1d', '--cron', '0 3 * * *')).toMatchInlineSnapshot(`"temper: --every and --cron exclude each other; pass one of them"`);
-    expect(await create(...NAMED, '--every', 'tomorrow')).toMatchInlineSnapshot(`"temper: an interval must be a whole number of m, h, d or w (minutes, hours, days, weeks), got "tomorrow"; write it like 6h or 1d"`);
-    expect(await create(...NAMED, '--cron', '0 25 * * *')).toMatchInlineSnapshot(`"temper: the cron line's hour must be *, or values from 0 to 23 with , - and /, got "25"; write it like '0 3 * * *'"`);
+    expect(await create(...NAMED)).toMatchInlineSnapshot(
+      `"temper: a schedule needs its times; pass --every 1d, or --cron '0 3 * * *' (UTC)"`,
+    );
+    expect(await create(...NAMED, '--every', '1d', '--cron', '0 3 * * *')).toMatchInlineSnapshot(
+      `"temper: --every and --cron exclude each other; pass one of them"`,
+    );
+    expect(await create(...NAMED, '--every', 'tomorrow')).toMatchInlineSnapshot(
+      `"temper: an interval must be a whole number of m, h, d or w (minutes, hours, days, weeks), got "tomorrow"; write it like 6h or 1d"`,
+    );
+    expect(await create(...NAMED, '--cron', '0 25 * * *')).toMatchInlineSnapshot(
+      `"temper: the cron line's hour must be *, or values from 0 to 23 with , - and /, got "25"; write it like '0 3 * * *'"`,
+    );
   });
 
   test('a name that is missing, wrong, or too long for the names of its runs', async () => {
-    expect(await create('--every', '1d', '--base-model', 'pocket')).toMatchInlineSnapshot(`"temper: --name is missing; pass --name nightly, say: its runs are nightly-1, -2, …"`);
+    expect(await create('--every', '1d', '--base-model', 'pocket')).toMatchInlineSnapshot(
+      `"temper: --name is missing; pass --name nightly, say: its runs are nightly-1, -2, …"`,
+    );
     for (const name of ['a/b', 'Nightly', '', 'a'.repeat(51)])
       expect(await create('--name', name, '--every', '1d')).toContain('--name must be lower case letters');
   });
 
   test('a base model that is missing, or a folder that workers would not know', async () => {
-    expect(await create('--name', 'nightly', '--every', '1d')).toMatchInlineSnapshot(`"temper: --base-model is missing; pass --base-model pocket, a name of temporal.config.ts, or an OWNER/NAME of the Hugging Face hub"`);
+    expect(await create('--name', 'nightly', '--every', '1d')).toMatchInlineSnapshot(
+      `"temper: --base-model is missing; pass --base-model pocket, a name of temporal.config.ts, or an OWNER/NAME of the Hugging Face hub"`,
+    );
     const folder = await writeModel(join(project, 'mine'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
-    expect(await create('--name', 'nightly', '--every', '1d', '--base-model', folder)).toMatchInlineSnapshot(`"temper: --base-model PROJECT/mine is a folder that later workers would not know; name it in temporal.config.ts (models: { "mine": … }) and pass --base-model mine"`);
+    expect(await create('--name', 'nightly', '--every', '1d', '--base-model', folder)).toMatchInlineSnapshot(
+      `"temper: --base-model PROJECT/mine is a folder that later workers would not know; name it in temporal.config.ts (models: { "mine": … }) and pass --base-model mine"`,
+    );
   });
 
   test('what train refuses', async () => {
@@ -67,7 +85,9 @@ describe('create refuses', () => {
     await writeStanding('demo');
     expect(await create(...NAMED, '--every', '1d', '--from', 'demo@9')).toContain('demo@9 is not committed');
     const other = ['--from', 'demo', '--lora-rank', '8'];
-    expect(await create(...NAMED, '--every', '1d', ...other)).toMatchInlineSnapshot(`"temper: --lora-rank must stay 16 (a run that begins with demo@2 goes on with its adapter), got 8; leave it out"`);
+    expect(await create(...NAMED, '--every', '1d', ...other)).toMatchInlineSnapshot(
+      `"temper: --lora-rank must stay 16 (a run that begins with demo@2 goes on with its adapter), got 8; leave it out"`,
+    );
   });
 
   test('a lineage of its name that does not fit', async () => {
@@ -78,28 +98,38 @@ describe('create refuses', () => {
       encodeJson({ schema: 1, firing: 'a', run: 'nightly-1', parent: null }),
     );
     await store.publish(conclusionKey('nightly', 1), encodeJson({ schema: 1, checkpoint }));
-    expect(await create(...NAMED, '--every', '1d', '--lora-rank', '8')).toMatchInlineSnapshot(`"temper: --lora-rank must stay 16 (a run that begins with nightly-1@2 goes on with its adapter), got 8; leave it out"`);
-    expect(await create(...NAMED, '--every', '1d', '--from', 'nightly-1')).toMatchInlineSnapshot(`"temper: --from has no effect: a schedule nightly has trained nightly-1 already, and goes on from it; choose another --name, or leave --from out"`);
+    expect(await create(...NAMED, '--every', '1d', '--lora-rank', '8')).toMatchInlineSnapshot(
+      `"temper: --lora-rank must stay 16 (a run that begins with nightly-1@2 goes on with its adapter), got 8; leave it out"`,
+    );
+    expect(await create(...NAMED, '--every', '1d', '--from', 'nightly-1')).toMatchInlineSnapshot(
+      `"temper: --from has no effect: a schedule nightly has trained nightly-1 already, and goes on from it; choose another --name, or leave --from out"`,
+    );
   });
 
   test('to work without a server', async () => {
     // A store that has its id: else making it would be the first thing that this command leaves.
     await (await writeStanding('demo')).id();
-    expect(await create(...NAMED, '--every', '1d')).toMatchInlineSnapshot(`"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`);
+    expect(await create(...NAMED, '--every', '1d')).toMatchInlineSnapshot(
+      `"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`,
+    );
     expect(await complaint('list')).toContain('no local stack runs in this project');
   });
 });
 
 describe('backfill refuses', () => {
   test('a span that is none', async () => {
-    expect(await complaint('backfill', 'nightly', '--to', '2026-01-01')).toMatchInlineSnapshot(`"temper: --from is missing; pass --from 2026-11-21T03:00:00Z"`);
-    expect(await complaint('backfill', 'nightly', '--from', 'monday', '--to', '2026-01-01')).toMatchInlineSnapshot(`"temper: --from must be an ISO time with its zone, or a date, got "monday"; pass --from 2026-11-21T03:00:00Z"`);
-    expect(
-      await complaint('backfill', 'nightly', '--from', '2026-01-02', '--to', '2026-01-01'),
-    ).toMatchInlineSnapshot(`"temper: --from must not be after --to, got 2026-01-02T00:00:00Z and 2026-01-01T00:00:00Z; change one"`);
-    expect(
-      await complaint('backfill', 'nightly', '--from', '2026-01-02', '--to', '2999-01-01'),
-    ).toMatchInlineSnapshot(`"temper: --to must not be after now, got 2999-01-01T00:00:00Z; the schedule fires by itself then"`);
+    expect(await complaint('backfill', 'nightly', '--to', '2026-01-01')).toMatchInlineSnapshot(
+      `"temper: --from is missing; pass --from 2026-11-21T03:00:00Z"`,
+    );
+    expect(await complaint('backfill', 'nightly', '--from', 'monday', '--to', '2026-01-01')).toMatchInlineSnapshot(
+      `"temper: --from must be an ISO time with its zone, or a date, got "monday"; pass --from 2026-11-21T03:00:00Z"`,
+    );
+    expect(await complaint('backfill', 'nightly', '--from', '2026-01-02', '--to', '2026-01-01')).toMatchInlineSnapshot(
+      `"temper: --from must not be after --to, got 2026-01-02T00:00:00Z and 2026-01-01T00:00:00Z; change one"`,
+    );
+    expect(await complaint('backfill', 'nightly', '--from', '2026-01-02', '--to', '2999-01-01')).toMatchInlineSnapshot(
+      `"temper: --to must not be after now, got 2999-01-01T00:00:00Z; the schedule fires by itself then"`,
+    );
     expect(await complaint('backfill', 'nightly', '--from', '2026-01-02T03:00', '--to', '2026-01-03')).toContain(
       'must be an ISO time with its zone',
     );

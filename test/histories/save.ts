@@ -1,6 +1,6 @@
 /**
- * Makes the histories that `test/workflows/replay.test.ts` replays: `npx tsx test/histories/save.ts`. Do so only when the
- * order of commands was changed on purpose and no run of an older version can be in flight.
+ * Makes the histories that `test/workflows/replay.test.ts` replays: `npx tsx test/histories/save.ts [NAME…]`. Do so only when
+ * the order of commands was changed on purpose and no run of an older version can be in flight; or for new names.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,13 +10,17 @@ import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/activity';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 
-import type { RolloutInput } from '../../core/contract.ts';
+import type { RolloutInput, TrainInput } from '../../core/contract.ts';
+import { scheduleId } from '../../core/queues.ts';
 import { stopUpdate } from '../../workflows/messages.ts';
+import type { retrain } from '../../workflows/retrain.ts';
 import { startTestServer } from '../temporal-server.ts';
 import { bundleWorkflows } from '../workflows/bundle.ts';
 import type { ActivityName, FakeOptions } from '../workflows/fake-activities.ts';
 import { createGate, openTestBed, type RunHandle, type RunSetup, type TestBed } from '../workflows/harness.ts';
 
+/** Which ones; all where none is named. */
+const WANTED = process.argv.slice(2);
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
 async function main(): Promise<void> {
@@ -30,6 +34,7 @@ async function main(): Promise<void> {
     await saveContinuedAndStopped(bed);
     await saveFailed(bed);
     await saveCancelled(bed);
+    await saveRetrained(bed);
   } finally {
     await bed.close();
     await server.stop();
@@ -96,6 +101,26 @@ async function saveCancelled(bed: TestBed): Promise<void> {
   });
 }
 
+/** Firings of a schedule beside a run: one whose run ends well, one whose run fails. */
+async function saveRetrained(bed: TestBed): Promise<void> {
+  const before = (name: ActivityName, input: unknown) => {
+    if (name !== 'train' || (input as TrainInput).run !== 'failing-1') return;
+    throw ApplicationFailure.create({ type: 'LossNotFinite', message: 'loss is NaN' });
+  };
+  await bed.play({ config: { run: 'beside', steps: 1 }, fake: { before } }, async ({ client, input }) => {
+    for (const schedule of ['retrained', 'failing']) {
+      const config = { ...input.config, run: schedule };
+      const handle = await client.workflow.start<typeof retrain>('retrain', {
+        workflowId: `${scheduleId(schedule)}-2026-11-21T03:00:00Z`,
+        taskQueue: input.queues.rollout,
+        args: [{ schedule, config, from: null, queues: input.queues }],
+      });
+      await handle.result().catch(() => undefined);
+      await save(schedule === 'failing' ? 'retrained-failed' : schedule, handle);
+    }
+  });
+}
+
 function failFirst(failing: ActivityName): (name: ActivityName) => void {
   let failed = false;
   return (name) => {
@@ -106,6 +131,7 @@ function failFirst(failing: ActivityName): (name: ActivityName) => void {
 }
 
 async function save(name: string, handle: Pick<RunHandle, 'fetchHistory'>): Promise<void> {
+  if (WANTED.length > 0 && !WANTED.includes(name)) return;
   // Stack traces name folders of this machine.
   const history: unknown = JSON.parse(historyToJSON(await handle.fetchHistory()), (key: string, value: unknown) =>
     key === 'stackTrace' ? '' : value,

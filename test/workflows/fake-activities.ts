@@ -20,8 +20,10 @@ import {
   type TrainResult,
 } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
+import { planFiring } from '../../core/plan-firing.ts';
 import { createRandom } from '../../core/seeds.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
+import type { ScheduleActivities } from '../../workflows/schedule-activities.ts';
 
 export interface FakeOptions {
   trainScenarios?: number;
@@ -38,6 +40,8 @@ export type ActivityName = keyof (AgentActivities & GpuActivities);
 export interface FakeRun {
   agent: AgentActivities;
   gpu: GpuActivities;
+  /** A schedule's only firing. */
+  schedule: ScheduleActivities;
   /** Inputs whose work was done, in order of their end; a retry that found its result adds none. */
   done: { name: ActivityName; input: unknown }[];
   states: RunState[];
@@ -49,7 +53,7 @@ export interface FakeRun {
 
 export function createFakeRun(options: FakeOptions = {}): FakeRun {
   const published = new Map<string, { inputs: unknown; result: unknown }>();
-  const run: Omit<FakeRun, 'agent' | 'gpu'> = {
+  const run: Omit<FakeRun, 'agent' | 'gpu' | 'schedule'> = {
     done: [],
     states: [],
     summaries: [],
@@ -113,7 +117,13 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
         return commit(input, input.step, input.inputsSha256, input.learningRate);
       }),
   };
-  return { ...run, agent, gpu };
+  const schedule: ScheduleActivities = {
+    allocate: async ({ config, from }) =>
+      Promise.resolve({ number: 1, config: planFiring(config, `${config.run}-1`, 1, from), concluded: null }),
+    conclude: async ({ state: { run: name, branch, step, adapterSha256 } }) =>
+      Promise.resolve({ run: name, branch, step, manifestSha256: hashOf(name), adapterSha256: adapterSha256 ?? '' }),
+  };
+  return { ...run, agent, gpu, schedule };
 }
 
 function fakePrepared(trainScenarios: number): Prepared {

@@ -122,7 +122,7 @@ async function createWorkers(
     identity: IDENTITY,
     taskQueue: queues.rollout,
     workflowBundle: { codePath },
-    activities: fake.agent,
+    activities: { ...fake.agent, ...fake.schedule },
     // A plain error is retried for ever in production, for a fixed worker to come; a test would hang.
     workflowFailureErrorTypes: { '*': ['Error'] },
     ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),

@@ -25,7 +25,7 @@ export interface Scheduled {
   store: Store;
   fake: FakeRun;
   /** `temper schedule …` */
-  schedule(...args: string[]): Promise<CliResult>;
+  schedule: (...args: string[]) => Promise<CliResult>;
   create(name: string, ...flags: string[]): Promise<CliResult>;
   describe(name: string): Promise<ScheduleDescription>;
   /** Once so many firings of a schedule have ended well, and none is under way. */
