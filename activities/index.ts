@@ -5,6 +5,7 @@ import { createPrepareActivities } from './prepare.ts';
 import { createRecordActivities } from './record.ts';
 import { createRolloutActivities } from './rollout.ts';
 import { createScheduleActivities } from './schedule.ts';
+import { createSteeringActivities } from './steering.ts';
 
 export function createAgentActivities(dependencies: PlayDependencies) {
   return {
@@ -13,5 +14,6 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createEvaluateActivities(dependencies),
     ...createRecordActivities(dependencies),
     ...createScheduleActivities(dependencies),
+    ...createSteeringActivities(dependencies),
   };
 }

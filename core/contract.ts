@@ -264,7 +264,37 @@ export const EvalResult = z
   .meta({ id: 'EvalResult' });
 export type EvalResult = z.infer<typeof EvalResult>;
 
-export const RUN_STATES = ['running', 'stopping', 'completed', 'stopped', 'cancelled', 'failed'] as const;
+export const RUN_STATES = [
+  'running',
+  'pausing',
+  'paused',
+  'stopping',
+  'completed',
+  'stopped',
+  'cancelled',
+  'failed',
+] as const;
+
+/** One changed setting, in effect from a step of a branch on, and on all later branches. */
+export const SettingChange = z
+  .strictObject({
+    /** What `temper set` may change; where each stands in RunConfig says `core/settings.ts`. */
+    setting: z.enum(['learningRate', 'temperature', 'steps', 'groupSize', 'evalEvery']),
+    from: z.number(),
+    to: z.number(),
+    branch: count,
+    step: positive,
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'SettingChange' });
+export type SettingChange = z.infer<typeof SettingChange>;
+
+/** A branch takes over after `fromStep`, which stands on `fromBranch`; a run's lineage is the way from branch 0 to the newest. */
+export const Branch = z.strictObject({ branch: positive, fromBranch: count, fromStep: count }).meta({ id: 'Branch' });
+export type Branch = z.infer<typeof Branch>;
+
+export const Pause = z.strictObject({ since: z.string(), reason: z.string().nullable() }).meta({ id: 'Pause' });
+export type Pause = z.infer<typeof Pause>;
 
 /** One line of a run's curve. */
 export const StepSummary = z
@@ -305,6 +335,12 @@ export const RunState = z
     adapterSha256: sha256.nullable(),
     failure: z.string().nullable(),
     notes: z.array(z.string()),
+    /** What came after the first version has defaults: states that were recorded before still parse. */
+    pause: Pause.nullable().default(null),
+    /** The newest ones. */
+    changes: z.array(SettingChange).default([]),
+    /** Empty on branch 0. */
+    lineage: z.array(Branch).default([]),
   })
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
@@ -338,3 +374,33 @@ export const ConcludeInput = z
   .strictObject({ schedule: name, number: positive, state: RunState })
   .meta({ id: 'ConcludeInput' });
 export type ConcludeInput = z.infer<typeof ConcludeInput>;
+/** Keeps changed settings for the life of the run: the `number`th time that any were changed, counted from 1. */
+export const AmendInput = z
+  .strictObject({ run: name, number: positive, changes: z.array(SettingChange).min(1) })
+  .meta({ id: 'AmendInput' });
+export type AmendInput = z.infer<typeof AmendInput>;
+
+/** Where a run goes on: on a new branch after `rollback.step`, made once for each `requestId`; null: where its newest branch stands. */
+export const LocateInput = z
+  .strictObject({ run: name, rollback: z.strictObject({ requestId: z.string().min(1), step: count }).nullable() })
+  .meta({ id: 'LocateInput' });
+export type LocateInput = z.infer<typeof LocateInput>;
+
+/** A run's position as its store tells it: from manifests and groups, never from what is written for display. */
+export const Located = z
+  .strictObject({
+    branch: count,
+    lineage: z.array(Branch),
+    step: count,
+    checkpoint: Checkpoint,
+    dealt: count,
+    /** How many of the last steps have no manifest: they had nothing to train. */
+    emptySteps: count,
+    /** The newest evaluations up to the step, and the first. */
+    evals: z.array(EvalResult),
+    /** All that were ever kept, in order, and how many times any were. */
+    changes: z.array(SettingChange),
+    amendments: count,
+  })
+  .meta({ id: 'Located' });
+export type Located = z.infer<typeof Located>;

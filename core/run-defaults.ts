@@ -86,7 +86,7 @@ function checkRunConfig(config: RunConfig): void {
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
 }
 
-function complaintAbout(config: RunConfig): string | null {
+export function complaintAbout(config: RunConfig): string | null {
   const { groupSize, minimumGroupSize, steps, warmupSteps, finalLearningRateShare, learningRateSchedule } = config;
   const { loss } = config.train;
   if (minimumGroupSize > groupSize)

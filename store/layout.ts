@@ -34,8 +34,14 @@ export const curveFileKey = (run: string, branch: number, number: number): strin
 /** The curve as earlier versions wrote it, in one file. */
 export const stepsKey = (run: string): string => `${runPrefix(run)}/steps.jsonl`;
 
-const branchesPrefix = (run: string): string => `${runPrefix(run)}/branches`;
+/** What was changed by `temper set`, in order from 1. Write-once. */
+export const changesPrefix = (run: string): string => `${runPrefix(run)}/changes`;
+export const changesKey = (run: string, number: number): string => `${changesPrefix(run)}/${number}.json`;
+
+export const branchesPrefix = (run: string): string => `${runPrefix(run)}/branches`;
 const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(run)}/${branch}`;
+/** Where a branch comes from; branch 0 has none. Write-once. */
+export const branchKey = (run: string, branch: number): string => `${branchPrefix(run, branch)}/branch.json`;
 export const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
 const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
 

@@ -11,6 +11,7 @@ import type {
 } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { readCurve } from './curve.ts';
+import { NOT_STEERED } from '../core/lineage.ts';
 import { decodeJson, decodeJsonLines } from './json.ts';
 import * as layout from './layout.ts';
 import type { GroupPlace, StepPlace } from './layout.ts';
@@ -79,8 +80,9 @@ export async function listRuns(store: Store): Promise<string[]> {
   return names.filter((_, index) => files[index] !== null);
 }
 
-export function readState(store: Store, run: string): Promise<RunState | null> {
-  return readJson(store, layout.stateKey(run));
+export async function readState(store: Store, run: string): Promise<RunState | null> {
+  const state = await readJson<RunState>(store, layout.stateKey(run));
+  return state && { ...NOT_STEERED, ...state };
 }
 
 export async function readSteps(store: Store, run: string): Promise<StepSummary[]> {
@@ -136,13 +138,13 @@ function inOrder(record: AttemptRecord, order: readonly number[] | undefined): A
   return calls?.length === record.calls.length ? { ...record, calls } : record;
 }
 
-async function readJson<T>(store: Store, key: string): Promise<T | null> {
+export async function readJson<T>(store: Store, key: string): Promise<T | null> {
   const bytes = await store.read(key);
   if (bytes === null) return null;
   return decodeJson(bytes, key) as T;
 }
 
-async function childNames(store: Store, prefix: string): Promise<string[]> {
+export async function childNames(store: Store, prefix: string): Promise<string[]> {
   const names: string[] = [];
   for await (const key of store.list(prefix)) names.push(key.slice(prefix.length + 1).replace(/\/$/, ''));
   return names;

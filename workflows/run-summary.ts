@@ -1,5 +1,6 @@
 /** Numbers for people, made from results; pure. */
 import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from '../core/contract.ts';
+import { NOT_STEERED } from '../core/lineage.ts';
 import { planLearningRate } from '../core/plan-learning-rate.ts';
 import { trainedGroups, type RunPosition } from '../core/plan-step.ts';
 import { mean } from '../core/statistics.ts';
@@ -23,6 +24,7 @@ export function newRunState(config: RunConfig): RunState {
     adapterSha256: null,
     failure: null,
     notes: [],
+    ...NOT_STEERED,
   };
 }
 

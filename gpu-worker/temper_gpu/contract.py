@@ -16,6 +16,17 @@ class BlobRef(BaseModel):
     bytes: Annotated[int, Field(ge=0, le=9007199254740991)]
 
 
+class Branch(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    branch: Annotated[int, Field(ge=1, le=9007199254740991)]
+    from_branch: Annotated[int, Field(alias="fromBranch", ge=0, le=9007199254740991)]
+    from_step: Annotated[int, Field(alias="fromStep", ge=0, le=9007199254740991)]
+
+
 class Checkpoint(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -87,6 +98,26 @@ class GroupResult(BaseModel):
     use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens"]
 
 
+class Rollback(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    request_id: Annotated[str, Field(alias="requestId", min_length=1)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+
+
+class LocateInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    rollback: Rollback | None
+
+
 class LoraConfig(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -123,6 +154,16 @@ class OptimizerConfig(BaseModel):
     epsilon: Annotated[float, Field(gt=0.0)]
     weight_decay: Annotated[float, Field(alias="weightDecay", ge=0.0)]
     max_grad_norm: Annotated[float, Field(alias="maxGradNorm", gt=0.0)]
+
+
+class Pause(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    since: str
+    reason: str | None
 
 
 class Prepared(BaseModel):
@@ -192,31 +233,18 @@ class RolloutInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class RunState(BaseModel):
+class SettingChange(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
         frozen=True,
     )
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    base_model: Annotated[str, Field(alias="baseModel")]
+    setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery"]
+    from_: Annotated[float, Field(alias="from")]
+    to: float
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    state: Literal["running", "stopping", "completed", "stopped", "cancelled", "failed"]
-    step: Annotated[int, Field(ge=0, le=9007199254740991)]
-    steps: Annotated[int, Field(ge=1, le=9007199254740991)]
-    phase: Literal["prepare", "initialise", "eval", "rollout", "train", "done"]
-    waiting_for: Annotated[str | None, Field(alias="waitingFor")]
-    reward: float | None
-    eval_before: Annotated[EvalResult | None, Field(alias="evalBefore")]
-    eval_after: Annotated[EvalResult | None, Field(alias="evalAfter")]
-    evals: list[EvalResult]
-    wall_seconds: Annotated[float, Field(alias="wallSeconds")]
-    adapter_sha256: Annotated[
-        str | None, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
-    ]
-    failure: str | None
-    notes: list[str]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    reason: str | None
 
 
 class StepMetrics(RootModel[dict[str, float | None]]):
@@ -304,15 +332,15 @@ class TrainResult(BaseModel):
     found: bool
 
 
-class ConcludeInput(BaseModel):
+class AmendInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
         frozen=True,
     )
-    schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
-    state: RunState
+    changes: Annotated[list[SettingChange], Field(min_length=1)]
 
 
 class EvaluateInput(BaseModel):
@@ -354,14 +382,21 @@ class InitialiseInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class RecordInput(BaseModel):
+class Located(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
         frozen=True,
     )
-    state: RunState
-    summaries: list[StepSummary]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    lineage: list[Branch]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    checkpoint: Checkpoint
+    dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
+    empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
+    evals: list[EvalResult]
+    changes: list[SettingChange]
+    amendments: Annotated[int, Field(ge=0, le=9007199254740991)]
 
 
 class RunConfig(BaseModel):
@@ -410,6 +445,36 @@ class RunConfig(BaseModel):
     train: TrainConfig
 
 
+class RunState(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    base_model: Annotated[str, Field(alias="baseModel")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    state: Literal["running", "pausing", "paused", "stopping", "completed", "stopped", "cancelled", "failed"]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    steps: Annotated[int, Field(ge=1, le=9007199254740991)]
+    phase: Literal["prepare", "initialise", "eval", "rollout", "train", "done"]
+    waiting_for: Annotated[str | None, Field(alias="waitingFor")]
+    reward: float | None
+    eval_before: Annotated[EvalResult | None, Field(alias="evalBefore")]
+    eval_after: Annotated[EvalResult | None, Field(alias="evalAfter")]
+    evals: list[EvalResult]
+    wall_seconds: Annotated[float, Field(alias="wallSeconds")]
+    adapter_sha256: Annotated[
+        str | None, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    failure: str | None
+    notes: list[str]
+    pause: Pause | None = None
+    changes: Annotated[list[SettingChange] | None, Field(validate_default=True)] = []
+    lineage: Annotated[list[Branch] | None, Field(validate_default=True)] = []
+
+
 class AllocateInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -433,6 +498,17 @@ class Allocated(BaseModel):
     concluded: Checkpoint | None
 
 
+class ConcludeInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    number: Annotated[int, Field(ge=1, le=9007199254740991)]
+    state: RunState
+
+
 class PrepareInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -440,3 +516,13 @@ class PrepareInput(BaseModel):
         frozen=True,
     )
     config: RunConfig
+
+
+class RecordInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    state: RunState
+    summaries: list[StepSummary]

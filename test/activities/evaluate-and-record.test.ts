@@ -7,6 +7,7 @@ import { EvalResult, type RunState, type StepSummary } from '../../core/contract
 import { FileStore } from '../../store/file-store.ts';
 import { encodeJsonLines } from '../../store/json.ts';
 import { curvePrefix, evalRolloutsKey, stepJournalPrefix, stepsKey } from '../../store/layout.ts';
+import { NOT_STEERED } from '../../core/lineage.ts';
 import { readEval, readEvalRollouts, readState, readSteps } from '../../store/run-reader.ts';
 import { call, evaluateInput, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
@@ -85,6 +86,7 @@ function state(step: number, name: RunState['state'] = 'running'): RunState {
     adapterSha256: null,
     failure: null,
     notes: [],
+    ...NOT_STEERED,
   };
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import { NOT_STEERED } from '../../core/lineage.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { EMPTY_BOARD, hasWon, freeCells, place, randomOpponent, renderBoard } from '../../examples/tic-tac-toe/game.ts';
 import { encodeJson, encodeJsonLines } from '../../store/json.ts';
@@ -69,6 +70,7 @@ export function fixtureState(run: string, steps: number): RunState {
     adapterSha256: SHA('a'),
     failure: null,
     notes: [],
+    ...NOT_STEERED,
   };
 }
 

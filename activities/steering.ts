@@ -1,0 +1,32 @@
+/** `amend` and `locate`: what is told to a run and must outlive its history, and where its store says that it stands. */
+import type { AmendInput, Located, LocateInput } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { canonicalJson } from '../core/hashes.ts';
+import { decodeJson, encodeJson } from '../store/json.ts';
+import { changesKey } from '../store/layout.ts';
+import { findPosition, openBranch } from '../store/lineage.ts';
+import { asActivity } from './activity.ts';
+import type { Dependencies } from './dependencies.ts';
+
+export function createSteeringActivities(dependencies: Dependencies) {
+  const { store, logger } = dependencies;
+
+  /** Kept before the first step that it changes is planned: a run that is started again goes on with it. */
+  async function amend({ run, number, changes }: AmendInput): Promise<void> {
+    const key = changesKey(run, number);
+    const file = { schema: 1, changes };
+    const { bytes } = await store.publish(key, encodeJson(file));
+    if (canonicalJson(decodeJson(bytes, key)) === canonicalJson(file)) return;
+    const rule = `${key} holds other changes than those of this run's workflow`;
+    throw new TemperError('StepConflict', `${rule}: another one has steered the run; go on with temper train`);
+  }
+
+  async function locate({ run, rollback }: LocateInput): Promise<Located> {
+    if (rollback === null) return findPosition(store, run, null);
+    const branch = await openBranch(store, run, rollback);
+    logger.info({ run, branch, step: rollback.step }, 'goes back');
+    return findPosition(store, run, branch);
+  }
+
+  return { amend: asActivity(dependencies, amend), locate: asActivity(dependencies, locate) };
+}

@@ -1,0 +1,89 @@
+/** What of a run's configuration may be changed while it is under way: where it stands, its rule, and what is planned with it. */
+import type { RunConfig, SettingChange } from './contract.ts';
+import { complaintAbout } from './run-defaults.ts';
+
+export type Setting = SettingChange['setting'];
+
+/** The values that a person gave. */
+export type Settings = Partial<Record<Setting, number>>;
+
+interface Rule {
+  isGood(value: number): boolean;
+  /** In the words of the command line's. */
+  words: string;
+}
+
+const isCount = (least: number) => (value: number) => Number.isSafeInteger(value) && value >= least;
+
+/** As the contract's schemas, which do not come into the workflow's bundle; a test holds both to each other. */
+const RULES: Readonly<Record<Setting, Rule>> = {
+  learningRate: { isGood: (value) => Number.isFinite(value) && value >= 0, words: 'a number of at least 0' },
+  temperature: { isGood: (value) => value > 0 && value <= 2, words: 'greater than 0 and at most 2' },
+  steps: { isGood: isCount(1), words: 'a whole number of at least 1' },
+  groupSize: { isGood: isCount(2), words: 'a whole number of at least 2 (an advantage is relative to its group)' },
+  evalEvery: { isGood: isCount(0), words: 'a whole number of at least 0' },
+};
+
+export const SETTINGS = Object.keys(RULES) as readonly Setting[];
+
+export function settingOf(config: RunConfig, setting: Setting): number {
+  return setting === 'temperature' ? config.rollout.temperature : config[setting];
+}
+
+export function applySettings(config: RunConfig, settings: Settings): RunConfig {
+  const { temperature = config.rollout.temperature, ...others } = settings;
+  return { ...config, ...others, rollout: { ...config.rollout, temperature } };
+}
+
+/** What of the given values is not so yet; in effect from `place` on. */
+export function planChanges(
+  config: RunConfig,
+  settings: Settings,
+  { branch, step, reason }: Pick<SettingChange, 'branch' | 'step' | 'reason'>,
+): SettingChange[] {
+  const given = SETTINGS.flatMap((setting) => {
+    const to = settings[setting];
+    return to === undefined ? [] : [{ setting, from: settingOf(config, setting), to, branch, step, reason }];
+  });
+  return given.filter(({ from, to }) => from !== to);
+}
+
+export function applyChanges(config: RunConfig, changes: readonly SettingChange[]): RunConfig {
+  return changes.reduce((changed, { setting, to }) => applySettings(changed, { [setting]: to }), config);
+}
+
+/** `learningRate 0.00005 → 0.00001 from step 8 on, because: it diverged` */
+export function describeChange({ setting, from, to, step, reason }: SettingChange): string {
+  return `${setting} ${from} → ${to} from step ${step} on${because(reason)}`;
+}
+
+export function because(reason: string | null): string {
+  return reason === null ? '' : `, because: ${reason}`;
+}
+
+/** Why these values cannot be, after `stepsDone` steps of a run with this configuration; null where they can. */
+export function complaintAboutSettings(config: RunConfig, stepsDone: number, settings: Settings): string | null {
+  return complaintAboutValues(settings) ?? complaintAboutSteps(stepsDone, settings) ?? complain(config, settings);
+}
+
+function complaintAboutValues(settings: Readonly<Record<string, unknown>>): string | null {
+  const entries = Object.entries(settings);
+  if (entries.length === 0) return `nothing to set; name at least one of ${SETTINGS.join(', ')}`;
+  for (const [name, value] of entries) {
+    const rule = Object.hasOwn(RULES, name) ? RULES[name as Setting] : undefined;
+    if (rule === undefined)
+      return `${name} cannot be changed while a run is under way, only ${SETTINGS.join(', ')} can; start another run`;
+    if (typeof value !== 'number' || !rule.isGood(value))
+      return `${name} must be ${rule.words}, got ${JSON.stringify(value)}; pass another value`;
+  }
+  return null;
+}
+
+function complaintAboutSteps(stepsDone: number, { steps }: Settings): string | null {
+  if (steps === undefined || steps > stepsDone) return null;
+  return `steps must be more than the ${stepsDone} that are done, got ${steps}; pass more, or end the run with temper stop`;
+}
+
+function complain(config: RunConfig, settings: Settings): string | null {
+  return complaintAbout(applySettings(config, settings));
+}

@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { Located, type SettingChange } from '../../core/contract.ts';
+import { encodeJson } from '../../store/json.ts';
+import { branchKey, manifestKey, rolloutsKey } from '../../store/layout.ts';
+import { findLastStep, readBranches } from '../../store/lineage.ts';
+import { hashBytes } from '../../store/sha256.ts';
+import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+/** A step's commit as far as it is read here, with real weights behind it. */
+async function commit(step: number, branch = 0): Promise<string> {
+  const { store } = world;
+  const [adapter, adapterConfig, optimizer] = await Promise.all(
+    ['adapter', 'config', 'optimizer'].map((kind) => store.putBlob(encodeJson([kind, branch, step]))),
+  );
+  const bytes = encodeJson({ schema: 1, branch, step, adapter, adapterConfig, optimizer });
+  await store.publish(manifestKey({ run: 'demo', branch, step }), bytes);
+  return hashBytes(bytes);
+}
+
+async function playGroups(step: number, count: number, branch = 0): Promise<void> {
+  for (let group = 0; group < count; group++)
+    await world.store.publish(rolloutsKey({ run: 'demo', branch, step, group }), encodeJson([step, group]));
+}
+
+/** Steps 0 to 4, of which step 3 was empty and step 2 replaced a group. */
+async function writeRun(): Promise<void> {
+  for (const [step, groups] of [0, 2, 3, 4, 2].entries()) {
+    await playGroups(step, groups);
+    if (step !== 3) await commit(step);
+  }
+}
+
+const locate = (rollback: { requestId: string; step: number } | null) =>
+  call(world.activities.locate, { run: 'demo', rollback });
+
+const change = (to: number, branch: number, step: number): SettingChange => ({
+  setting: 'learningRate',
+  from: 1,
+  to,
+  branch,
+  step,
+  reason: null,
+});
+
+test('a position is found again from manifests and groups: an empty step keeps the older checkpoint', async () => {
+  await writeRun();
+  await call(world.activities.evaluate, await evaluateInput(world.store));
+  const located = await locate({ requestId: 'a', step: 3 });
+  expect(Located.parse(located)).toEqual(located);
+  expect(located).toMatchObject({
+    branch: 1,
+    lineage: [{ branch: 1, fromBranch: 0, fromStep: 3 }],
+    step: 3,
+    checkpoint: { run: 'demo', branch: 0, step: 2, manifestSha256: await commit(2) },
+    dealt: 9,
+    emptySteps: 1,
+    evals: [{ step: 0, attempts: 10 }],
+    changes: [],
+    amendments: 0,
+  });
+});
+
+test('the same request gets the same branch, another one the next', async () => {
+  await writeRun();
+  const first = await locate({ requestId: 'a', step: 2 });
+  expect(await locate({ requestId: 'a', step: 2 })).toEqual(first);
+  expect(first.branch).toBe(1);
+  expect((await locate({ requestId: 'b', step: 2 })).branch).toBe(2);
+  const both = await Promise.all([locate({ requestId: 'c', step: 1 }), locate({ requestId: 'd', step: 1 })]);
+  expect(both.map(({ branch }) => branch).toSorted((a, b) => a - b)).toEqual([3, 4]);
+  expect((await readBranches(world.store, 'demo')).map(({ branch }) => branch)).toEqual([1, 2, 3, 4]);
+});
+
+test('a branch of a branch stands on the steps of both; one that goes back before it, on the older alone', async () => {
+  await writeRun();
+  await locate({ requestId: 'a', step: 2 });
+  await playGroups(3, 5, 1);
+  await commit(3, 1);
+  const deeper = await locate({ requestId: 'b', step: 3 });
+  expect(deeper).toMatchObject({ branch: 2, dealt: 10, checkpoint: { branch: 1, step: 3 } });
+  expect(deeper.lineage.map(({ fromBranch, fromStep }) => [fromBranch, fromStep])).toEqual([
+    [0, 2],
+    [1, 3],
+  ]);
+  const back = await locate({ requestId: 'c', step: 1 });
+  expect(back).toMatchObject({ branch: 3, lineage: [{ branch: 3, fromBranch: 0, fromStep: 1 }], dealt: 2 });
+});
+
+test('a run that is started again goes on where its newest branch stands, begun steps left out', async () => {
+  await writeRun();
+  await playGroups(5, 1);
+  expect(await findLastStep(world.store, 'demo')).toBe(4);
+  await locate({ requestId: 'a', step: 2 });
+  expect(await locate(null)).toMatchObject({ branch: 1, step: 2, emptySteps: 0 });
+  await playGroups(3, 2, 1);
+  expect(await locate(null)).toMatchObject({ step: 2, dealt: 5 });
+  await playGroups(4, 2, 1);
+  expect(await locate(null)).toMatchObject({ step: 3, dealt: 7, emptySteps: 1, checkpoint: { branch: 0, step: 2 } });
+  await commit(4, 1);
+  expect(await locate(null)).toMatchObject({ step: 4, dealt: 9, emptySteps: 0, checkpoint: { branch: 1, step: 4 } });
+});
+
+test('changed settings are kept in order, once', async () => {
+  await writeRun();
+  const { amend } = world.activities;
+  for (const number of [1, 2, 2]) await call(amend, { run: 'demo', number, changes: [change(number + 1, 0, 5)] });
+  expect(await locate(null)).toMatchObject({ step: 4, amendments: 2, changes: [change(2, 0, 5), change(3, 0, 5)] });
+  const other = call(amend, { run: 'demo', number: 2, changes: [change(9, 0, 5)] });
+  await expect(other).rejects.toMatchObject({ type: 'StepConflict' });
+});
+
+test('a step whose settings were changed is not finished, the one before it is', async () => {
+  await writeRun();
+  await playGroups(5, 1);
+  await call(world.activities.amend, { run: 'demo', number: 1, changes: [change(2, 0, 6)] });
+  expect(await locate(null)).toMatchObject({ step: 5, emptySteps: 1 });
+});
+
+test('nobody goes back to weights that are broken', async () => {
+  await writeRun();
+  const { key } = await world.store.putBlob(encodeJson(['optimizer', 0, 2]));
+  await world.store.replace(key, encodeJson('something else'));
+  await expect(locate({ requestId: 'a', step: 2 })).rejects.toMatchObject({ type: 'StoreCorrupt' });
+  expect(await world.store.read(branchKey('demo', 1))).toBeNull();
+  expect((await locate({ requestId: 'b', step: 1 })).branch).toBe(1);
+});
+
+test("a group's sampling differs from branch to branch", async () => {
+  const first = await rolloutInput(world.store);
+  const second = { ...first, branch: 1 };
+  const played = [await call(world.activities.rollout, first), await call(world.activities.rollout, second)];
+  expect(new Set(played.map(({ rolloutsSha256 }) => rolloutsSha256)).size).toBe(2);
+});
