@@ -35,6 +35,8 @@ export interface Command {
   readonly examples?: readonly string[];
   /** Names of the positional arguments, all required. */
   readonly positionals: readonly string[];
+  /** True where the last of them may stand several times. */
+  readonly repeats?: boolean;
   readonly options: CommandOptions;
   /** Commands of two words, named so: `schedule list`. */
   readonly actions?: readonly Command[];

@@ -1,5 +1,6 @@
 /** Why attempts fail: the first recorded failure, so that nobody has to look for it in a file. */
 import type { RunState, StepSummary } from '../core/contract.ts';
+import { branchOfStep } from '../core/lineage.ts';
 import { readEvalRollouts, readGroups } from '../store/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import type { AttemptRecord } from '../store/trajectories.ts';
@@ -17,20 +18,22 @@ export async function findFirstFailure(store: Store, { state, steps }: Progress)
 
 async function failedInEval(
   store: Store,
-  { run, branch }: RunState,
+  { run, lineage }: RunState,
   step?: number,
 ): Promise<AttemptRecord | undefined> {
   if (step === undefined) return undefined;
+  const branch = branchOfStep(lineage, step);
   const rollouts = await readEvalRollouts(store, { run, branch, step });
   return rollouts?.attempts.find(({ failure }) => failure !== null);
 }
 
 async function failedInStep(
   store: Store,
-  { run, branch }: RunState,
+  { run, lineage }: RunState,
   summary?: StepSummary,
 ): Promise<AttemptRecord | undefined> {
   if (summary === undefined) return undefined;
-  const groups = await readGroups(store, { run, branch, step: summary.step });
+  const { step } = summary;
+  const groups = await readGroups(store, { run, branch: branchOfStep(lineage, step), step });
   return groups.flatMap(({ rollouts }) => rollouts.attempts).find(({ failure }) => failure !== null);
 }

@@ -19,7 +19,8 @@ export async function* followRun(store: Store, run: string, signal: AbortSignal)
     if (signal.aborted) return;
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     const state = await readState(store, run);
-    const steps = state?.step === progress.state?.step ? progress.steps : await readSteps(store, run);
+    const isSame = state?.step === progress.state?.step && state?.branch === progress.state?.branch;
+    const steps = isSame ? progress.steps : await readSteps(store, run);
     progress = { state, steps };
   }
 }
@@ -29,6 +30,11 @@ export async function readProgress(store: Store, run: string): Promise<Progress>
   return { state, steps };
 }
 
+/** True while the run's workflow is under way, resting or not. */
+export function isOpen(state: RunState['state'] | 'starting'): boolean {
+  return ['starting', 'running', 'pausing', 'paused', 'stopping'].includes(state);
+}
+
 export function isFinal(state: RunState | null): boolean {
-  return state !== null && state.state !== 'running' && state.state !== 'stopping';
+  return state !== null && !isOpen(state.state);
 }

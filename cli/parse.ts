@@ -53,7 +53,7 @@ function checkPositionals(command: Command, positionals: readonly string[]): voi
   const missing = command.positionals[positionals.length];
   if (missing !== undefined) throw new UsageError(`${missing} is missing; usage: temper ${command.usage}`);
   const extra = positionals[command.positionals.length];
-  if (extra !== undefined)
+  if (extra !== undefined && command.repeats !== true)
     throw new UsageError(`unexpected argument ${JSON.stringify(extra)}; usage: temper ${command.usage}`);
 }
 

@@ -1,5 +1,6 @@
 /** A run as `runs` and `show` tell it: one flat object, made from the store alone. */
 import type { EvalResult, RunState } from '../core/contract.ts';
+import { NOT_STEERED } from '../core/lineage.ts';
 import { policyName } from '../core/policy-name.ts';
 import type { Run } from '../store/run-reader.ts';
 
@@ -16,6 +17,10 @@ export interface RunSummary {
   readonly phase: RunState['phase'] | null;
   readonly step: number;
   readonly steps: number;
+  readonly branch: number;
+  readonly lineage: RunState['lineage'];
+  readonly pause: RunState['pause'];
+  readonly changes: RunState['changes'];
   readonly reward: number | null;
   readonly waitingFor: string | null;
   readonly wallSeconds: number;
@@ -39,10 +44,12 @@ const STARTING = {
   notes: [],
   evalBefore: null,
   evalAfter: null,
+  branch: 0,
+  ...NOT_STEERED,
 } as const;
 
 export function summariseRun({ file, state }: Run, storeUri: string): RunSummary {
-  const { run, agent, baseModel, steps, parent } = file.config;
+  const { run, agent, baseModel, parent } = file.config;
   const { evalBefore, evalAfter, ...known } = state ?? STARTING;
   return {
     run,
@@ -52,7 +59,11 @@ export function summariseRun({ file, state }: Run, storeUri: string): RunSummary
     state: known.state,
     phase: known.phase,
     step: known.step,
-    steps,
+    steps: state?.steps ?? file.config.steps,
+    branch: known.branch,
+    lineage: known.lineage,
+    pause: known.pause,
+    changes: known.changes,
     reward: known.reward,
     waitingFor: known.waitingFor,
     wallSeconds: known.wallSeconds,

@@ -43,7 +43,7 @@ export async function openBranch(store: Store, run: string, { requestId, step }:
     const made = files.find((file) => file.requestId === requestId);
     if (made !== undefined) return made.branch;
     const newest = files.at(-1)?.branch ?? 0;
-    await requireWeights(store, run, planLineage(files, newest), step);
+    await requireWeights(store, run, step);
     const fromBranch = branchOfStep(planLineage(files, newest), step);
     const file: BranchFile = { schema: 1, branch: newest + 1, fromBranch, fromStep: step, requestId };
     const { created } = await store.publish(layout.branchKey(run, file.branch), encodeJson(file));
@@ -93,7 +93,7 @@ export async function readAllChanges(
 }
 
 /** The commit of a step, or of the last one before it that had something to train. */
-export async function findCheckpoint(
+async function findCheckpoint(
   store: Store,
   run: string,
   lineage: readonly Branch[],
@@ -111,8 +111,9 @@ export async function findCheckpoint(
 }
 
 /** A run must not go back to what cannot be trained on: weights may have been removed, or broken. */
-async function requireWeights(store: Store, run: string, lineage: readonly Branch[], step: number): Promise<void> {
-  const place = await findCheckpoint(store, run, lineage, step);
+export async function requireWeights(store: Store, run: string, step: number): Promise<void> {
+  const branches = await readBranches(store, run);
+  const place = await findCheckpoint(store, run, planLineage(branches, branches.at(-1)?.branch ?? 0), step);
   const manifest = await readJson<Manifest>(store, layout.manifestKey(place));
   if (manifest === null) return;
   for (const ref of [manifest.adapter, manifest.adapterConfig, manifest.optimizer]) await store.getBlob(ref);

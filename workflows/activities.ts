@@ -2,10 +2,13 @@
 import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 
 import type {
+  AmendInput,
   EvalResult,
   EvaluateInput,
   GroupResult,
   InitialiseInput,
+  Located,
+  LocateInput,
   PrepareInput,
   Prepared,
   RecordInput,
@@ -22,6 +25,8 @@ export interface AgentActivities {
   rollout(input: RolloutInput): Promise<GroupResult>;
   evaluate(input: EvaluateInput): Promise<EvalResult>;
   record(input: RecordInput): Promise<void>;
+  amend(input: AmendInput): Promise<void>;
+  locate(input: LocateInput): Promise<Located>;
 }
 
 /** Done by GPU workers, which hold the weights. */
@@ -97,12 +102,22 @@ export function createRunActivities(queues: RunQueues): RunActivities {
     train: (input) =>
       gpu.train.executeWithOptions(onGpu(`step ${input.step} · ${input.groups.length} groups`), [input]),
     record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), [input]),
+    amend: (input) => agent.amend.executeWithOptions(onAgent(MINUTE_MS, amendSummary(input)), [input]),
+    locate: (input) => agent.locate.executeWithOptions(onAgent(30 * MINUTE_MS, locateSummary(input)), [input]),
     lastRecord: (input) =>
       agent.record.executeWithOptions(
         { ...onAgent(MINUTE_MS, recordSummary(input)), scheduleToCloseTimeout: MINUTE_MS },
         [input],
       ),
   };
+}
+
+function amendSummary({ changes }: AmendInput): string {
+  return `step ${changes[0]?.step} · ${changes.map(({ setting, to }) => `${setting} ${to}`).join(', ')}`;
+}
+
+function locateSummary({ rollback }: LocateInput): string {
+  return rollback === null ? 'the last finished step' : `step ${rollback.step} · a new branch`;
 }
 
 function recordSummary({ state }: RecordInput): string {

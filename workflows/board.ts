@@ -4,7 +4,9 @@
  */
 import { CancellationScope, condition, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 
-import type { EvalResult, RunConfig, RunState, StepSummary } from '../core/contract.ts';
+import type { EvalResult, Located, Pause, RunConfig, RunState, SettingChange, StepSummary } from '../core/contract.ts';
+import { describeLineage } from '../core/lineage.ts';
+import { because } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
 import { describeRun } from './run-details.ts';
 import { newRunState } from './run-summary.ts';
@@ -15,17 +17,20 @@ export interface CarriedBoard {
   state: RunState;
   recent: StepSummary[];
   startedAtMs: number;
-  /** How many steps trained nothing; runs carried on by an earlier version have none. */
+  /** Absent in histories of earlier versions. */
   emptySteps?: number;
+  changes?: SettingChange[];
 }
 
 type RecordActivities = Pick<RunActivities, 'record' | 'lastRecord'>;
 
 const LAST_RECORD_PATIENCE_MS = 10_000;
+const SHOWN_WITHIN_MS = 2000;
 const RECENT_STEPS = 10;
 const MAX_NOTES = 50;
 const MAX_EVALS = 200;
 const TRAINED_NOTHING = 'trained nothing';
+const MAX_CHANGES = 50;
 
 export class Board {
   #state: RunState;
@@ -33,14 +38,17 @@ export class Board {
   #emptySteps: number;
   readonly #startedAtMs: number;
   readonly #activities: RecordActivities;
+  /** Changed settings that are in effect; the state shows those that were told, too. */
+  #changes: SettingChange[];
   #recorded: Promise<void> = Promise.resolve();
   #recording = false;
 
   constructor(config: RunConfig, carried: CarriedBoard | null, activities: RecordActivities) {
-    this.#state = carried?.state ?? newRunState(config);
+    this.#state = { ...newRunState(config), ...carried?.state };
     this.#recent = carried?.recent ?? [];
     this.#emptySteps = carried?.emptySteps ?? 0;
     this.#startedAtMs = carried?.startedAtMs ?? Date.now();
+    this.#changes = carried?.changes ?? [];
     this.#activities = activities;
     if (carried === null) this.#index();
   }
@@ -49,15 +57,24 @@ export class Board {
     return this.#state;
   }
 
+  get isRecording(): boolean {
+    return this.#recording;
+  }
+
   /** The step that is being done, or the last one where no step is. */
   get stepInHand(): number {
-    const { step, phase, waitingFor } = this.#state;
-    return waitingFor !== null && (phase === 'rollout' || phase === 'train') ? step + 1 : step;
+    const { step, phase, waitingFor, state } = this.#state;
+    return waitingFor !== null && state !== 'paused' && (phase === 'rollout' || phase === 'train') ? step + 1 : step;
   }
 
   carried(): CarriedBoard {
-    const [state, recent, startedAtMs, emptySteps] = [this.#state, this.#recent, this.#startedAtMs, this.#emptySteps];
-    return { state, recent, startedAtMs, emptySteps };
+    return {
+      state: this.#state,
+      recent: this.#recent,
+      startedAtMs: this.#startedAtMs,
+      emptySteps: this.#emptySteps,
+      changes: this.#changes,
+    };
   }
 
   /** A wait begins: it has a phase, a name and a queue, and people see since when. */
@@ -67,10 +84,54 @@ export class Board {
 
   /** A stop was asked for; the run ends after the step in hand. */
   stopping(reason: string | null): void {
-    this.update({ state: 'stopping' });
+    this.update({ state: 'stopping', pause: null });
     this.note(
       `stop asked for during ${this.#state.phase}, ${reason === null ? 'no reason given' : `because: ${reason}`}`,
     );
+  }
+
+  /** A pause was asked for; nothing moves after the step in hand. */
+  pausing(pause: Pause): void {
+    this.update({ state: 'pausing', pause });
+    this.note(`paused after step ${this.stepInHand}${because(pause.reason)}`);
+  }
+
+  /** Nothing moves, and people see what would change that. */
+  resting(pause: Pause): void {
+    const { run } = this.#state;
+    const waitingFor = `temper resume ${run}; paused since ${pause.since}${because(pause.reason)}`;
+    this.update({ state: 'paused', pause, waitingFor });
+  }
+
+  resumed(): void {
+    const { state, step } = this.#state;
+    const rested = state === 'paused';
+    this.update({ state: 'running', pause: null, ...(rested ? { waitingFor: null } : {}) });
+    this.note(rested ? `resumed after step ${step}` : 'resumed before the step in hand was finished');
+  }
+
+  /** `kept` came into effect; `told` will. */
+  changed(kept: readonly SettingChange[], told: readonly SettingChange[]): void {
+    this.#changes = [...this.#changes, ...kept].slice(-MAX_CHANGES);
+    const changes = [...this.#changes, ...told].slice(-MAX_CHANGES);
+    const steps = changes.findLast(({ setting }) => setting === 'steps')?.to ?? this.#state.steps;
+    this.update({ changes, steps });
+  }
+
+  goingBack(step: number, reason: string | null): void {
+    this.note(`back to step ${step} asked for after step ${this.#state.step}${because(reason)}`);
+  }
+
+  /** The run stands where its store says: on a new branch, or where it was when it ended. */
+  located({ branch, lineage, step, checkpoint, evals }: Located): void {
+    this.#recent = this.#recent.filter((summary) => summary.step <= step);
+    const reward = this.#recent.at(-1)?.reward ?? null;
+    const place = { branch, lineage, step, reward, adapterSha256: checkpoint.adapterSha256 };
+    const [first, last] = [evals.at(0), evals.at(-1)];
+    const evalBefore = first?.step === 0 ? first : null;
+    const evalAfter = last !== undefined && last.step > 0 ? last : null;
+    this.update({ ...place, evals, evalBefore, evalAfter, phase: 'rollout', waitingFor: null });
+    this.note(`goes on after step ${step}${branch === 0 ? '' : ` on ${describeLineage(lineage)}`}`);
   }
 
   note(text: string): void {
@@ -105,7 +166,8 @@ export class Board {
 
   /** Starts writing the state for people; waits only for the writing before it. */
   async record(summaries: StepSummary[] = []): Promise<void> {
-    await this.#recorded;
+    do await this.#recorded;
+    while (this.#recording);
     this.#index();
     const input = { state: this.#state, summaries };
     this.#recording = true;
@@ -118,12 +180,21 @@ export class Board {
 
   /** All that was to be written is written. */
   async recorded(): Promise<void> {
-    await this.#recorded;
+    do await this.#recorded;
+    while (this.#recording);
+  }
+
+  /** Written now, so that `temper show` tells it; waited for a moment, not for ever. Its failure is the loop's business. */
+  async show(): Promise<void> {
+    let shown = false;
+    const writing = this.record().then(() => this.#recorded);
+    void writing.catch(() => undefined).then(() => (shown = true));
+    await condition(() => shown, SHOWN_WITHIN_MS);
   }
 
   /** A run's last state where it ended well: it stands in the store before the run is over. */
   async close(state: 'completed' | 'stopped'): Promise<RunState> {
-    this.update({ state, phase: 'done', waitingFor: null });
+    this.update({ state, phase: 'done', waitingFor: null, pause: null });
     await this.record();
     await this.recorded();
     return this.#state;
@@ -131,7 +202,7 @@ export class Board {
 
   /** A run's last state where it did not: written if it can be within a minute, for the store itself may be what failed. */
   async closeBadly(state: 'cancelled' | 'failed', failure: string | null): Promise<void> {
-    this.update({ state, failure, waitingFor: null });
+    this.update({ state, failure, waitingFor: null, pause: null });
     // A run that was never prepared leaves nothing in the store: its name is free for the corrected one.
     if (this.#state.phase === 'prepare') return;
     await CancellationScope.nonCancellable(async () => {

@@ -42,7 +42,7 @@ export async function endBadly(board: Board, error: unknown): Promise<never> {
 }
 
 /** The outermost failure that names a boundary: below it are the causes that a worker saw, above it Temporal's wrapping. */
-function crossing(error: Error): { type: string; message: string } {
+export function crossing(error: Error): { type: string; message: string } {
   if (error instanceof ApplicationFailure) return { type: error.type ?? error.name, message: error.message };
   return error.cause instanceof Error ? crossing(error.cause) : { type: error.name, message: error.message };
 }

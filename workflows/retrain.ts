@@ -46,7 +46,7 @@ async function train(config: RunConfig, queues: RunQueues): Promise<RunState> {
   try {
     return await executeChild(trainRun, {
       workflowId: runWorkflowId(config.run),
-      args: [{ config, queues, carried: null }],
+      args: [{ config, queues, carried: null, goOn: null }],
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
       staticSummary: configSummary(config),
       staticDetails: configDetails(config),

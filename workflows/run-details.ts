@@ -1,5 +1,7 @@
 /** A run as Temporal's UI shows it: markdown for `setCurrentDetails`, well below its limit of 20 KB. */
 import type { EvalResult, RunState, StepSummary } from '../core/contract.ts';
+import { describeLineage } from '../core/lineage.ts';
+import { describeChange } from '../core/settings.ts';
 
 const MAX_SHOWN_NOTES = 5;
 
@@ -13,11 +15,14 @@ function headline(state: RunState): string {
 }
 
 function facts(state: RunState): string {
+  const lineage = describeLineage(state.lineage);
   return [
     `- **phase** ${state.phase}`,
     `- **waits for** ${state.waitingFor ?? 'nothing'}`,
     `- **reward** ${shown(state.reward)}`,
     `- **agent** ${state.agent} on ${state.baseModel}`,
+    ...(lineage === null ? [] : [`- **stands on** ${lineage}`]),
+    ...state.changes.slice(-MAX_SHOWN_NOTES).map((change) => `- **changed** ${describeChange(change)}`),
     ...state.evals.slice(-MAX_SHOWN_NOTES).map(evaluation),
   ].join('\n');
 }
@@ -55,6 +60,7 @@ function commands(run: string): string {
   return [
     `- \`temper report ${run}\` writes curves, groups and conversations as one page`,
     `- \`temper show ${run}\` · \`temper watch ${run}\` · \`temper stop ${run}\` (finish the step, keep the result)`,
+    `- \`temper pause ${run}\` · \`temper resume ${run}\` · \`temper set ${run} KEY=VALUE\` · \`temper rollback ${run} --step N\``,
   ].join('\n');
 }
 

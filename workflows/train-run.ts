@@ -2,25 +2,35 @@
  * The map of Temper: prepare → initialise → eval → steps → eval → done. A run is this workflow; where it stands is the
  * `position`, a value that the loop replaces and that continue-as-new hands on. Workflows decide, activities act.
  */
-import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 
-import type { GroupResult, RolloutInput, RunConfig, RunState } from '../core/contract.ts';
+import type { GroupResult, Prepared, RolloutInput, RunConfig, RunState } from '../core/contract.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { planGroups, planInitialise, planNext, planReplacements, planTraining } from '../core/plan-step.ts';
 import type { RunPosition } from '../core/plan-step.ts';
+import type { Settings } from '../core/settings.ts';
 import { createRunActivities, type RunActivities, type RunQueues } from './activities.ts';
 import { Board, type CarriedBoard } from './board.ts';
 import { createClock } from './clock.ts';
 import { endBadly, isLearningOver } from './endings.ts';
-import { progressQuery, refuseBadStop, stopUpdate, type StopAnswer, type StopRequest } from './messages.ts';
+import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
 import { describeUnused, summariseStep } from './run-summary.ts';
+import { Steering, type CarriedSteering, type RollbackTold } from './steering.ts';
 
 /** No secret, no path: what is here stands in the history for everybody to read. */
 export interface TrainRunInput {
+  /** As the run was started; at continue-as-new as it was changed since. */
   config: RunConfig;
   queues: RunQueues;
   /** Null at the start. */
   carried: CarriedRun | null;
+  /** A run that had ended goes on where its store says that it stands, or back from there. */
+  goOn?: GoOn | null;
+}
+
+export interface GoOn {
+  rollback: RollbackTold | null;
+  settings: Settings | null;
 }
 
 /** What a run hands on at continue-as-new. */
@@ -28,36 +38,41 @@ interface CarriedRun {
   position: RunPosition;
   board: CarriedBoard;
   stopping: boolean;
+  /** Absent in histories of earlier versions. */
+  steering?: CarriedSteering;
 }
 
-interface Run extends TrainRunInput {
+export interface Run extends TrainRunInput {
   activities: RunActivities;
   board: Board;
-  /** Handlers write it and the loop only reads it, so nothing that was told is lost between two awaits. */
-  told: { stop: boolean };
+  /** What people told the run, and the configuration that follows from it. */
+  steering: Steering;
 }
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
   const run = openRun(input);
-  setHandler(progressQuery, () => run.board.state);
-  setHandler(stopUpdate, (request) => stop(run, request), { validator: refuseBadStop });
+  run.steering.listen();
 
   try {
     const position = await takeSteps(run, input.carried?.position ?? (await startRun(run)));
-    return await run.board.close(position.step < input.config.steps ? 'stopped' : 'completed');
+    return await close(run, position);
   } catch (error) {
     return await endBadly(run.board, error);
   }
 }
 
+/** Between two steps a run hands itself on, goes back, rests or takes what else it was told; then it takes the next one. */
 async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
-  const { config, board, told } = run;
+  const { steering } = run;
   let position = start;
-  while (position.step < config.steps && !told.stop && !isLearningOver(board, position)) {
+  while (steering.hasToTake || isUnfinished(run, position)) {
     if (isHistoryLong(run, position.step - start.step)) await carryOn(run, position);
-    position = await takeStep(run, position);
-    if (isEvaluationDue(config, position.step)) await evaluate(run, position);
+    if (steering.rollback !== null) position = await rollBack(run, position, steering.rollback);
+    else if (steering.settings !== null) await steering.takeSettings(position, steering.settings);
+    else if (steering.isPaused) await steering.rest(() => workflowInfo().continueAsNewSuggested);
+    else position = (await steering.interruptible(() => advance(run, position))) ?? position;
   }
+  steering.end();
   return position;
 }
 
@@ -66,6 +81,7 @@ async function startRun(run: Run): Promise<RunPosition> {
   const { config, queues, activities, board } = run;
   board.waitFor('prepare', `read agent ${config.agent}`, queues.rollout);
   const prepared = await activities.prepare({ config });
+  if (run.goOn) return startAgain(run, prepared);
 
   board.waitFor('initialise', `make the adapter of ${config.baseModel}`, queues.gpu);
   await board.record();
@@ -77,9 +93,23 @@ async function startRun(run: Run): Promise<RunPosition> {
   return position;
 }
 
+async function startAgain(run: Run, prepared: Prepared): Promise<RunPosition> {
+  const position = await goOn(run, prepared);
+  if (isEvaluationMissing(run, position)) await evaluate(run, position);
+  return position;
+}
+
+/** A step, and the evaluation that is due after it. */
+async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
+  const next = await takeStep(run, position);
+  if (isEvaluationDue(run.steering.wanted, next.step)) await evaluate(run, next);
+  return next;
+}
+
 /** One step: plan → rollout × groups (each judges itself) → fresh groups for those without signal → train → committed. */
 async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
-  const { config, queues, activities, board } = run;
+  const { queues, activities, board, steering } = run;
+  const { config } = steering;
   const step = position.step + 1;
   const clock = createClock();
 
@@ -107,9 +137,9 @@ async function playGroups({ activities }: Run, plan: RolloutInput[]): Promise<Gr
   return Promise.all(plan.map((group) => activities.rollout(group)));
 }
 
-async function evaluate({ config, queues, activities, board }: Run, position: RunPosition): Promise<void> {
+async function evaluate({ queues, activities, board, steering }: Run, position: RunPosition): Promise<void> {
   board.waitFor('eval', `evaluate the policy after step ${position.step}`, queues.rollout);
-  board.evaluated(await activities.evaluate(planEvaluation(config, position)));
+  board.evaluated(await activities.evaluate(planEvaluation(steering.wanted, position)));
   await board.record();
 }
 
@@ -117,24 +147,40 @@ function openRun(input: TrainRunInput): Run {
   const { config, queues, carried } = input;
   const activities = createRunActivities(queues);
   const board = new Board(config, carried?.board ?? null, activities);
-  return { ...input, activities, board, told: { stop: carried?.stopping ?? false } };
+  const steering = new Steering(config, carried?.steering ?? toldAtStart(input), board, activities);
+  return { ...input, activities, board, steering };
 }
 
-function stop({ board, told }: Run, { reason }: StopRequest): StopAnswer {
-  const first = !told.stop;
-  told.stop = true;
-  if (first) board.stopping(reason);
-  return { first, afterStep: board.stepInHand };
+function toldAtStart({ carried, goOn: again }: TrainRunInput): CarriedSteering {
+  const { rollback = null, settings = null } = again ?? {};
+  const told = {
+    stop: carried?.stopping ?? false,
+    pause: null,
+    settings: settings === null ? [] : [{ values: settings, reason: rollback?.reason ?? null }],
+    rollbacks: rollback === null ? [] : [rollback],
+  };
+  return { told, amendments: 0, lastRollback: null };
+}
+
+function isUnfinished({ board, steering }: Run, position: RunPosition): boolean {
+  return position.step < steering.config.steps && !steering.told.stop && !isLearningOver(board, position);
 }
 
 function isHistoryLong({ config }: Run, steps: number): boolean {
   return workflowInfo().continueAsNewSuggested || steps >= (config.continueAsNewEvery ?? Infinity);
 }
 
-/** Continue-as-new: nothing pending is left behind, and what was told until the last moment goes along. */
-async function carryOn({ config, queues, board, told }: Run, position: RunPosition): Promise<void> {
-  await board.recorded();
+async function close({ board, steering }: Run, position: RunPosition): Promise<RunState> {
   await condition(allHandlersFinished);
-  const carried = { position, board: board.carried(), stopping: told.stop };
-  await continueAsNew<typeof trainRun>({ config, queues, carried });
+  return board.close(position.step < steering.config.steps ? 'stopped' : 'completed');
+}
+
+/** Continue-as-new: nothing pending is left behind, and what was told until the last moment goes along. */
+async function carryOn({ queues, board, steering }: Run, position: RunPosition): Promise<void> {
+  do {
+    await board.recorded();
+    await condition(allHandlersFinished);
+  } while (board.isRecording);
+  const carried = { position, board: board.carried(), stopping: steering.told.stop, steering: steering.carried() };
+  await continueAsNew<typeof trainRun>({ config: steering.config, queues, carried });
 }

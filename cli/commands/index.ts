@@ -4,9 +4,13 @@ import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { evaluate } from './eval.ts';
 import { fork } from './fork.ts';
+import { pause } from './pause.ts';
 import { report } from './report.ts';
+import { resume } from './resume.ts';
+import { rollback } from './rollback.ts';
 import { runs } from './runs.ts';
 import { schedule } from './schedule.ts';
+import { set } from './set.ts';
 import { show } from './show.ts';
 import { stop } from './stop.ts';
 import { train } from './train.ts';
@@ -19,6 +23,10 @@ export const COMMANDS: readonly Command[] = [
   runs,
   show,
   watch,
+  pause,
+  resume,
+  set,
+  rollback,
   stop,
   cancel,
   report,

@@ -1,6 +1,9 @@
+import { describeLineage } from '../../core/lineage.ts';
+import { because, describeChange } from '../../core/settings.ts';
 import type { Command } from '../command.ts';
 import { JSON_OPTION } from '../command.ts';
 import { EXIT } from '../errors.ts';
+import { isOpen } from '../follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../format.ts';
 import { printJson } from '../output.ts';
 import type { Output } from '../output.ts';
@@ -25,16 +28,12 @@ export const show: Command = {
     const run = positionals[0]!;
     const store = await openProjectStore(project);
     const summary = summariseRun(await requireRun(store, run), store.uri);
-    const pending = isOpen(summary) ? await askServer(project, env, run) : null;
+    const pending = isOpen(summary.state) ? await askServer(project, env, run) : null;
     if (flags['json'] === true) printJson(output, toJson(summary, pending));
     else print(output, summary, pending);
     return EXIT.ok;
   },
 };
-
-function isOpen({ state }: RunSummary): boolean {
-  return state === 'starting' || state === 'running' || state === 'stopping';
-}
 
 /** Null: nobody answered in time. */
 async function askServer(project: string, env: NodeJS.ProcessEnv, run: string): Promise<PendingActivity[] | null> {
@@ -58,14 +57,21 @@ function toJson({ result, ...summary }: RunSummary, pending: PendingActivity[] |
   };
 }
 
+/** A run that rests is in no phase. */
+function describeState({ state, phase, pause }: RunSummary): string {
+  if (state === 'paused' && pause !== null) return `paused since ${pause.since}${because(pause.reason)}`;
+  return phase === null ? state : `${state} (${phase})`;
+}
+
 function print(output: Output, summary: RunSummary, pending: PendingActivity[] | null): void {
   const { evalBefore, evalAfter } = summary.result;
   const rows: [string, string | null][] = [
     ['run', `${summary.run}: ${summary.agent} on ${summary.baseModel}`],
     ['parent', summary.parent],
-    ['state', summary.phase === null ? summary.state : `${summary.state} (${summary.phase})`],
+    ['state', describeState(summary)],
     ['failure', summary.failure],
     ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],
+    ['branch', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
@@ -74,9 +80,10 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ['store', summary.storeUri],
     ['waits for', summary.waitingFor],
     ...(pending ?? []).map((each): [string, string] => ['pending', each.text]),
+    ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
-  if (isOpen(summary) && pending === null)
+  if (isOpen(summary.state) && pending === null)
     output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
 }

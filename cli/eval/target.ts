@@ -1,6 +1,7 @@
 /** What `--model` names: a checkpoint `run@step`, a run (its last step), a base model, or any model behind `--base-url`. */
 import { NAME_PATTERN } from '../../core/contract.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
+import { branchOfStep } from '../../core/lineage.ts';
 import { parsePolicyName, policyName } from '../../core/policy-name.ts';
 import type { Policy } from '../../core/policy-name.ts';
 import { readManifest, readPrepared, readRun } from '../../store/run-reader.ts';
@@ -40,5 +41,7 @@ export async function findCheckpoint(store: Store, model: string): Promise<Check
 async function lastStep(store: Store, name: string): Promise<Policy | null> {
   if (!NAME_PATTERN.test(name)) return null;
   const run = await readRun(store, name);
-  return run === null ? null : { run: name, branch: run.state?.branch ?? 0, step: run.state?.step ?? 0 };
+  if (run === null) return null;
+  const step = run.state?.step ?? 0;
+  return { run: name, branch: branchOfStep(run.state?.lineage ?? [], step), step };
 }

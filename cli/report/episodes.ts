@@ -1,5 +1,6 @@
 /** Reads the episodes that a report shows: some steps, some groups of each, and the first games of the evaluations. */
 import type { RunState } from '../../core/contract.ts';
+import { branchOfStep } from '../../core/lineage.ts';
 import { mean } from '../../core/statistics.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import { readEvalRollouts, readGroups } from '../../store/run-reader.ts';
@@ -18,7 +19,7 @@ export interface Episodes {
 
 type ReadSet = (store: Store, place: StepPlace) => Promise<EpisodeSet | null>;
 
-export async function readEpisodes(store: Store, { run, branch, step: last, evals }: RunState): Promise<Episodes> {
+export async function readEpisodes(store: Store, { run, lineage, step: last, evals }: RunState): Promise<Episodes> {
   const steps = sampleEvenly(
     Array.from({ length: last }, (_, index) => index + 1),
     BOUNDS.steps,
@@ -35,7 +36,7 @@ export async function readEpisodes(store: Store, { run, branch, step: last, eval
   const sets: EpisodeSet[] = [];
   let room: number = BOUNDS.total;
   for (const { name, step, read } of places) {
-    const set = await read(store, { run, branch, step });
+    const set = await read(store, { run, branch: branchOfStep(lineage, step), step });
     const size = set === null ? 0 : JSON.stringify(set).length;
     if (set !== null && size <= room) sets.push(set);
     else

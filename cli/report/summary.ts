@@ -1,6 +1,8 @@
 /** The head of the report: what came out, and at what cost. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
+import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
+import { describeChange } from '../../core/settings.ts';
 import { formatDuration, formatNumber, headline, metricLabel, plural, sortMetrics, valueOf } from '../format.ts';
 import { estimateShare } from '../statistics.ts';
 import type { ReportData } from './data.ts';
@@ -25,7 +27,18 @@ export function renderSummary({ state, steps, config }: ReportData): Html {
         ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
       </div>
     </div>
-    ${renderNotes(state.notes)}`;
+    ${renderNotes(steeringNotes(state))}`;
+}
+
+/** What was told to the run stands last: it says why the curve is as it is. */
+function steeringNotes({ notes, changes, lineage, state, waitingFor }: RunState): string[] {
+  const place = describeLineage(lineage);
+  return [
+    ...notes,
+    ...changes.map((each) => `changed: ${describeChange(each)}`),
+    ...(place === null ? [] : [`stands on ${place}`]),
+    ...(state === 'paused' && waitingFor !== null ? [`waits for ${waitingFor}`] : []),
+  ];
 }
 
 const SHOWN_NOTES = 3;

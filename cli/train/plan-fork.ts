@@ -31,8 +31,7 @@ export async function planFork({ flags, positionals, project, cwd }: CommandCont
   const config = applyRunFlags({ ...inherit(parent.config, values), ...names, parent: parent.checkpoint }, values);
   checkFits(parent, config);
   await checkScenarios(agentFile, config);
-  const existing = await findExisting(store, config);
-  return { config, agentFile: agentFile.path, models: model.models, store, existing };
+  return { config, agentFile: agentFile.path, models: model.models, store, ...(await findExisting(store, config)) };
 }
 
 /** The newest checkpoint moves on while its run does; a fork that exists goes on with the one it began with. */

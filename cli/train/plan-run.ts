@@ -2,6 +2,7 @@
 import { NAME_PATTERN } from '../../core/contract.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
+import { readAllChanges, readBranches } from '../../store/lineage.ts';
 import { readRun } from '../../store/run-reader.ts';
 import type { Run } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -22,6 +23,10 @@ export interface PlannedRun {
   readonly store: Store;
   /** The run of this name in the store, where there is one: it has this very configuration. */
   readonly existing: Run | null;
+  /** True where the run was rolled back or its settings were changed: it goes on where its store says that it stands. */
+  readonly isSteered: boolean;
+  /** True where nothing is left to do. */
+  readonly isComplete: boolean;
 }
 
 export async function planRun({ flags, positionals, project, cwd }: CommandContext): Promise<PlannedRun> {
@@ -41,17 +46,22 @@ export async function planRun({ flags, positionals, project, cwd }: CommandConte
   const config = applyRunFlags({ run: name ?? agent.name, agent: agent.name, baseModel: model.name }, values);
   await checkScenarios(agentFile, config);
   const store = await openProjectStore(project);
-  const existing = await findExisting(store, config);
-  return { config, agentFile: path, models: model.models, store, existing };
+  return { config, agentFile: path, models: model.models, store, ...(await findExisting(store, config)) };
 }
 
-/** The run of this name, or null where it may be made; refused where the name stands for something else. */
-export async function findExisting(store: Store, config: RunConfig): Promise<Run | null> {
+type Existing = Pick<PlannedRun, 'existing' | 'isSteered' | 'isComplete'>;
+
+/** The run of this name, or none where it may be made; refused where the name stands for something else. */
+export async function findExisting(store: Store, config: RunConfig): Promise<Existing> {
   const existing = await readRun(store, config.run);
   if (existing !== null) checkSameConfig(existing.file.config, config);
+  const branch = existing === null ? 0 : ((await readBranches(store, config.run)).at(-1)?.branch ?? 0);
+  const { amendments } = await readAllChanges(store, config.run);
+  // A run that was rolled back after its end is not complete, though no worker has taken note of it yet.
+  const isComplete = existing?.state?.state === 'completed' && existing.state.branch === branch;
   // What is complete is only shown.
-  if (existing?.state?.state !== 'completed') await store.checkWritable();
-  return existing;
+  if (!isComplete) await store.checkWritable();
+  return { existing, isSteered: branch > 0 || amendments > 0, isComplete };
 }
 
 export function checkRunName(name: string | null): string | null {

@@ -6,7 +6,7 @@ import { readProgress } from '../follow-run.ts';
 import type { PlannedRun } from './plan-run.ts';
 
 export function playRun(context: CommandContext, plan: PlannedRun): Promise<number> {
-  return plan.existing?.state?.state === 'completed' ? showCompleted(context, plan) : play(context, plan);
+  return plan.isComplete ? showCompleted(context, plan) : play(context, plan);
 }
 
 /** Needs no server: the store has it all. */

@@ -40,12 +40,24 @@ export function parseRunFlags(flags: Flags): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>();
   for (const row of RUN_FLAGS) {
     const value = flags[row.flag];
-    if (value !== undefined) values.set(row.path, parseValue(row, value));
+    if (value !== undefined) values.set(row.path, parseValue(row, value, flagNaming(row)));
   }
   return values;
 }
 
-function parseValue({ flag, kind }: RunFlag, value: unknown): unknown {
+/** How a field is called where it was given: as a flag of `temper train`, or as a setting of `temper set`. */
+export interface FieldNaming {
+  readonly name: string;
+  /** Before a placeholder, e.g. `--steps ` or `steps=`. */
+  readonly prefix: string;
+  readonly help: string;
+}
+
+function flagNaming({ flag }: RunFlag): FieldNaming {
+  return { name: `--${flag}`, prefix: `--${flag} `, help: 'temper train --help' };
+}
+
+export function parseValue({ kind }: RunFlag, value: unknown, { name, prefix }: FieldNaming): unknown {
   if (kind === 'boolean') return value === true;
   const text = String(value).trim();
   if (kind === 'text') return text;
@@ -54,16 +66,15 @@ function parseValue({ flag, kind }: RunFlag, value: unknown): unknown {
   const isFine = text !== '' && (kind === 'integer' ? Number.isSafeInteger(number) : Number.isFinite(number));
   if (isFine) return number;
   const wanted = kind === 'integer' ? 'a whole number' : 'a number';
-  throw new UsageError(
-    `--${flag} must be ${wanted}, got ${JSON.stringify(text)}; pass --${flag} ${PLACEHOLDERS[kind]}`,
-  );
+  throw new UsageError(`${name} must be ${wanted}, got ${JSON.stringify(text)}; pass ${prefix}${PLACEHOLDERS[kind]}`);
 }
 
 /** The given values on top of `start` and the defaults, each held to its field's schema, then all of them to the rules between fields. */
 export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unknown>): RunConfig {
   const options = structuredClone(start) as unknown as Record<string, unknown>;
   for (const [path, value] of values) {
-    checkField(path, value);
+    const row = RUN_FLAGS.find((candidate) => candidate.path === path)!;
+    checkField(row, value, flagNaming(row));
     setPath(options, path.split('.'), value);
   }
   try {
@@ -74,15 +85,12 @@ export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unk
   }
 }
 
-function checkField(path: string, value: unknown): void {
+export function checkField({ path, because }: RunFlag, value: unknown, { name, help }: FieldNaming): void {
   const result = fieldSchema(path).safeParse(value);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
-  const row = RUN_FLAGS.find((candidate) => candidate.path === path)!;
-  const because = row.because === undefined ? '' : ` (${row.because})`;
-  throw new UsageError(
-    `--${row.flag} must be ${describeRule(issue)}${because}, got ${JSON.stringify(value)}; see temper train --help`,
-  );
+  const reason = because === undefined ? '' : ` (${because})`;
+  throw new UsageError(`${name} must be ${describeRule(issue)}${reason}, got ${JSON.stringify(value)}; see ${help}`);
 }
 
 function fieldSchema(path: string): z.ZodType {

@@ -3,18 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
-import { configDetails, configSummary } from '../../core/describe-config.ts';
-import { rolloutQueue, runWorkflowId } from '../../core/queues.ts';
-import { loadConfig } from '../../workers/config.ts';
 import { connectClient, patiently } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
-import type { TrainRunInput, trainRun } from '../../workflows/train-run.ts';
+import type { trainRun } from '../../workflows/train-run.ts';
 import { CommandFailed } from '../errors.ts';
 import { readProgress } from '../follow-run.ts';
 import { readPending, worstReason } from '../pending.ts';
 import { showRun } from '../show-run.ts';
+import { startRun } from '../start-run.ts';
 import type { Viewer } from '../view/viewer.ts';
 import { checkSameConfig } from './plan-run.ts';
 import type { PlannedRun } from './plan-run.ts';
@@ -54,7 +52,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   );
   let result: Promise<unknown> = Promise.resolve();
   try {
-    const handle = await startRun(server.client, plan, project);
+    const handle = await joinRun(server.client, plan, project);
     const ended = new AbortController();
     const ask = () => server.connection.withAbortSignal(signal, () => handle.result());
     result = patiently(ask, { limitMs: null, signal }).finally(() => ended.abort());
@@ -88,30 +86,13 @@ function stackEnv(stack: LocalStack, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
 }
 
 /** Start or attach: two commands at once, and a command after a crash, get the same run. */
-async function startRun(
+async function joinRun(
   client: Client,
-  { config, store }: PlannedRun,
+  { config, store, isSteered }: PlannedRun,
   project: string,
 ): Promise<WorkflowHandle<typeof trainRun>> {
-  const { queues } = await loadConfig(project);
-  const input: TrainRunInput = {
-    config,
-    queues: { rollout: rolloutQueue(await store.id(), config.agent), gpu: queues.gpu },
-    carried: null,
-  };
-  const handle = await patiently(
-    () =>
-      client.workflow.start<typeof trainRun>('trainRun', {
-        workflowId: runWorkflowId(config.run),
-        taskQueue: queues.workflows,
-        args: [input],
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        staticSummary: configSummary(config),
-        staticDetails: configDetails(config),
-        memo: { config },
-      }),
-    { limitMs: 30_000 },
-  );
+  const goOn = isSteered ? { rollback: null, settings: null } : null;
+  const handle = await startRun(client, { store, config, project, goOn, conflict: 'USE_EXISTING' });
   // A run that was joined before it wrote its run.json: the store could not tell that it is another one.
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
   if (memo?.['config']) checkSameConfig(memo['config'] as RunConfig, config);

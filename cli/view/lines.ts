@@ -1,5 +1,6 @@
 /** Progress as plain lines, for pipes and logs: pure text, one line for each thing that happened. */
-import type { EvalResult, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import { describeLineage } from '../../core/lineage.ts';
 import type { Progress } from '../follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../format.ts';
 
@@ -35,12 +36,18 @@ function evalLine(evaluation: EvalResult): string {
   return `eval after step ${evaluation.step}  ${describeMetrics(evaluation.reward, evaluation.metrics)}  ${games}`;
 }
 
-/** How far a follower has told a run: step n is told at n, the evaluation after it at n + ½. */
-export type Told = number;
+/** How far a follower has told a run: step n is told at n, the evaluation after it at n + ½; on another branch anew. */
+export interface Told {
+  readonly branch: number;
+  readonly at: number;
+}
+
+export const NOTHING_TOLD: Told = { branch: 0, at: -1 };
 
 /** What has happened since, in order, and never a step twice: a run that is recovered tells its early steps to its store again. */
-export function linesSince(told: Told, { state, steps }: Progress): { lines: string[]; told: Told } {
-  if (state === null) return { lines: [], told };
+export function linesSince(before: Told, { state, steps }: Progress): { lines: string[]; told: Told } {
+  if (state === null) return { lines: [], told: before };
+  const { line, told } = goBack(before, state);
   const lastStep = steps.at(-1)?.step ?? 0;
   const events = [
     ...steps.map((summary) => ({ at: summary.step, line: stepLine(summary, state.steps) })),
@@ -49,15 +56,25 @@ export function linesSince(told: Told, { state, steps }: Progress): { lines: str
       .filter(({ step }) => step <= lastStep)
       .map((each) => ({ at: each.step + 0.5, line: evalLine(each) })),
   ];
-  const fresh = events.filter(({ at }) => at > told).toSorted((a, b) => a.at - b.at);
-  return { lines: fresh.map(({ line }) => line), told: fresh.at(-1)?.at ?? told };
+  const fresh = events.filter(({ at }) => at > told.at).toSorted((a, b) => a.at - b.at);
+  const lines = fresh.map((event) => event.line);
+  return { lines: line === null ? lines : [line, ...lines], told: { ...told, at: fresh.at(-1)?.at ?? told.at } };
+}
+
+/** After a rollback the steps that follow are told again: they are others. */
+function goBack(told: Told, { run, branch, lineage }: RunState): { line: string | null; told: Told } {
+  const newest = lineage.at(-1);
+  if (newest === undefined || branch === told.branch) return { line: null, told };
+  const at = newest.fromStep + 0.5;
+  if (told.at <= at) return { line: null, told: { branch, at: told.at } };
+  return { line: `${run} went back to step ${newest.fromStep}: ${describeLineage(lineage)}`, told: { branch, at } };
 }
 
 /** What was told before this follower came, and the line under which it joins; null for a run that has just begun. */
 export function joinRun(progress: Progress): { line: string | null; told: Told } {
   const { state } = progress;
-  const { told } = linesSince(-1, progress);
-  if (state === null || told < 0) return { line: null, told: -1 };
-  const line = `${state.run} goes on after step ${Math.floor(told)}/${state.steps}, reward ${formatNumber(state.reward)}`;
+  const { told } = linesSince(NOTHING_TOLD, progress);
+  if (state === null || told.at < 0) return { line: null, told: NOTHING_TOLD };
+  const line = `${state.run} goes on after step ${Math.floor(told.at)}/${state.steps}, reward ${formatNumber(state.reward)}`;
   return { line, told };
 }

@@ -1,7 +1,7 @@
 import pc from 'picocolors';
 import { describe, expect, test } from 'vitest';
 import { drawCurve, resample } from '../../cli/view/curve.ts';
-import { joinRun, linesSince } from '../../cli/view/lines.ts';
+import { joinRun, linesSince, NOTHING_TOLD } from '../../cli/view/lines.ts';
 import { renderLive } from '../../cli/view/live.ts';
 import { createEventPrinter } from '../../cli/view/stack-events.ts';
 import type { StackEvent } from '../../workers/local-stack/events.ts';
@@ -114,7 +114,7 @@ describe('plain lines', () => {
   const progress = { state: { ...running, evals: [before, evaluation(2, 0.6, 0.05)] }, steps: steps.slice(0, 3) };
 
   test('each step and each evaluation is told once, in order', () => {
-    const { lines, told } = linesSince(-1, progress);
+    const { lines, told } = linesSince(NOTHING_TOLD, progress);
     expect(lines.join('\n')).toMatchInlineSnapshot(`
       "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
       step   1/100  reward 0.337  win 0.537 · illegal 0.099 · draw 0.100 · moves 3.590  0.8 s
@@ -126,7 +126,7 @@ describe('plain lines', () => {
   });
 
   test('a recovered run that tells its early steps again prints no step twice', () => {
-    const { told } = linesSince(-1, progress);
+    const { told } = linesSince(NOTHING_TOLD, progress);
     const recovered = { state: { ...progress.state, step: 1, evals: [before] }, steps: steps.slice(0, 1) };
     expect(linesSince(told, recovered)).toEqual({ lines: [], told });
     expect(linesSince(told, { ...progress, steps: steps.slice(0, 4) }).lines).toHaveLength(1);

@@ -1,19 +1,23 @@
 /**
- * The six activities of a run, in memory: write-once under their input's hash as the real ones are, and with numbers
+ * The activities of a run, in memory: write-once under their input's hash as the real ones are, and with numbers
  * that depend on inputs only, so that two runs of one plan can be compared. Inputs are parsed by the contract's schemas.
  */
 import { ApplicationFailure } from '@temporalio/activity';
 
 import {
+  AmendInput,
   EvaluateInput,
   InitialiseInput,
+  LocateInput,
   PrepareInput,
   RecordInput,
   RolloutInput,
   TrainInput,
+  type Branch,
   type Checkpoint,
   type EvalResult,
   type GroupResult,
+  type Located,
   type Prepared,
   type RunState,
   type StepSummary,
@@ -21,6 +25,7 @@ import {
 } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planFiring } from '../../core/plan-firing.ts';
+import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { createRandom } from '../../core/seeds.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
 import type { ScheduleActivities } from '../../workflows/schedule-activities.ts';
@@ -49,6 +54,7 @@ export interface FakeRun {
   rollouts: RolloutInput[];
   trainings: TrainInput[];
   evaluations: EvaluateInput[];
+  amendments: AmendInput[];
 }
 
 export function createFakeRun(options: FakeOptions = {}): FakeRun {
@@ -60,6 +66,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     rollouts: [],
     trainings: [],
     evaluations: [],
+    amendments: [],
   };
 
   /** As the store does: the first result under a key stays, and other inputs under the same key are a conflict. */
@@ -92,12 +99,12 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       return fakePrepared(options.trainScenarios ?? 6);
     },
     rollout: (input) =>
-      once('rollout', `${input.step}/${input.group}`, RolloutInput.parse(input), () => {
+      once('rollout', `${input.branch}/${input.step}/${input.group}`, RolloutInput.parse(input), () => {
         run.rollouts.push(input);
         return playGroup(input, options.use?.(input) ?? 'trained');
       }),
     evaluate: (input) =>
-      once('evaluate', `eval/${input.step}`, EvaluateInput.parse(input), () => {
+      once('evaluate', `eval/${input.branch}/${input.step}`, EvaluateInput.parse(input), () => {
         run.evaluations.push(input);
         return evaluatePolicy(input);
       }),
@@ -107,12 +114,60 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       run.states.push(input.state);
       run.summaries.push(...input.summaries);
     },
+    amend: (input) => steering.amend(input),
+    locate: (input) => steering.locate(input),
+  };
+  const place = ({ run: name }: { run: string }, branch: number, step: number): Located => {
+    const lineage = planLineage(branches, branch);
+    const steps = Array.from({ length: step + 1 }, (_, index) => index);
+    const found = <T>(kind: string, at: number): T[] => {
+      const result = published.get(`${kind}/${branchOfStep(lineage, at)}/${at}`)?.result as T | undefined;
+      return result === undefined ? [] : [result];
+    };
+    const { checkpoint } = steps.flatMap((at) => found<TrainResult>('step', at)).at(-1)!;
+    return {
+      branch,
+      lineage,
+      step,
+      checkpoint: { ...checkpoint, run: name },
+      dealt: run.rollouts.filter((input) => input.step <= step && branchOfStep(lineage, input.step) === input.branch)
+        .length,
+      emptySteps: step - checkpoint.step,
+      evals: steps.flatMap((at) => found<EvalResult>('eval', at)),
+      changes: run.amendments.flatMap(({ changes }) => changes),
+      amendments: run.amendments.length,
+    };
+  };
+  /** As the store does: a branch for each request, and one's position from what was published. */
+  const branches: Branch[] = [];
+  const requests: string[] = [];
+  const steering: Pick<AgentActivities, 'amend' | 'locate'> = {
+    async amend(input) {
+      AmendInput.parse(input);
+      await options.before?.('amend', input);
+      run.amendments[input.number - 1] ??= input;
+    },
+    async locate(input) {
+      const { rollback } = LocateInput.parse(input);
+      await options.before?.('locate', input);
+      const newest = branches.at(-1)?.branch ?? 0;
+      if (rollback === null) {
+        const trained = run.trainings.filter(({ branch }) => branch === newest).map(({ step }) => step);
+        return place(input, newest, Math.max(branches.at(-1)?.fromStep ?? 0, ...trained));
+      }
+      const made = branches[requests.indexOf(rollback.requestId)];
+      if (made !== undefined) return place(input, made.branch, made.fromStep);
+      const fromBranch = branchOfStep(planLineage(branches, newest), rollback.step);
+      branches.push({ branch: newest + 1, fromBranch, fromStep: rollback.step });
+      requests.push(rollback.requestId);
+      return place(input, newest + 1, rollback.step);
+    },
   };
   const gpu: GpuActivities = {
     initialise: (input) =>
-      once('initialise', 'step/0', InitialiseInput.parse(input), () => commit(input, 0, input.inputsSha256, 0)),
+      once('initialise', 'step/0/0', InitialiseInput.parse(input), () => commit(input, 0, input.inputsSha256, 0)),
     train: (input) =>
-      once('train', `step/${input.step}`, TrainInput.parse(input), () => {
+      once('train', `step/${input.branch}/${input.step}`, TrainInput.parse(input), () => {
         run.trainings.push(input);
         return commit(input, input.step, input.inputsSha256, input.learningRate);
       }),

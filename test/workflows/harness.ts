@@ -157,3 +157,15 @@ export async function eventually<T>(ask: () => Promise<T>, isRight: (answer: T) 
     await delay(50);
   }
 }
+
+/** Holds the training of one step of branch 0 until the gate opens. */
+export function holdTraining(heldStep: number) {
+  const [reached, released] = [createGate(), createGate()];
+  const before = async (name: string, input: unknown): Promise<void> => {
+    const { branch, step } = input as { branch: number; step: number };
+    if (name !== 'train' || branch !== 0 || step !== heldStep) return;
+    reached.open();
+    await released.opened;
+  };
+  return { reached: reached.opened, release: released.open, before };
+}

@@ -4,24 +4,13 @@ import { WorkflowUpdateFailedError } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { progressQuery, stopUpdate } from '../../workflows/messages.ts';
-import { CACHES, createGate, eventually, openTestBed, type TestBed } from './harness.ts';
+import { CACHES, eventually, holdTraining, openTestBed, type TestBed } from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {
   bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
 });
 afterAll(() => bed.close());
-
-/** Holds the training of one step until the gate opens. */
-function holdTraining(heldStep: number) {
-  const [reached, released] = [createGate(), createGate()];
-  const before = async (name: string, input: unknown) => {
-    if (name !== 'train' || (input as { step: number }).step !== heldStep) return;
-    reached.open();
-    await released.opened;
-  };
-  return { reached: reached.opened, release: released.open, before };
-}
 
 describe.each(CACHES)('steering, %s', (_, maxCachedWorkflows) => {
   test('a stopped run finishes its step and keeps the result', async () => {

@@ -1,0 +1,18 @@
+import type { Command } from '../command.ts';
+import { EXIT } from '../errors.ts';
+
+export const resume: Command = {
+  name: 'resume',
+  summary: 'let a paused run go on',
+  usage: 'resume RUN',
+  positionals: ['RUN'],
+  options: {},
+  async run({ positionals, project, env, output }) {
+    const { steerRun } = await import('../steer.ts');
+    const { resumeUpdate } = await import('../../workflows/messages.ts');
+    const run = positionals[0]!;
+    const { first } = await steerRun(project, env, run, (handle) => handle.executeUpdate(resumeUpdate));
+    output.line(first ? `${run} goes on` : `${run} is not paused`);
+    return EXIT.ok;
+  },
+};

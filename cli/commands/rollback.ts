@@ -1,0 +1,51 @@
+import type { Command } from '../command.ts';
+import { stringFlag, stringFlags } from '../command.ts';
+import { EXIT, UsageError } from '../errors.ts';
+
+export const rollback: Command = {
+  name: 'rollback',
+  summary: 'go back to a finished step and train what follows anew, on a branch of its own',
+  usage: 'rollback RUN --step N [--set KEY=VALUE] [--reason TEXT]',
+  details: [
+    'A run under way gives up the step in hand. A run that has ended is started again. Nothing is overwritten or deleted:',
+    'the steps after N stay on their branch, those trained anew have other seeds.',
+  ],
+  examples: ['temper rollback demo --step 40', 'temper rollback demo --step 40 --set learningRate=1e-5'],
+  positionals: ['RUN'],
+  options: {
+    step: { type: 'string', placeholder: 'N', description: 'the last step that is kept' },
+    set: {
+      type: 'string',
+      multiple: true,
+      placeholder: 'KEY=VALUE',
+      description: 'change a setting with it, as temper set does',
+    },
+    reason: { type: 'string', placeholder: 'TEXT', description: 'recorded with the run' },
+  },
+  async run({ flags, positionals, project, env, output }) {
+    const { parseSettings } = await import('../settings.ts');
+    const step = parseStep(stringFlag(flags, 'step'));
+    const settings = parseSettings(stringFlags(flags, 'set'), { prefix: '--set ', help: 'temper rollback --help' });
+    const { rollBackRun } = await import('../rollback-run.ts');
+    const { openProjectStore } = await import('../project-store.ts');
+    const run = positionals[0]!;
+    const { kept, undone, isAgain, first } = await rollBackRun(await openProjectStore(project), project, env, {
+      run,
+      step,
+      settings: Object.keys(settings).length === 0 ? null : settings,
+      reason: stringFlag(flags, 'reason'),
+    });
+    const told = first
+      ? `${run} goes back from step ${undone} to step ${kept}`
+      : `${run} goes back to step ${kept} already`;
+    const again = isAgain ? '; temper train or temper dev --agent FILE lets it go on where no worker runs' : '';
+    output.line(`${told}; temper show ${run} names its branch${again}`);
+    return EXIT.ok;
+  },
+};
+
+function parseStep(text: string | null): number {
+  if (text === null) throw new UsageError('--step is missing; pass --step N, the last step that is kept');
+  if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  throw new UsageError(`--step must be a whole number of at least 0, got ${JSON.stringify(text)}; pass --step N`);
+}

@@ -1,0 +1,31 @@
+import { describeChange, SETTINGS } from '../../core/settings.ts';
+import type { Command } from '../command.ts';
+import { stringFlag } from '../command.ts';
+import { EXIT } from '../errors.ts';
+
+export const set: Command = {
+  name: 'set',
+  summary: 'change settings of a run under way, from its next step on',
+  usage: 'set RUN KEY=VALUE… [--reason TEXT]',
+  details: [
+    `KEY is one of ${SETTINGS.join(', ')}, or the name of its flag.`,
+    'What was set holds until it is set again, across a rollback too. The step in hand finishes as it was planned.',
+  ],
+  examples: ['temper set demo learningRate=1e-5', 'temper set demo steps=300 evalEvery=50 --reason "it still learns"'],
+  positionals: ['RUN', 'KEY=VALUE'],
+  repeats: true,
+  options: { reason: { type: 'string', placeholder: 'TEXT', description: 'recorded with the run' } },
+  async run({ flags, positionals, project, env, output }) {
+    const { parseSettings } = await import('../settings.ts');
+    const [run = '', ...texts] = positionals;
+    const settings = parseSettings(texts, { prefix: '', help: 'temper set --help' });
+    const { steerRun } = await import('../steer.ts');
+    const { setUpdate } = await import('../../workflows/messages.ts');
+    const { changes } = await steerRun(project, env, run, (handle) =>
+      handle.executeUpdate(setUpdate, { args: [{ settings, reason: stringFlag(flags, 'reason') }] }),
+    );
+    for (const change of changes) output.line(`${run}: ${describeChange(change)}`);
+    if (changes.length === 0) output.line(`${run} has ${texts.join(' ')} already`);
+    return EXIT.ok;
+  },
+};

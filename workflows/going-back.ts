@@ -1,0 +1,57 @@
+/** Where a run goes on after a rollback, or after it was started again: its store says where it stands. */
+import { ActivityFailure, isCancellation } from '@temporalio/workflow';
+
+import type { Located, Prepared } from '../core/contract.ts';
+import { branchOfStep } from '../core/lineage.ts';
+import { isEvaluationDue } from '../core/plan-evaluation.ts';
+import type { RunPosition } from '../core/plan-step.ts';
+import { crossing } from './endings.ts';
+import type { RollbackTold } from './steering.ts';
+import type { Run } from './train-run.ts';
+
+/** A new branch after an older step. Where there can be none (its weights were removed), the run goes on as it was. */
+export async function rollBack(run: Run, position: RunPosition, told: RollbackTold): Promise<RunPosition> {
+  const { board, queues, steering } = run;
+  board.waitFor('rollout', `go back to step ${told.step}`, queues.rollout);
+  const located = await tryLocate(run, told);
+  steering.rolledBack(told);
+  if (located === null) return position;
+  board.located(located);
+  await board.record();
+  // However many steps before it had nothing to train: on the new branch none has been tried.
+  return toPosition(position.prepared, { ...located, emptySteps: 0 });
+}
+
+/** Where a run that had ended stood: on its newest branch, with all settings that were ever changed. */
+export async function goOn(run: Run, prepared: Prepared): Promise<RunPosition> {
+  const { activities, board, queues, steering } = run;
+  board.waitFor('initialise', 'find where the run stands', queues.rollout);
+  const located = await activities.locate({ run: steering.config.run, rollback: null });
+  steering.recall(located.changes, located.amendments);
+  board.located(located);
+  await board.record();
+  return toPosition(prepared, located);
+}
+
+/** A run may have ended between a step and the evaluation that was due after it. */
+export function isEvaluationMissing({ board, steering }: Run, { branch, step }: RunPosition): boolean {
+  if (steering.rollback !== null || !isEvaluationDue(steering.config, step)) return false;
+  const { evals, lineage } = board.state;
+  return branchOfStep(lineage, step) === branch && !evals.some((result) => result.step === step);
+}
+
+async function tryLocate({ activities, board, steering }: Run, told: RollbackTold): Promise<Located | null> {
+  const { requestId, step } = told;
+  try {
+    return await activities.locate({ run: steering.config.run, rollback: { requestId, step } });
+  } catch (error) {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    const { type, message } = crossing(error);
+    board.note(`could not go back to step ${step} (${type}: ${message}); the run goes on as it was`);
+    return null;
+  }
+}
+
+function toPosition(prepared: Prepared, { branch, step, checkpoint, dealt, emptySteps }: Located): RunPosition {
+  return { branch, prepared, step, checkpoint, dealt, emptySteps };
+}

@@ -1,0 +1,94 @@
+/** Validators of updates: synchronous, they read and throw what the person is told. What they refuse is in no history. */
+import { complaintAboutSettings } from '../core/settings.ts';
+import type { Board } from './board.ts';
+import type { PauseRequest, RollbackRequest, SetRequest, StopRequest } from './messages.ts';
+import type { Steering } from './steering.ts';
+
+interface Facts {
+  steering: Steering;
+  board: Board;
+}
+
+const MAX_REASON_LENGTH = 500;
+
+export function createRefusals(facts: Facts) {
+  const { steering } = facts;
+  return {
+    stop: (request: StopRequest): void => {
+      refuseBadReason(request);
+      refuseEnding(facts, 'stopped');
+    },
+    pause: (request: PauseRequest): void => {
+      refuseBadReason(request);
+      refuseStopping(facts, 'paused');
+    },
+    resume: (): void => {
+      refuseEnding(facts, 'resumed');
+    },
+    set: (request: SetRequest): void => {
+      refuseBadReason(request);
+      refuseStopping(facts, 'changed');
+      refuseSettings(facts, request.settings, steering.lastKept);
+    },
+    rollback: (request: RollbackRequest): void => {
+      refuseBadReason(request);
+      refuseStopping(facts, 'rolled back');
+      refuseBadStep(facts, request.step);
+      if (request.settings !== null) refuseSettings(facts, request.settings, request.step);
+      refuseNothingLeft(facts, request);
+    },
+  };
+}
+
+/** Anybody may send an update: nothing of it is what its type says until it was looked at. */
+function refuseBadReason(request: { reason: unknown } | undefined): void {
+  const reason = request?.reason;
+  if (reason === null || (typeof reason === 'string' && reason.length <= MAX_REASON_LENGTH)) return;
+  throw new Error(`a reason must be null or text of at most ${MAX_REASON_LENGTH} characters; shorten it`);
+}
+
+function refuseEnding({ steering, board }: Facts, what: string): void {
+  const { run, step } = board.state;
+  if (!steering.isEnding) return;
+  throw new Error(
+    `${run} ends after step ${step}, and cannot be ${what} any more; wait for its end, then see temper show ${run}`,
+  );
+}
+
+function refuseStopping(facts: Facts, what: string): void {
+  const { steering, board } = facts;
+  refuseEnding(facts, what);
+  if (!steering.told.stop) return;
+  throw new Error(
+    `${board.state.run} stops after step ${board.stepInHand}, and cannot be ${what}; wait for its end, then go on with temper rollback`,
+  );
+}
+
+function refuseSettings({ steering, board }: Facts, settings: unknown, stepsDone: number): void {
+  if (typeof settings !== 'object' || settings === null)
+    throw new Error(`the settings of ${board.state.run} must be an object; pass names and numbers`);
+  const complaint = complaintAboutSettings(steering.wanted, stepsDone, settings);
+  if (complaint !== null) throw new Error(complaint);
+}
+
+function refuseBadStep({ steering, board }: Facts, step: unknown): void {
+  const { run, phase } = board.state;
+  if (phase === 'prepare' || phase === 'initialise')
+    throw new Error(
+      `${run} has nothing to go back to yet (${phase}); wait for its first step, or temper cancel ${run}`,
+    );
+  const last = steering.lastKept;
+  if (typeof step === 'number' && Number.isSafeInteger(step) && step >= 0 && step <= last) return;
+  throw new Error(
+    `the step to go back to must be a whole number from 0 to ${last}, the last finished step of ${run}, got ${JSON.stringify(step)}; pass one of these`,
+  );
+}
+
+/** A run that has no step left to train after going back would only end. */
+function refuseNothingLeft({ steering, board }: Facts, { step, settings }: RollbackRequest): void {
+  const steps = settings?.steps ?? steering.wanted.steps;
+  if (step < steps) return;
+  throw new Error(
+    `${board.state.run} has ${steps} steps, none is left after step ${step}; go back to an earlier one, or pass --set steps=${step + 1} or more`,
+  );
+}
