@@ -225,9 +225,49 @@ describe('the run', () => {
     expect(await complaint(['stop', 'demo'])).toMatchInlineSnapshot(
       `"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`,
     );
-    expect(await complaint(['cancel', 'demo'])).toMatchInlineSnapshot(
-      `"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`,
-    );
+    for (const args of [['cancel'], ['pause'], ['resume'], ['set', 'steps=9']].map(([name = '', ...rest]) => [
+      name,
+      'demo',
+      ...rest,
+    ]))
+      expect(await complaint(args)).toBe(
+        'temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train',
+      );
+  });
+});
+
+describe('steering', () => {
+  test.each<[string[], string]>([
+    [['set', 'demo'], 'KEY=VALUE is missing; usage: temper set RUN KEY=VALUE… [--reason TEXT]'],
+    [['set', 'demo', 'steps'], 'a setting must be KEY=VALUE, got "steps"; pass steps=300'],
+    [['set', 'demo', 'steps=ten'], 'steps must be a whole number, got "ten"; pass steps=N'],
+    [
+      ['set', 'demo', 'steps=0'],
+      'steps must be at least 1 (a run of no steps trains nothing), got 0; see temper set --help',
+    ],
+    [
+      ['set', 'demo', 'group-size=1'],
+      'groupSize must be at least 2 (an advantage is relative to its group), got 1; see temper set --help',
+    ],
+    [['set', 'demo', 'temperature=3'], 'temperature must be at most 2, got 3; see temper set --help'],
+    [['set', 'demo', 'step=9'], 'unknown setting "step", did you mean steps?'],
+    [
+      ['set', 'demo', 'seed=9'],
+      'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery can; start another run with --seed',
+    ],
+    [['set', 'demo', 'steps=9', 'steps=10'], 'steps stands twice; pass it once'],
+    [['rollback', 'demo'], '--step is missing; pass --step N, the last step that is kept'],
+    [['rollback', 'demo', '--step', '-1'], '--step must be a whole number of at least 0, got "-1"; pass --step N'],
+    [
+      ['rollback', 'demo', '--step', '2', '--set', 'learningRate=fast'],
+      'learningRate must be a number, got "fast"; pass --set learningRate=X',
+    ],
+  ])('%j', async (args, message) => {
+    expect(await complaint(args)).toBe(`temper: ${message}`);
+  });
+
+  test('going back in a run that does not exist', async () => {
+    expect(await complaint(['rollback', 'nope', '--step', '1'])).toContain('temper: no run nope in the store');
   });
 });
 

@@ -25,6 +25,16 @@ test('temper alone lists every command', async () => {
       cancel    end a run at once; committed steps stay
       report    write one self-contained HTML file: curves, groups side by side, episodes
       schedule  retrain again and again, each time from the newest checkpoint
+      runs      list the runs of this project
+      show      one run's state, its results, and what it waits for
+      watch     live view of a run; needs no server
+      pause     finish the step in hand, then begin none until resumed
+      resume    let a paused run go on
+      set       change settings of a run under way, from its next step on
+      rollback  go back to a finished step and train what follows anew, on a branch of its own
+      stop      finish the step in hand, keep the result, end the run
+      cancel    end a run at once; committed steps stay
+      report    write one self-contained HTML file: curves, groups side by side, episodes
       eval      play held-out scenarios without training, with any model or checkpoint
       dev       the local stack in the foreground: Temporal server and UI, workers, GPU worker
       worker    a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
@@ -43,6 +53,18 @@ test.each(COMMANDS.map(({ name }) => name))(
     expect(stdout).toBe(help(name));
   },
 );
+
+test('set', () => {
+  expect(help('set')).toMatchInlineSnapshot();
+});
+
+test('rollback', () => {
+  expect(help('rollback')).toMatchInlineSnapshot();
+});
+
+test('pause', () => {
+  expect(help('pause')).toMatchInlineSnapshot();
+});
 
 test('train', () => {
   expect(help('train')).toMatchInlineSnapshot(`

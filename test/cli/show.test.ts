@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 test('show --json prints one flat object from the store alone', async () => {
@@ -48,6 +48,41 @@ test('show for people', async () => {
     waits for  train step 4
     server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)"
   `);
+});
+
+const steered = {
+  state: 'paused',
+  branch: 1,
+  lineage: [{ branch: 1, fromBranch: 0, fromStep: 2 }],
+  steps: 9,
+  pause: { since: '2026-11-21T09:00:00.000Z', reason: 'lunch' },
+  waitingFor: 'temper resume demo; paused since 2026-11-21T09:00:00.000Z, because: lunch',
+  changes: [{ setting: 'learningRate', from: 0.005, to: 0.001, branch: 1, step: 3, reason: 'it diverged' }],
+} as const;
+
+test('show of a run that was steered says on which branch it stands, what was changed, and what lets it go on', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, {
+    steps: 3,
+    state: { ...steered, lineage: [...steered.lineage], changes: [...steered.changes] },
+  });
+  const { stdout } = await runCli(project, ['show', 'demo']);
+  const labels = ['state', 'step', 'branch', 'changed', 'waits for'];
+  const rows = stdout.split('\n').filter((line) => labels.some((label) => line.startsWith(label.padEnd(11))));
+  expect(rows.join('\n')).toMatchInlineSnapshot();
+  const { stdout: json } = await runCli(project, ['show', 'demo', '--json']);
+  const { waitingFor, ...told } = steered;
+  expect(JSON.parse(json)).toMatchObject({ ...told, waitingFor });
+});
+
+test('a state of an earlier version is shown as one that was never steered', async () => {
+  const project = await temporaryFolder();
+  const store = await writeFixtureRun(project, { steps: 3 });
+  const { pause, changes, lineage, ...earlier } = fixtureState('demo', 3);
+  expect([pause, changes, lineage]).toEqual([null, [], []]);
+  await store.replace('runs/demo/state.json', new TextEncoder().encode(JSON.stringify(earlier)));
+  const { stdout } = await runCli(project, ['show', 'demo', '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ pause, changes, lineage });
 });
 
 test('runs is a table, and [] where there is none', async () => {

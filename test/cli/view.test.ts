@@ -132,6 +132,19 @@ describe('plain lines', () => {
     expect(linesSince(told, { ...progress, steps: steps.slice(0, 4) }).lines).toHaveLength(1);
   });
 
+  test('after a rollback the steps that follow are told again, under a line that says so', () => {
+    const { told } = linesSince(NOTHING_TOLD, { ...progress, steps: steps.slice(0, 5) });
+    const lineage = [{ branch: 1, fromBranch: 0, fromStep: 2 }];
+    const back = { ...progress.state, branch: 1, lineage, step: 2 };
+    const { lines, told: after } = linesSince(told, { state: back, steps: steps.slice(0, 2) });
+    expect(lines).toEqual(['demo went back to step 2: branch 1, from step 2 of branch 0']);
+    const next = linesSince(after, { state: { ...back, step: 3 }, steps: steps.slice(0, 3) });
+    expect(next.lines).toHaveLength(1);
+    expect(next.lines[0]).toContain('step   3/100');
+    expect(linesSince(NOTHING_TOLD, { state: back, steps: steps.slice(0, 3) }).lines).toHaveLength(5);
+    expect(joinRun({ state: back, steps: steps.slice(0, 3) }).told).toEqual({ branch: 1, at: 3 });
+  });
+
   test('who joins later is told how far the run is, and only new steps', () => {
     const { line, told } = joinRun(progress);
     expect(line).toMatchInlineSnapshot(`"demo goes on after step 3/100, reward 0.880"`);
