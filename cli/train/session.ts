@@ -9,7 +9,7 @@ import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { CommandFailed } from '../errors.ts';
-import { readProgress } from '../follow-run.ts';
+import { readProgress, unlessAway } from '../follow-run.ts';
 import { readPending, worstReason } from '../pending.ts';
 import { showRun } from '../show-run.ts';
 import { startRun } from '../start-run.ts';
@@ -64,7 +64,8 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
       tellReasons(session, server, over),
     ]);
     signal.throwIfAborted();
-    session.viewer.progress(await readProgress(plan.store, plan.config.run));
+    const last = await unlessAway(readProgress(plan.store, plan.config.run));
+    if ('seen' in last) session.viewer.progress(last.seen);
     await result;
   } catch (error) {
     throw explainFailure(plan.config.run, error);

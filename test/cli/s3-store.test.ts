@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { isFinal } from '../../cli/follow-run.ts';
+import { showRun } from '../../cli/show-run.ts';
+import type { Viewer } from '../../cli/view/viewer.ts';
+import { encodeJson } from '../../store/json.ts';
+import { stateKey } from '../../store/layout.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
@@ -53,4 +58,32 @@ test('doctor finds a good bucket writable', async () => {
   expect(JSON.parse(stdout)).toContainEqual(
     expect.objectContaining({ name: 'store', ok: true, detail: `s3://${BUCKET}/fresh` }),
   );
+});
+
+test('who looks at a run goes on looking while the store is away', async () => {
+  const storeUri = `s3://${BUCKET}/watched`;
+  const store = await writeFixtureRun(await temporaryFolder(), {
+    steps: 2,
+    storeUri,
+    state: { state: 'running', failure: null },
+  });
+  const notes: string[] = [];
+  const states: (string | undefined)[] = [];
+  const viewer: Viewer = {
+    stack: () => undefined,
+    waiting: () => undefined,
+    close: () => undefined,
+    note: (note) => void notes.push(note),
+    progress: ({ state }) => void states.push(state?.state),
+  };
+  const signal = new AbortController().signal;
+  const showing = showRun(store, 'demo', viewer, { signal, isOver: isFinal });
+  await expect.poll(() => states).toContain('running');
+  await server.kill();
+  await expect.poll(() => notes, { timeout: 10_000 }).toEqual([expect.stringMatching(/ECONNREFUSED.*looking again/)]);
+  await server.start();
+  await store.replace(stateKey('demo'), encodeJson(fixtureState('demo', 2)));
+  await showing;
+  expect(states.at(-1)).toBe('completed');
+  expect(notes).toHaveLength(1);
 });
