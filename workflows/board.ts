@@ -186,6 +186,8 @@ export class Board {
 
   /** Written now, so that `temper show` tells it; waited for a moment, not for ever. Its failure is the loop's business. */
   async show(): Promise<void> {
+    // Until it is prepared, a run leaves nothing in the store.
+    if (this.#state.phase === 'prepare') return;
     let shown = false;
     const writing = this.record().then(() => this.#recorded);
     void writing.catch(() => undefined).then(() => (shown = true));

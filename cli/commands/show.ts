@@ -71,7 +71,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ['state', describeState(summary)],
     ['failure', summary.failure],
     ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],
-    ['branch', describeLineage(summary.lineage)],
+    ['stands on', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],

@@ -55,15 +55,57 @@ test.each(COMMANDS.map(({ name }) => name))(
 );
 
 test('set', () => {
-  expect(help('set')).toMatchInlineSnapshot();
+  expect(help('set')).toMatchInlineSnapshot(`
+    "change settings of a run under way, from its next step on
+
+    Usage: temper set RUN KEY=VALUE… [--reason TEXT]
+
+    KEY is one of learningRate, temperature, steps, groupSize, evalEvery, or the name of its flag.
+    What was set holds until it is set again, across a rollback too. The step in hand finishes as it was planned.
+
+    Options:
+      --reason TEXT  recorded with the run
+      -h, --help     print this
+
+    Examples:
+      temper set demo learningRate=1e-5
+      temper set demo steps=300 evalEvery=50 --reason "it still learns""
+  `);
 });
 
 test('rollback', () => {
-  expect(help('rollback')).toMatchInlineSnapshot();
+  expect(help('rollback')).toMatchInlineSnapshot(`
+    "go back to a finished step and train what follows anew, on a branch of its own
+
+    Usage: temper rollback RUN --step N [--set KEY=VALUE] [--reason TEXT]
+
+    A run under way gives up the step in hand. A run that has ended is started again. Nothing is overwritten or deleted:
+    the steps after N stay on their branch, those trained anew have other seeds.
+
+    Options:
+      --step N         the last step that is kept
+      --set KEY=VALUE  change a setting with it, as temper set does
+      --reason TEXT    recorded with the run
+      -h, --help       print this
+
+    Examples:
+      temper rollback demo --step 40
+      temper rollback demo --step 40 --set learningRate=1e-5"
+  `);
 });
 
 test('pause', () => {
-  expect(help('pause')).toMatchInlineSnapshot();
+  expect(help('pause')).toMatchInlineSnapshot(`
+    "finish the step in hand, then begin none until resumed
+
+    Usage: temper pause RUN [--reason TEXT]
+
+    The step in hand finishes, with the evaluation due after it. temper stop and temper cancel work meanwhile.
+
+    Options:
+      --reason TEXT  recorded with the run
+      -h, --help     print this"
+  `);
 });
 
 test('train', () => {

@@ -56,6 +56,19 @@ test('the page may load nothing, and runs only its own scripts', async () => {
   expect(page).not.toContain('<link');
 });
 
+test('the page says what was told to the run, and shows the episodes of the branches that it stands on', async () => {
+  const lineage = [{ branch: 1, fromBranch: 0, fromStep: 2 }];
+  const changes = [
+    { setting: 'learningRate', from: 0.005, to: 0.001, branch: 1, step: 3, reason: 'it diverged' } as const,
+  ];
+  const page = await writeReport({ steps: 3, state: { branch: 1, lineage, changes, evals: [] } });
+  expect(page).toContain('changed: learningRate 0.005 → 0.001 from step 3 on, because: it diverged');
+  expect(page).toContain('stands on branch 1, from step 2 of branch 0');
+  // The store of the fixture holds branch 0 alone: its steps up to 2 are this run's, its step 3 is not.
+  expect(page).toContain('The episodes of step 3 are not shown: the store has none.');
+  expect(page).not.toContain('The episodes of step 2 are not shown');
+});
+
 test('a long run is shown by some of its steps, and says so', async () => {
   const page = await writeReport({ steps: 30 });
   expect(page).toContain('Episodes of 8 steps out of 30 are shown.');

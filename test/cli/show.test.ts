@@ -67,9 +67,15 @@ test('show of a run that was steered says on which branch it stands, what was ch
     state: { ...steered, lineage: [...steered.lineage], changes: [...steered.changes] },
   });
   const { stdout } = await runCli(project, ['show', 'demo']);
-  const labels = ['state', 'step', 'branch', 'changed', 'waits for'];
+  const labels = ['state', 'step', 'stands on', 'changed', 'waits for'];
   const rows = stdout.split('\n').filter((line) => labels.some((label) => line.startsWith(label.padEnd(11))));
-  expect(rows.join('\n')).toMatchInlineSnapshot();
+  expect(rows.join('\n')).toMatchInlineSnapshot(`
+    "state      paused since 2026-11-21T09:00:00.000Z, because: lunch
+    step       3 of 9, reward 0.880
+    stands on  branch 1, from step 2 of branch 0
+    waits for  temper resume demo; paused since 2026-11-21T09:00:00.000Z, because: lunch
+    changed    learningRate 0.005 → 0.001 from step 3 on, because: it diverged"
+  `);
   const { stdout: json } = await runCli(project, ['show', 'demo', '--json']);
   const { waitingFor, ...told } = steered;
   expect(JSON.parse(json)).toMatchObject({ ...told, waitingFor });

@@ -1,6 +1,7 @@
 /**
- * Makes the histories that `test/workflows/replay.test.ts` replays: `npx tsx test/histories/save.ts [NAME…]`. Do so only when
- * the order of commands was changed on purpose and no run of an older version can be in flight; or for new names.
+ * Makes the histories that `test/workflows/replay.test.ts` replays: `npx tsx test/histories/save.ts [SCENE…]`, where a
+ * scene is a function below without its `save`. Make one anew only when the order of commands was changed on purpose and
+ * no run of an older version can be in flight.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,15 +13,20 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 
 import type { RolloutInput, TrainInput } from '../../core/contract.ts';
 import { scheduleId } from '../../core/queues.ts';
-import { stopUpdate } from '../../workflows/messages.ts';
+import {
+  pauseUpdate,
+  progressQuery,
+  resumeUpdate,
+  rollbackUpdate,
+  setUpdate,
+  stopUpdate,
+} from '../../workflows/messages.ts';
 import type { retrain } from '../../workflows/retrain.ts';
 import { startTestServer } from '../temporal-server.ts';
 import { bundleWorkflows } from '../workflows/bundle.ts';
 import type { ActivityName, FakeOptions } from '../workflows/fake-activities.ts';
-import { createGate, openTestBed, type RunHandle, type RunSetup, type TestBed } from '../workflows/harness.ts';
+import { createGate, eventually, holdTraining, openTestBed, type RunHandle, type RunSetup, type TestBed } from '../workflows/harness.ts';
 
-/** Which ones; all where none is named. */
-const WANTED = process.argv.slice(2);
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
 async function main(): Promise<void> {
@@ -30,11 +36,10 @@ async function main(): Promise<void> {
   const server = await startTestServer();
   const bed = await openTestBed(server.address, codePath);
   try {
-    await savePlain(bed);
-    await saveContinuedAndStopped(bed);
-    await saveFailed(bed);
-    await saveCancelled(bed);
-    await saveRetrained(bed);
+    const wanted = process.argv.slice(2);
+    const scenes = [savePlain, saveContinuedAndStopped, saveFailed, saveCancelled, saveRetrained, saveSteered];
+    for (const scene of scenes)
+      if (wanted.length === 0 || wanted.includes(scene.name.replace('save', ''))) await scene(bed);
   } finally {
     await bed.close();
     await server.stop();
@@ -121,6 +126,39 @@ async function saveRetrained(bed: TestBed): Promise<void> {
   });
 }
 
+/** Paused and changed in step 1, resumed, rolled back in step 3, stopped on the branch; each update is in the history. */
+async function saveSteered(bed: TestBed): Promise<void> {
+  const [first, third] = [holdTraining(1), holdTraining(3)];
+  const before = async (name: ActivityName, input: unknown) => {
+    await first.before(name, input);
+    await third.before(name, input);
+  };
+  const because = { reason: 'saved' };
+  await bed.play({ config: { run: 'steered', steps: 9 }, fake: { before } }, async ({ handle }) => {
+    await first.reached;
+    await handle.executeUpdate(pauseUpdate, { args: [because], updateId: 'pause' });
+    const settings = { learningRate: 0.5, steps: 8 };
+    await handle.executeUpdate(setUpdate, { args: [{ settings, ...because }], updateId: 'set' });
+    first.release();
+    await eventually(
+      () => handle.query(progressQuery),
+      ({ state }) => state === 'paused',
+    );
+    await handle.executeUpdate(resumeUpdate, { updateId: 'resume' });
+    await third.reached;
+    const rollback = { step: 1, settings: { groupSize: 3 }, ...because };
+    await handle.executeUpdate(rollbackUpdate, { args: [rollback], updateId: 'rollback' });
+    await eventually(
+      () => handle.query(progressQuery),
+      ({ branch }) => branch === 1,
+    );
+    await handle.executeUpdate(stopUpdate, { args: [because], updateId: 'stop' });
+    third.release();
+    await handle.result();
+    await save('steered', handle);
+  });
+}
+
 function failFirst(failing: ActivityName): (name: ActivityName) => void {
   let failed = false;
   return (name) => {
@@ -131,7 +169,6 @@ function failFirst(failing: ActivityName): (name: ActivityName) => void {
 }
 
 async function save(name: string, handle: Pick<RunHandle, 'fetchHistory'>): Promise<void> {
-  if (WANTED.length > 0 && !WANTED.includes(name)) return;
   // Stack traces name folders of this machine.
   const history: unknown = JSON.parse(historyToJSON(await handle.fetchHistory()), (key: string, value: unknown) =>
     key === 'stackTrace' ? '' : value,

@@ -11,7 +11,9 @@ const HISTORIES = fileURLToPath(new URL('../histories/', import.meta.url));
 const names = (await readdir(HISTORIES)).filter((name) => name.endsWith('.json'));
 
 test('histories are there to be replayed', () => {
-  expect(names).toEqual(expect.arrayContaining(['plain.json', 'continued.json', 'stopped.json', 'failed.json']));
+  expect(names).toEqual(
+    expect.arrayContaining(['plain.json', 'continued.json', 'stopped.json', 'failed.json', 'steered.json']),
+  );
 });
 
 /** Fails where today's code would not have done what a run in flight has done: use `patched()`, or keep the order. */
