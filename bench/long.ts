@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 import type { StepSummary, TrainResult } from '../core/contract.ts';
 import { sha256Hex } from '../core/hashes.ts';
@@ -48,6 +48,7 @@ interface Place {
 }
 
 async function run(flags: Flags): Promise<object> {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
   const project = mkdtempSync(join(tmpdir(), 'temper-bench-long-'));
   mkdirSync(join(project, '.temper'));
   const [server, engine] = await Promise.all([startTestServer(), startFakeEngine()]);
@@ -180,7 +181,7 @@ function describeHistories(histories: readonly History[]): Record<string, number
   return {
     histories: histories.length,
     largestHistoryEvents: Math.max(...histories.map(({ events }) => events)),
-    largestHistoryMiB: Math.max(...histories.map(({ bytes }) => bytes)) / MIB,
+    largestHistoryMiB: rounded(Math.max(...histories.map(({ bytes }) => bytes)) / MIB),
   };
 }
 
@@ -197,5 +198,12 @@ function describeMemory(samples: readonly number[]): Record<string, number | num
 function describeTimes(curve: readonly StepSummary[]): Record<string, number> {
   const size = Math.min(100, Math.ceil(curve.length / 3));
   const seconds = curve.map((step) => step.seconds['step'] ?? 0);
-  return { stepSecondsFirst: median(seconds.slice(2, 2 + size)), stepSecondsLast: median(seconds.slice(-size)) };
+  return {
+    stepSecondsFirst: rounded(median(seconds.slice(2, 2 + size))),
+    stepSecondsLast: rounded(median(seconds.slice(-size))),
+  };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1000) / 1000;
 }
