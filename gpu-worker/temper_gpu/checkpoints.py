@@ -7,6 +7,7 @@ the checkpoint's identity; the clock's part stands beside it in `manifest.times.
 import hashlib
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # For how long a policy is believed to be what it was once its store did not answer.
 OUTAGE_TRUST_S = 60.0
+KEPT_COMMITS = 64
 POLICY_NAME = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)")
 
 
@@ -185,6 +187,7 @@ class StoreResolver:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, _Known] = {}
+        self._keeping = threading.Lock()
 
     def resolve(self, name: str) -> ResolvedPolicy:
         if "@" not in name:
@@ -226,7 +229,11 @@ class StoreResolver:
         commit = read_commit(self._store, policy.run, policy.branch, policy.step)
         if commit is None:
             raise TemperError("BadConfig", f"the policy {name} must be a committed step of this store, found none")
-        self._known[name] = _Known(commit, stamp, trusted_until)
+        with self._keeping:
+            self._known[name] = _Known(commit, stamp, trusted_until)
+            # The oldest goes: a run of thousands of steps names each of its policies once.
+            for oldest in list(self._known)[:-KEPT_COMMITS]:
+                del self._known[oldest]
         return commit
 
     def _stamp(self, name: str) -> Hashable | None:

@@ -34,6 +34,8 @@ PRESENCE_S = 0.5
 KEEP_ALIVE_S = 75
 SHUTDOWN_S = 3
 MAX_CALL_NAME = 512
+# Far more policies than an engine keeps loaded; a long run brings a new name with every step.
+KEPT_NAMES = 64
 
 log = logging.getLogger(__name__)
 
@@ -179,6 +181,8 @@ class ChatServer:
             target = await self._open(name)
         if target.policy_sha256 is not None:
             self._policy_names[name] = target.policy_sha256
+            for oldest in list(self._policy_names)[:-KEPT_NAMES]:
+                del self._policy_names[oldest]
         return target
 
     async def _open(self, name: str) -> Target:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from temper_gpu.checkpoints import (
+    KEPT_COMMITS,
     Commit,
     Manifest,
     PolicyName,
@@ -138,3 +139,13 @@ def test_a_step_that_was_not_committed_is_refused_until_it_is(tmp_path: Path):
     assert caught.value.type == "BadConfig"
     made = commit(store)
     assert resolver.resolve("demo@0").adapter_sha256 == made.manifest.adapter.sha256
+
+
+def test_a_long_run_leaves_only_its_newest_commits_in_memory(tmp_path: Path):
+    store = FileStore(tmp_path)
+    resolver = StoreResolver(store)
+    for step in range(KEPT_COMMITS + 10):
+        commit(store, step=step)
+        assert resolver.resolve(f"demo@{step}").base_model == "tiny"
+    assert len(resolver._known) == KEPT_COMMITS
+    assert resolver.resolve("demo@0").base_model == "tiny"
