@@ -36,7 +36,7 @@ const MIB = 1 << 20;
 export const long: Bench = {
   name: 'long',
   summary: 'thousands of tiny steps: histories, memory and step time stay bounded',
-  flags: { steps: '2000', groups: '2', 'group-size': '4', 'eval-every': '100' },
+  flags: { steps: '2000', groups: '2', 'group-size': '4', 'eval-every': '100', 'worker-heap-mib': '4096' },
   run,
 };
 
@@ -59,7 +59,7 @@ async function run(flags: Flags): Promise<object> {
   ]);
   const client = new Client({ connection });
   const gpu = await Worker.create({ connection: native, taskQueue: GPU_QUEUE, activities: { ...fakeGpu() } });
-  const worker = await startWorker(place);
+  const worker = await startWorker(place, countFlag(flags, 'worker-heap-mib'));
   try {
     return await gpu.runUntil(measure(flags, place, client, worker));
   } finally {
@@ -126,10 +126,11 @@ function fakeGpu(): GpuActivities {
   };
 }
 
-async function startWorker({ project, store, server, engine }: Place): Promise<ChildProcess> {
+/** With little heap it dies of what it keeps; with much, its memory says little of that. */
+async function startWorker({ project, store, server, engine }: Place, heapMiB: number): Promise<ChildProcess> {
   const log = join(project, 'worker.log');
   const file = openSync(log, 'w');
-  const child = spawn(process.execPath, [TEMPER, 'worker', '--agent', AGENT], {
+  const child = spawn(process.execPath, [`--max-old-space-size=${heapMiB}`, TEMPER, 'worker', '--agent', AGENT], {
     cwd: project,
     stdio: ['ignore', file, file],
     env: {

@@ -1,5 +1,5 @@
 /** The few operations the file store needs of a disk: a seam, so that tests can let each of them fail in turn. */
-import { closeSync, constants, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { link, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -36,7 +36,9 @@ export interface AppendFile {
 
 export const nodeFileSystem: FileSystem = {
   async makeFolder(folder) {
-    const first = await mkdir(folder, { recursive: true });
+    const first = await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+      throw reasonOf(error, folder);
+    });
     if (first !== undefined) await syncMade(dirname(first), folder);
   },
   async createFile(file, bytes, durable) {
@@ -63,7 +65,7 @@ export const nodeFileSystem: FileSystem = {
     return entries?.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() })) ?? null;
   },
   openAppend(file) {
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolderSync(dirname(file));
     const descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND);
     return {
       append: (bytes) => writeAll(descriptor, bytes),
@@ -71,6 +73,27 @@ export const nodeFileSystem: FileSystem = {
     };
   },
 };
+
+function makeFolderSync(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    throw reasonOf(error, folder);
+  }
+}
+
+/** Node's recursive mkdir says ENOENT where the disk is read-only; the first missing folder, made alone, says why. */
+function reasonOf(error: unknown, folder: string): unknown {
+  if (errorCode(error) !== 'ENOENT') return error;
+  let missing = folder;
+  while (!existsSync(dirname(missing))) missing = dirname(missing);
+  try {
+    mkdirSync(missing);
+    return error;
+  } catch (reason) {
+    return errorCode(reason) === 'EEXIST' ? error : reason;
+  }
+}
 
 /** One write for one record; a disk that takes a part of it is asked for the rest. */
 function writeAll(descriptor: number, bytes: Uint8Array): void {

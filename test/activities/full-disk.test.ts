@@ -33,7 +33,7 @@ async function playRefused(code: string, failing: number, play: (on: World, stor
     );
     if (failure !== null) {
       expect(failure).toMatchObject({ type: 'StoreUnavailable', nonRetryable: false });
-      expect(String(failure)).toMatch(new RegExp(`${code}.*(free some space|read-only)`));
+      expect((failure as Error).message).toMatch(new RegExp(`${code}.*(free some space|read-only)`));
     }
     await play(healed, new FileStore(root));
     return { wasRefused: failure !== null, root };
