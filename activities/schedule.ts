@@ -1,5 +1,6 @@
 /** `allocate` and `conclude`: which run a firing of a schedule is, and what the next one begins with. */
-import type { AllocateInput, Allocated, Checkpoint, ConcludeInput, RunConfig } from '../core/contract.ts';
+import { RunConfig } from '../core/contract.ts';
+import type { AllocateInput, Allocated, Checkpoint, ConcludeInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring } from '../core/plan-firing.ts';
 import { readStanding } from '../store/checkpoints.ts';
@@ -13,7 +14,8 @@ export function createScheduleActivities(dependencies: Dependencies) {
   const { store, logger } = dependencies;
 
   /** Write-once under the firing's workflow: whoever asks again gets the same run, with the same parent. */
-  async function allocate({ schedule, firing, config, from }: AllocateInput): Promise<Allocated> {
+  async function allocate({ schedule, firing, config: recorded, from }: AllocateInput): Promise<Allocated> {
+    const config = readTemplate(schedule, recorded);
     const firings = await readFirings(store, schedule);
     const known = firings.find((each) => each.firing === firing);
     if (known !== undefined) return toAllocated(config, known);
@@ -44,6 +46,17 @@ export function createScheduleActivities(dependencies: Dependencies) {
   }
 
   return { allocate: asActivity(dependencies, allocate), conclude: asActivity(dependencies, conclude) };
+}
+
+/** A schedule outlives versions: what has been added since it was made has its default, what has gone is told. */
+function readTemplate(schedule: string, recorded: unknown): RunConfig {
+  const { data, error } = RunConfig.safeParse(recorded);
+  if (data !== undefined) return data;
+  const [issue] = error.issues;
+  throw new TemperError(
+    'BadConfig',
+    `the schedule ${schedule} must have a configuration of this version of Temper, its ${issue?.path.join('.')} is none (${issue?.message}); delete the schedule and create it again`,
+  );
 }
 
 function toAllocated(

@@ -14,9 +14,9 @@ export interface ScheduleSummary {
   readonly baseModel: string;
   readonly timing: string;
   readonly steps: number;
-  /** A paused one may still have a run under way: see `lastRun`. */
-  readonly state: 'active' | 'running' | 'paused';
-  /** Why it is paused; null where it is not. */
+  /** `waiting`: it has fired, and no worker has taken it. A paused one may still have a run under way: see `lastRun`. */
+  readonly state: 'active' | 'waiting' | 'running' | 'paused';
+  /** Why it is paused or waits; null where it does neither. */
   readonly reason: string | null;
   /** ISO times; empty while it is paused. */
   readonly nextTimes: readonly string[];
@@ -55,7 +55,7 @@ export async function summariseSchedule(description: ScheduleDescription, store:
     baseModel: config.baseModel,
     timing: String(memo?.['timing']),
     steps: config.steps,
-    ...summariseState(description),
+    ...summariseState(description, firings),
     lastRun: await readLastRun(store, firings),
     begins: begins && policyName(begins),
     firings: info.numActionsTaken,
@@ -64,14 +64,20 @@ export async function summariseSchedule(description: ScheduleDescription, store:
   };
 }
 
-function summariseState({
-  state: { paused, note },
-  info,
-}: ScheduleDescription): Pick<ScheduleSummary, 'state' | 'reason' | 'nextTimes'> {
+function summariseState(
+  { state: { paused, note }, info }: ScheduleDescription,
+  firings: readonly Firing[],
+): Pick<ScheduleSummary, 'state' | 'reason' | 'nextTimes'> {
   if (paused) return { state: 'paused', reason: note ?? '', nextTimes: [] };
-  const state = info.runningActions.length > 0 ? 'running' : 'active';
-  return { state, reason: null, nextTimes: info.nextActionTimes.map(formatTime) };
+  const nextTimes = info.nextActionTimes.map(formatTime);
+  const running = info.runningActions.map(({ workflow }) => workflow.workflowId);
+  if (running.length === 0) return { state: 'active', reason: null, nextTimes };
+  const isTaken = firings.some(({ firing }) => running.includes(firing));
+  return { state: isTaken ? 'running' : 'waiting', reason: isTaken ? null : NO_WORKER, nextTimes };
 }
+
+const NO_WORKER =
+  'no worker that holds the agent has taken the firing; start temper dev --agent FILE, or temper worker';
 
 async function readLastRun(store: Store, firings: readonly Firing[]): Promise<ScheduleSummary['lastRun']> {
   const last = firings.at(-1);

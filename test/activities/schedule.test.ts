@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { Allocated, type AllocateInput, type Checkpoint, type RunState } from '../../core/contract.ts';
+import { Allocated, type AllocateInput, type Checkpoint, type RunConfig, type RunState } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { encodeJson } from '../../store/json.ts';
@@ -84,5 +84,17 @@ test('a run whose last adapter is not in the store cannot be concluded', async (
     type: 'StoreCorrupt',
     nonRetryable: true,
     message: expect.stringContaining(sha256Hex('lost')) as string,
+  });
+});
+
+test('a schedule made by an earlier version gets the defaults of what came later, and is told what no longer is', async () => {
+  const { parent: _, ...earlier } = CONFIG;
+  const input = { schedule: 'nightly', firing: 'a', from: null };
+  const { config } = await call(world.activities.allocate, { ...input, config: earlier as RunConfig });
+  expect(config.parent).toBeNull();
+  const { steps: __, ...broken } = CONFIG;
+  await expect(call(world.activities.allocate, { ...input, config: broken as RunConfig })).rejects.toMatchObject({
+    type: 'BadConfig',
+    message: expect.stringMatching(/its steps is none .*; delete the schedule and create it again$/) as string,
   });
 });

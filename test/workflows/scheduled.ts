@@ -32,11 +32,16 @@ export interface Scheduled {
   concluded(name: string, count: number): Promise<Firing[]>;
 }
 
+export interface ScheduledOptions extends FakeOptions {
+  /** False: nobody holds the agent. */
+  agentWorker?: boolean;
+}
+
 const SMALL = ['--base-model', 'pocket', '--steps', '2', '--groups-per-step', '2', '--group-size', '4'];
 
 export async function playScheduled(
   { address, codePath }: { address: string; codePath: string },
-  options: FakeOptions,
+  { agentWorker = true, ...options }: ScheduledOptions,
   scene: (scheduled: Scheduled) => Promise<void>,
 ): Promise<void> {
   const project = await temporaryFolder();
@@ -49,7 +54,7 @@ export async function playScheduled(
     Connection.connect({ address }),
     NativeConnection.connect({ address }),
   ]);
-  const workers = await createWorkers(native, codePath, queues, store, fake);
+  const workers = await createWorkers({ native, codePath, queues, store, fake, agentWorker });
   const running = workers.map((worker) => worker.run());
   const client = new Client({ connection });
   const schedule = (...args: string[]) =>
@@ -93,20 +98,23 @@ export async function playScheduled(
   }
 }
 
-async function createWorkers(
-  connection: NativeConnection,
-  codePath: string,
-  queues: { workflows: string; gpu: string },
-  store: Store,
-  fake: FakeRun,
-): Promise<Worker[]> {
-  const logger = { info: () => undefined, warn: () => undefined };
+interface Staff {
+  native: NativeConnection;
+  codePath: string;
+  queues: { workflows: string; gpu: string };
+  store: Store;
+  fake: FakeRun;
+  agentWorker: boolean;
+}
+
+async function createWorkers({ native, codePath, queues, store, fake, agentWorker }: Staff): Promise<Worker[]> {
+  const [connection, logger] = [native, { info: () => undefined, warn: () => undefined }];
   const activities = { ...storeAgent(fake.agent, store), ...createScheduleActivities({ store, logger }) };
   const rollout = rolloutQueue(await store.id(), 'guess');
   return Promise.all([
     Worker.create({ connection, taskQueue: queues.workflows, workflowBundle: { codePath } }),
-    Worker.create({ connection, taskQueue: rollout, activities }),
     Worker.create({ connection, taskQueue: queues.gpu, activities: storeGpu(fake.gpu, store) }),
+    ...(agentWorker ? [Worker.create({ connection, taskQueue: rollout, activities })] : []),
   ]);
 }
 

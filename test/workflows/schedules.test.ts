@@ -12,14 +12,14 @@ import { readRun } from '../../store/run-reader.ts';
 import { temperRun } from '../../workflows/search-attributes.ts';
 import type { FakeOptions } from './fake-activities.ts';
 import { createGate, eventually, quietRuntime } from './harness.ts';
-import { playScheduled, type Scheduled } from './scheduled.ts';
+import { playScheduled, type Scheduled, type ScheduledOptions } from './scheduled.ts';
 
 quietRuntime();
 
 /** Schedules are the namespace's: every test has its own. */
 const newName = () => `nightly-${randomUUID().slice(0, 8)}`;
 
-function play(options: FakeOptions, scene: (scheduled: Scheduled) => Promise<void>): Promise<void> {
+function play(options: ScheduledOptions, scene: (scheduled: Scheduled) => Promise<void>): Promise<void> {
   return playScheduled({ address: inject('temporalAddress'), codePath: inject('workflowBundle') }, options, scene);
 }
 
@@ -222,18 +222,17 @@ test('a schedule is made once; made anew under its name it goes on from its last
   });
 });
 
-test.each(['show', 'pause', 'resume', 'trigger', 'delete'])(
-  '%s of a schedule that is not there is refused',
-  async (action) => {
-    await play({}, async ({ schedule }) => {
+test('a schedule that is not there is told so by every action', async () => {
+  await play({}, async ({ schedule }) => {
+    for (const action of ['show', 'pause', 'resume', 'trigger', 'delete']) {
       expect(await schedule(action, 'nope')).toEqual({
         exitCode: 2,
         stdout: '',
         stderr: 'temper: no schedule nope on this server; see temper schedule list',
       });
-    });
-  },
-);
+    }
+  });
+});
 
 test('a paused schedule tells why and fires no more by itself', async () => {
   await play({}, async (scheduled) => {
@@ -247,5 +246,24 @@ test('a paused schedule tells why and fires no more by itself', async () => {
       lastRun: null,
       begins: null,
     });
+  });
+});
+
+test('a firing that no worker takes is seen to wait, and for what', async () => {
+  await play({ agentWorker: false }, async (scheduled) => {
+    const name = newName();
+    await scheduled.create(name, ...RARELY);
+    const { nextTimes } = (await summary(scheduled, name)) as { nextTimes: string[] };
+    const days = (Date.parse(nextTimes[0] ?? '') - Date.now()) / 86_400_000;
+    expect(Math.round(days)).toBe(14);
+    await scheduled.schedule('trigger', name);
+    const waiting = await eventually(
+      () => summary(scheduled, name),
+      ({ state }) => state !== 'active',
+    );
+    expect(waiting).toMatchObject({ state: 'waiting', lastRun: null });
+    expect(waiting['reason']).toContain('start temper dev --agent FILE');
+    const { runningActions } = (await scheduled.describe(name)).info;
+    await scheduled.client.workflow.getHandle(runningActions[0]!.workflow.workflowId).terminate('the test is over');
   });
 });
