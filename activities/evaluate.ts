@@ -1,7 +1,7 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
 import type { EvalResult, EvaluateInput } from '../core/contract.ts';
-import { mean, meanMetrics } from '../core/statistics.ts';
 import type { Episode } from '../sdk/play-episodes.ts';
+import { summariseEval } from '../store/eval-result.ts';
 import { encodeJson } from '../store/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
 import { hashBytes } from '../store/sha256.ts';
@@ -25,7 +25,7 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     const rollouts = await decodeRollouts(bytes, key);
     const { inputsSha256 } = rollouts.header;
     checkInputs(`the evaluation of step ${input.step} of the run ${input.run}`, inputsSha256, input.inputsSha256);
-    const result = summarise(input, rollouts.attempts, hashBytes(bytes));
+    const result = summariseEval(input.step, rollouts.attempts, hashBytes(bytes));
     await store.publish(evalKey(input), encodeJson({ schema: 1, inputsSha256, ...result }));
     return result;
   }
@@ -66,17 +66,5 @@ function compose(input: EvaluateInput, episodes: readonly Episode[], attempts: r
       const place = episode && { scenario: episode.scenarioIndex, scenarioId: episode.scenario.id };
       return { attempt, ...place, ...record };
     }),
-  };
-}
-
-function summarise({ step }: EvaluateInput, attempts: readonly AttemptRecord[], rolloutsSha256: string): EvalResult {
-  const data = attempts.filter(({ status }) => status === 'ok');
-  return {
-    step,
-    attempts: attempts.length,
-    failed: attempts.length - data.length,
-    reward: mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
-    metrics: meanMetrics(data.map(({ metrics }) => metrics)),
-    rolloutsSha256,
   };
 }

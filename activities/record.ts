@@ -25,7 +25,7 @@ export function createRecordActivities(dependencies: Dependencies) {
     const prefix = journalsPrefix(run);
     for await (const key of store.list(prefix)) {
       const step = Number(/\.(\d+)\/$/.exec(key)?.[1] ?? Infinity);
-      if (step <= lastStep) await store.removeJournals(key.slice(0, -1));
+      if (step <= lastStep) await store.removeFolder(key.slice(0, -1));
     }
   }
 

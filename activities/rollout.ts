@@ -1,6 +1,7 @@
 /** `rollout`: the attempts of one group, played, judged by the agent's own reward, and published. */
 import type { GroupResult, RolloutInput } from '../core/contract.ts';
 import type { Scenario } from '../sdk/define-agent.ts';
+import { judgeByAgent, summariseGroup } from '../store/group-result.ts';
 import { decodeJson, encodeJson } from '../store/json.ts';
 import { groupJournalPrefix, groupTimesKey, judgedKey, rolloutsKey } from '../store/layout.ts';
 import { hashBytes } from '../store/sha256.ts';
@@ -13,7 +14,6 @@ import {
 } from '../store/trajectories.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
-import { judgeByAgent, summariseGroup } from './group-result.ts';
 import { play } from './play.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 import { checkInputs } from './write-once.ts';

@@ -55,6 +55,11 @@ export function planReplacements(config: RunConfig, position: RunPosition, playe
   return dealGroups(config, position, played.length, missing);
 }
 
+/** Any one group of a step, dealt first or as a replacement. */
+export function planGroup(config: RunConfig, position: RunPosition, group: number): RolloutInput {
+  return dealGroups(config, position, group, 1)[0]!;
+}
+
 /** The groups that are trained, in plan order. */
 export function trainedGroups(played: GroupResult[]): GroupResult[] {
   return played.filter((group) => group.use === 'trained').toSorted((a, b) => a.group - b.group);
@@ -74,7 +79,15 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
     train: config.train,
   };
   const parent = position.checkpoint;
-  return { ...hashed, run: config.run, parent, inputsSha256: hashOf({ ...hashed, parent: nameless(parent) }) };
+  return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
+}
+
+/** What a step is made of; a manifest holds all of it, so that it can be held to its own hash. */
+export function hashTraining(
+  hashed: Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'>,
+  parent: Omit<Checkpoint, 'run'>,
+): string {
+  return hashOf({ ...hashed, parent: nameless(parent) });
 }
 
 /** Where a run stands after a step; without a new checkpoint the step was empty. */
@@ -89,7 +102,12 @@ export function planNext(position: RunPosition, played: GroupResult[], checkpoin
 }
 
 /** A checkpoint as hashes know it: by its bytes and its place, not by the run's name. */
-export function nameless({ branch, step, manifestSha256, adapterSha256 }: Checkpoint): Omit<Checkpoint, 'run'> {
+export function nameless({
+  branch,
+  step,
+  manifestSha256,
+  adapterSha256,
+}: Omit<Checkpoint, 'run'>): Omit<Checkpoint, 'run'> {
   return { branch, step, manifestSha256, adapterSha256 };
 }
 

@@ -58,6 +58,19 @@ export class FileStore implements Store {
     return verifyBlob(await this.read(ref.key), ref, this.root);
   }
 
+  async blobBytes(ref: BlobRef): Promise<number | null> {
+    const file = this.path(ref.key);
+    try {
+      return await this.files.fileBytes(file);
+    } catch (error) {
+      throw asUnavailable(error, this.root);
+    }
+  }
+
+  removeBlob(ref: BlobRef): Promise<void> {
+    return this.writing(() => this.files.unlink(this.path(ref.key)).catch(ignoreMissing));
+  }
+
   publish(key: string, bytes: Uint8Array): Promise<Published> {
     return this.writing(async () => {
       const file = this.path(key);
@@ -92,7 +105,7 @@ export class FileStore implements Store {
     return openFileJournal(this.files, this.path(prefix), this.root);
   }
 
-  removeJournals(prefix: string): Promise<void> {
+  removeFolder(prefix: string): Promise<void> {
     return this.writing(() => this.files.removeFolder(this.path(prefix)));
   }
 
@@ -155,6 +168,10 @@ export class FileStore implements Store {
       throw asUnavailable(error, this.root);
     }
   }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (errorCode(error) !== 'ENOENT') throw error;
 }
 
 function temporaryName(): string {

@@ -1,6 +1,6 @@
 /**
  * Where everything stands in the store; keys are relative to the root, `/` between names. Beside these, GPU workers
- * write `manifest.times.json` and the view `branches/<b>/checkpoints/<n>/adapter/` in PEFT's format.
+ * write the view `branches/<b>/checkpoints/<n>/adapter/` in PEFT's format.
  */
 
 export interface StepPlace {
@@ -18,7 +18,7 @@ export const RUNS_PREFIX = 'runs';
 
 export const blobKey = (sha256: string): string => `blobs/${sha256}`;
 
-const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
+export const runPrefix = (run: string): string => `${RUNS_PREFIX}/${run}`;
 /** The run as it was started: configuration, agent, versions. Write-once. */
 export const runKey = (run: string): string => `${runPrefix(run)}/run.json`;
 /** `Prepared`. Write-once. */
@@ -43,10 +43,16 @@ const branchPrefix = (run: string, branch: number): string => `${branchesPrefix(
 /** Where a branch comes from; branch 0 has none. Write-once. */
 export const branchKey = (run: string, branch: number): string => `${branchPrefix(run, branch)}/branch.json`;
 export const stepsPrefix = (run: string, branch: number): string => `${branchPrefix(run, branch)}/steps`;
-const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
+export const stepPrefix = ({ run, branch, step }: StepPlace): string => `${stepsPrefix(run, branch)}/${step}`;
 
 /** The commit of a step. Write-once. */
 export const manifestKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.json`;
+export const manifestTimesKey = (place: StepPlace): string => `${stepPrefix(place)}/manifest.times.json`;
+/** That weights and optimizer state were removed on purpose. */
+export const prunedKey = (place: StepPlace): string => `${stepPrefix(place)}/pruned.json`;
+/** The view on a checkpoint's blobs. */
+export const viewPrefix = ({ run, branch, step }: StepPlace): string =>
+  `${branchPrefix(run, branch)}/checkpoints/${step}`;
 
 export const groupsPrefix = (place: StepPlace): string => `${stepPrefix(place)}/groups`;
 export const rolloutsKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.rollouts.jsonl.gz`;

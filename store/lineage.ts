@@ -5,10 +5,11 @@
 import type { Branch, Checkpoint, EvalResult, Located, LocateInput, SettingChange } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { branchOfStep, planLineage } from '../core/lineage.ts';
-import { decodeJson, encodeJson } from './json.ts';
+import { readCheckpoint } from './checkpoints.ts';
+import { childNames, childNumbers } from './children.ts';
+import { encodeJson } from './json.ts';
 import * as layout from './layout.ts';
-import { childNames, readEval, readJson, type Manifest } from './run-reader.ts';
-import { hashBytes } from './sha256.ts';
+import { readEval, readJson, readManifest } from './run-reader.ts';
 import type { Store } from './store.ts';
 
 type Rollback = NonNullable<LocateInput['rollback']>;
@@ -100,12 +101,8 @@ async function findCheckpoint(
   after: number,
 ): Promise<Checkpoint> {
   for (let step = after; step >= 0; step--) {
-    const branch = branchOfStep(lineage, step);
-    const key = layout.manifestKey({ run, branch, step });
-    const bytes = await store.read(key);
-    if (bytes === null) continue;
-    const { adapter } = decodeJson(bytes, key) as Manifest;
-    return { run, branch, step, manifestSha256: hashBytes(bytes), adapterSha256: adapter.sha256 };
+    const checkpoint = await readCheckpoint(store, { run, branch: branchOfStep(lineage, step), step });
+    if (checkpoint !== null) return checkpoint;
   }
   throw new TemperError('StoreCorrupt', `the run ${run} has no commit up to step ${after}; restore it from a copy`);
 }
@@ -114,7 +111,7 @@ async function findCheckpoint(
 export async function requireWeights(store: Store, run: string, step: number): Promise<void> {
   const branches = await readBranches(store, run);
   const place = await findCheckpoint(store, run, planLineage(branches, branches.at(-1)?.branch ?? 0), step);
-  const manifest = await readJson<Manifest>(store, layout.manifestKey(place));
+  const manifest = await readManifest(store, place);
   if (manifest === null) return;
   for (const ref of [manifest.adapter, manifest.adapterConfig, manifest.optimizer]) await store.getBlob(ref);
 }
@@ -150,15 +147,6 @@ async function readBranchFiles(store: Store, run: string): Promise<BranchFile[]>
   const numbers = await childNumbers(store, layout.branchesPrefix(run));
   const files = numbers.map((branch) => readJson<BranchFile>(store, layout.branchKey(run, branch)));
   return (await Promise.all(files)).filter((file) => file !== null);
-}
-
-/** Numbers that folders and files directly under a prefix are named with, ascending. */
-async function childNumbers(store: Store, prefix: string): Promise<number[]> {
-  const numbers = (await childNames(store, prefix)).map((name) => /^(\d+)(\.json)?$/.exec(name)?.[1]);
-  return numbers
-    .filter((number) => number !== undefined)
-    .map(Number)
-    .toSorted((a, b) => a - b);
 }
 
 function stepsTo(last: number): number[] {

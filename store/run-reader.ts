@@ -1,20 +1,13 @@
 /** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
-import type {
-  BlobRef,
-  Checkpoint,
-  EvalResult,
-  GroupRef,
-  Prepared,
-  RunConfig,
-  RunState,
-  StepSummary,
-} from '../core/contract.ts';
+import type { Checkpoint, EvalResult, Prepared, RunConfig, RunState, StepSummary } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { readCurve } from './curve.ts';
 import { NOT_STEERED } from '../core/lineage.ts';
+import { childNames } from './children.ts';
+import { readCurve } from './curve.ts';
 import { decodeJson, decodeJsonLines } from './json.ts';
 import * as layout from './layout.ts';
 import type { GroupPlace, StepPlace } from './layout.ts';
+import { parseCommit, type Commit, type Manifest } from './manifest.ts';
 import type { Store } from './store.ts';
 import { decodeRollouts, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
@@ -26,23 +19,6 @@ export interface RunFile {
   versions: Record<string, string>;
   /** Null where the run began with a fresh adapter. */
   parent: Checkpoint | null;
-}
-
-/** `manifest.json`: the commit of a step. */
-export interface Manifest {
-  schema: 1;
-  branch: number;
-  step: number;
-  parent: { step: number; manifestSha256: string } | null;
-  inputsSha256: string;
-  baseModel: string;
-  adapter: BlobRef;
-  adapterConfig: BlobRef;
-  optimizer: BlobRef;
-  groups: GroupRef[];
-  learningRate: number;
-  metrics: Record<string, number | null>;
-  platform: Record<string, string | number>;
 }
 
 export interface Run {
@@ -97,8 +73,13 @@ export async function readScenarios(store: Store, prepared: Prepared): Promise<S
   return decodeJsonLines(await store.getBlob(prepared.scenarios), prepared.scenarios.key) as ScenarioLine[];
 }
 
-export function readManifest(store: Store, place: StepPlace): Promise<Manifest | null> {
-  return readJson(store, layout.manifestKey(place));
+export async function readManifest(store: Store, place: StepPlace): Promise<Manifest | null> {
+  return (await readCommit(store, place))?.manifest ?? null;
+}
+
+export async function readCommit(store: Store, place: StepPlace): Promise<Commit | null> {
+  const bytes = await store.read(layout.manifestKey(place));
+  return bytes === null ? null : parseCommit(bytes, layout.manifestKey(place));
 }
 
 /** Groups of a step in plan order, those that are not trained included. */
@@ -142,12 +123,6 @@ export async function readJson<T>(store: Store, key: string): Promise<T | null> 
   const bytes = await store.read(key);
   if (bytes === null) return null;
   return decodeJson(bytes, key) as T;
-}
-
-export async function childNames(store: Store, prefix: string): Promise<string[]> {
-  const names: string[] = [];
-  for await (const key of store.list(prefix)) names.push(key.slice(prefix.length + 1).replace(/\/$/, ''));
-  return names;
 }
 
 /** The run, or a BadConfig that names those there are. */

@@ -134,7 +134,7 @@ export class S3Store implements Store {
     throw new TemperError('BadConfig', `${rule}; open the store with { spoolFolder }`);
   }
 
-  async removeJournals(prefix: string): Promise<void> {
+  async removeFolder(prefix: string): Promise<void> {
     await (await this.spool())?.remove(checkKey(prefix));
     await this.objects.removeFolder(prefix);
   }

@@ -10,6 +10,10 @@ export interface Store {
   putBlob(bytes: Uint8Array): Promise<BlobRef>;
   /** Verified by length and hash: other bytes, or none, are StoreCorrupt. */
   getBlob(ref: BlobRef): Promise<Uint8Array>;
+  /** How long a blob is, without reading it; null where it is missing. */
+  blobBytes(ref: BlobRef): Promise<number | null>;
+  /** Drops a blob, where there is one: for what no manifest needs any more (`store/prune.ts`), and for a corrupt one before it is put again. */
+  removeBlob(ref: BlobRef): Promise<void>;
   /** Write-once: whoever comes second gets the winner's bytes and `created: false`. */
   publish(key: string, bytes: Uint8Array): Promise<Published>;
   read(key: string): Promise<Uint8Array | null>;
@@ -18,8 +22,8 @@ export interface Store {
   /** The keys directly under a folder, in order of their names, folders with a `/` at their end; none where it does not exist. */
   list(prefix: string): AsyncIterable<string>;
   openJournal(prefix: string): Promise<JournalSegments>;
-  /** Drops journals under a prefix; nothing else is ever removed by this interface. */
-  removeJournals(prefix: string): Promise<void>;
+  /** Drops all under a prefix: for journals of committed steps and views of pruned checkpoints, never for what stands under a hash. */
+  removeFolder(prefix: string): Promise<void>;
   /** Before the process ends: waits a moment for journals that are still on their way. */
   close(): Promise<void>;
 }

@@ -14,6 +14,7 @@ import { set } from './set.ts';
 import { show } from './show.ts';
 import { stop } from './stop.ts';
 import { train } from './train.ts';
+import { verify } from './verify.ts';
 import { watch } from './watch.ts';
 import { worker } from './worker.ts';
 
@@ -31,6 +32,7 @@ export const COMMANDS: readonly Command[] = [
   cancel,
   report,
   schedule,
+  verify,
   evaluate,
   dev,
   worker,

@@ -164,4 +164,6 @@ def _unexpected(error: Exception) -> TemperError:
 
 def _times(outcome: Outcome, fields: dict[str, Any]) -> bytes:
     clock = {"committedAt": datetime.now(UTC).isoformat(), "seconds": outcome.seconds}
-    return canonical_json({**clock, "host": socket.gethostname(), "pid": os.getpid(), "attempt": fields["attempt"]})
+    maker = {"host": socket.gethostname(), "pid": os.getpid(), "attempt": fields["attempt"]}
+    # No other file names the hash of the newest manifest: the next step's does, once there is one.
+    return canonical_json({**clock, **maker, "manifestSha256": outcome.commit.sha256})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from temper_gpu.contract import BlobRef, Checkpoint, GroupRef
+from temper_gpu.contract import BlobRef, Checkpoint, GroupRef, TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -55,6 +55,9 @@ class Manifest(_Stored):
     learning_rate: float
     metrics: dict[str, float | None]
     platform: dict[str, str | int]
+    # With them the manifest names all that its step was made from: `temper verify` does it again. Older ones have none.
+    seed: int | None = None
+    train: TrainConfig | None = None
 
 
 @dataclass(frozen=True)

@@ -243,6 +243,24 @@ test('report', () => {
   `);
 });
 
+test('verify', () => {
+  expect(help('verify')).toMatchInlineSnapshot(`
+    "re-read a whole run, check every hash, and re-compute a step
+
+    Usage: temper verify RUN [--step N] [--branch B] [--no-recompute] [--json]
+
+    Reads the store and writes nothing; needs no server. A step is re-computed from its recorded rollouts on this
+    machine: on the platform that trained it the bytes must agree. Exit code 1 where something is wrong.
+
+    Options:
+      --step N        re-compute this step; absent: the last one
+      --branch B      of this branch; absent: the newest
+      --no-recompute  re-compute none: needs no Python
+      --json          print one JSON object
+      -h, --help      print this"
+  `);
+});
+
 test('eval', () => {
   expect(help('eval')).toMatchInlineSnapshot(`
     "play held-out scenarios without training, with any model or checkpoint

@@ -46,7 +46,7 @@ test('more keys than one answer lists are all listed in order, and all removed',
     return found;
   };
   expect(await listed()).toEqual(keys.map((key) => `${key}/`));
-  await store.removeJournals('runs');
+  await store.removeFolder('runs');
   expect(await listed()).toEqual([]);
 });
 
@@ -223,7 +223,7 @@ describe('a server that goes away', () => {
       store.publish('a.json', bytes('a')),
       store.putBlob(bytes('a')),
       store.replace('a.bin', content),
-      store.removeJournals('runs'),
+      store.removeFolder('runs'),
       store.checkWritable(),
     ];
     const failures = await Promise.all(asked.map(failureOf));

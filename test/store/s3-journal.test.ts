@@ -136,7 +136,7 @@ test('removed journals are gone from bucket and host, those that are on their wa
     journal.append(bytes('more'));
     journal.close();
   }
-  await store.removeJournals(JOURNAL);
+  await store.removeFolder(JOURNAL);
   expect(await spooled('a', store)).toEqual([]);
   expect(await seenElsewhere()).toEqual([]);
 });
@@ -144,7 +144,7 @@ test('removed journals are gone from bucket and host, those that are on their wa
 test('a journal needs a folder on its host, and a usable one', async () => {
   const reading = await openS3Store({ bucket: BUCKET, prefix });
   expect(await failureOf(reading.openJournal(JOURNAL))).toMatchObject({ type: 'BadConfig' });
-  await reading.removeJournals(JOURNAL);
+  await reading.removeFolder(JOURNAL);
   writeFileSync(join(hosts, 'file'), '');
   const failure = await failureOf((await open('file', NOT_SOON)).openJournal(JOURNAL));
   expect(failure).toMatchObject({ type: 'StoreUnavailable' });

@@ -140,8 +140,8 @@ export function storeSuite(makeWorld: () => StoreWorld): void {
       journal.close();
     }
     await store.replace('runs/a/state.json', bytes('state'));
-    await store.removeJournals('runs/a/journal/0.1');
-    await store.removeJournals('runs/a/journal/0.2');
+    await store.removeFolder('runs/a/journal/0.1');
+    await store.removeFolder('runs/a/journal/0.2');
     expect((await store.openJournal('runs/a/journal/0.1/0')).existing).toEqual([]);
     expect((await store.openJournal('runs/a/journal/0.1/eval')).existing).toEqual([]);
     expect((await store.openJournal('runs/a/journal/0.10/0')).existing.map(text)).toEqual(['runs/a/journal/0.10/0']);

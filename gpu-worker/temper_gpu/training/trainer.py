@@ -95,6 +95,7 @@ class Trainer:
             learning_rate=0.0,
             metrics={},
             platform=platform_fingerprint(start.base.device),
+            seed=work.seed,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
         return Outcome(commit, not created)
@@ -130,6 +131,8 @@ class Trainer:
             learning_rate=work.learning_rate,
             metrics=on_the_wire(metrics),
             platform=platform_fingerprint(held.policy.device),
+            seed=work.seed,
+            train=work.train,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
         if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:

@@ -53,7 +53,7 @@ def test_a_commit_is_published_with_its_times_beside_it(tmp_path: Path):
         assert (store.root / f"runs/demo/branches/0/checkpoints/{step}/adapter/adapter_model.safetensors").is_file()
     times = store.read("runs/demo/branches/0/steps/1/manifest.times.json")
     assert times is not None
-    assert json.loads(times).keys() == {"attempt", "committedAt", "host", "pid", "seconds"}
+    assert json.loads(times).keys() == {"attempt", "committedAt", "host", "manifestSha256", "pid", "seconds"}
 
 
 def test_results_are_json_that_every_parser_reads(tmp_path: Path):

@@ -1,7 +1,7 @@
 /** What a group's two files say, in numbers: a pure function of their contents. */
 import type { GroupResult, RolloutInput } from '../core/contract.ts';
 import { hasNoVariance, meanMetrics } from '../core/statistics.ts';
-import type { AttemptRecord, Judged, Rollouts } from '../store/trajectories.ts';
+import type { AttemptRecord, Judged, Rollouts } from './trajectories.ts';
 
 /** The agent's own reward; an attempt that failed has none. */
 export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: string): Judged {

@@ -1,0 +1,117 @@
+import type { Findings } from '../../store/verify/findings.ts';
+import type { Verification } from '../../store/verify/verify-run.ts';
+import type { Command, CommandContext, Flags } from '../command.ts';
+import { JSON_OPTION, stringFlag } from '../command.ts';
+import { EXIT, UsageError } from '../errors.ts';
+import { plural } from '../format.ts';
+import { printJson } from '../output.ts';
+import type { Output } from '../output.ts';
+import { openProjectStore } from '../project-store.ts';
+import { createTable } from '../table.ts';
+import type { RecomputeChoice } from '../verify/plan-recompute.ts';
+import type { Recomputation } from '../verify/recompute.ts';
+
+export const verify: Command = {
+  name: 'verify',
+  summary: 're-read a whole run, check every hash, and re-compute a step',
+  usage: 'verify RUN [--step N] [--branch B] [--no-recompute] [--json]',
+  details: [
+    'Reads the store and writes nothing; needs no server. A step is re-computed from its recorded rollouts on this',
+    'machine: on the platform that trained it the bytes must agree. Exit code 1 where something is wrong.',
+  ],
+  positionals: ['RUN'],
+  options: {
+    step: { type: 'string', placeholder: 'N', description: 're-compute this step; absent: the last one' },
+    branch: { type: 'string', placeholder: 'B', description: 'of this branch; absent: the newest' },
+    'no-recompute': { type: 'boolean', description: 're-compute none: needs no Python' },
+    json: JSON_OPTION,
+  },
+  async run(context) {
+    const { flags, positionals, project, output } = context;
+    const choice = parseChoice(flags);
+    const { verifyRun } = await import('../../store/verify/verify-run.ts');
+    const store = await openProjectStore(project);
+    const verification = await verifyRun(store, positionals[0]!);
+    const again = choice === null ? null : await recomputeStep(context, choice, verification);
+    const { findings } = verification;
+    const isOk = findings.problems.length === 0;
+    if (flags['json'] === true) printJson(output, toJson(positionals[0]!, store.uri, findings, again));
+    else print(output, positionals[0]!, findings, again);
+    return isOk ? EXIT.ok : EXIT.failed;
+  },
+};
+
+/** Null: no step is made again. */
+function parseChoice(flags: Flags): RecomputeChoice | null {
+  const choice = { step: parseCount(flags, 'step'), branch: parseCount(flags, 'branch') };
+  if (flags['no-recompute'] !== true) return choice;
+  const idle = (['step', 'branch'] as const).find((name) => choice[name] !== null);
+  if (idle !== undefined)
+    throw new UsageError(`--${idle} says which step is re-computed, and --no-recompute that none is; pass one of them`);
+  return null;
+}
+
+function parseCount(flags: Flags, name: string): number | null {
+  const text = stringFlag(flags, name);
+  if (text === null) return null;
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new UsageError(`--${name} must be a whole number of at least 0, got ${JSON.stringify(text)}; pass --${name} 3`);
+}
+
+/** Null where it cannot be: a note says why. What differs is a problem of the run. */
+async function recomputeStep(
+  { positionals, project, env, signal, output }: CommandContext,
+  choice: RecomputeChoice,
+  verification: Verification,
+): Promise<Recomputation | null> {
+  const { planRecompute } = await import('../verify/plan-recompute.ts');
+  const { findings, config } = verification;
+  const store = await openProjectStore(project);
+  const plan = await planRecompute(store, positionals[0]!, verification, config, choice);
+  if (typeof plan === 'string') {
+    findings.notes.push(plan);
+    return null;
+  }
+  const { recompute } = await import('../verify/recompute.ts');
+  const { openPythonEnvironment } = await import('../../workers/python-environment.ts');
+  const { cacheFolder } = await import('../../workers/folders.ts');
+  const onEvent = createTeller(output);
+  const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
+  const made = await recompute(plan, { project, storeUri: store.uri, python, env, signal });
+  if (made.verdict === 'differs') findings.recomputed(plan.policy, made.text);
+  return made;
+}
+
+/** Installing Python for the first time takes minutes. */
+function createTeller(output: Output) {
+  let last = '';
+  return (event: { kind: string; message?: string }) => {
+    if (event.kind !== 'progress' || event.message === undefined || event.message === last) return;
+    last = event.message;
+    output.errorLine(last);
+  };
+}
+
+function toJson(run: string, storeUri: string, findings: Findings, recomputed: Recomputation | null): object {
+  const checks = Object.fromEntries(findings.tallies);
+  const { problems, notes } = findings;
+  return { run, store: storeUri, ok: problems.length === 0, checks, problems, notes, recomputed };
+}
+
+const MAX_SHOWN = 50;
+
+function print(output: Output, run: string, { tallies, problems, notes }: Findings, again: Recomputation | null): void {
+  const rows = [...tallies].map(([check, { checked, pruned, problems: wrong }]) => [
+    check,
+    String(checked),
+    pruned === 0 ? '' : String(pruned),
+    wrong === 0 ? '' : String(wrong),
+  ]);
+  output.line(createTable(['what', 'checked', 'pruned', 'wrong'], rows));
+  if (again !== null) output.line(`re-computed ${again.text}`);
+  for (const note of notes) output.line(`note: ${note}`);
+  for (const { object, finding, remedy } of problems.slice(0, MAX_SHOWN))
+    output.line(`wrong: ${object}: ${finding}; ${remedy}`);
+  if (problems.length > MAX_SHOWN) output.line(`… and ${problems.length - MAX_SHOWN} more; see --json`);
+  output.line(problems.length === 0 ? `${run} is whole` : `${run} has ${plural(problems.length, 'problem')}`);
+}

@@ -1,0 +1,108 @@
+/** A step made again on this machine, by the Python that trained it, and what that says of the recorded one. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { runCommand } from '../../workers/command.ts';
+import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/folders.ts';
+import { CommandFailed } from '../errors.ts';
+import { formatNumber } from '../format.ts';
+import type { RecomputePlan } from './plan-recompute.ts';
+
+const Difference = z.object({ max: z.number().nullable(), share: z.number().nullable() }).nullable();
+const RecomputedSchema = z.object({
+  adapterSha256: z.string(),
+  optimizerSha256: z.string(),
+  manifestSha256: z.string(),
+  platform: z.record(z.string(), z.union([z.string(), z.number()])),
+  /** Null where the recorded bytes cannot be read any more. */
+  differences: z.object({ adapter: Difference, optimizer: Difference }).nullable(),
+});
+type Recomputed = z.infer<typeof RecomputedSchema>;
+
+export interface Recomputation extends Recomputed {
+  readonly policy: string;
+  readonly verdict: 'same bytes' | 'equal up to rounding' | 'differs';
+  /** The verdict as a sentence. */
+  readonly text: string;
+}
+
+/** Rounding changes a small share of what a step changes; another step changes all of it. */
+const ROUNDING_SHARE = 0.05;
+
+export interface RecomputeOptions {
+  readonly project: string;
+  readonly storeUri: string;
+  readonly python: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+}
+
+export async function recompute(plan: RecomputePlan, options: RecomputeOptions): Promise<Recomputation> {
+  const folder = await mkdtemp(join(tmpdir(), 'temper-verify-'));
+  try {
+    const input = join(folder, 'input.json');
+    await writeFile(input, JSON.stringify(plan.work));
+    return judge(plan, await runPython(plan, input, options));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runPython(plan: RecomputePlan, input: string, options: RecomputeOptions): Promise<Recomputed> {
+  const { models } = projectFolders(options.project);
+  const args = ['-m', 'temper_gpu.recompute', '--store', options.storeUri, '--input', input];
+  // As many threads as the recorded step had: sums depend on it.
+  args.push('--threads', String(plan.manifest.platform['threads'] ?? 2));
+  if (existsSync(models)) args.push('--models', models);
+  const { code, output } = await runCommand(options.python, args, {
+    cwd: GPU_WORKER_FOLDER,
+    env: options.env,
+    signal: options.signal,
+  });
+  options.signal.throwIfAborted();
+  const lines = output.split('\n');
+  const answer = lines.find((line) => line.startsWith('{'));
+  if (code === 0 && answer !== undefined) return RecomputedSchema.parse(JSON.parse(answer));
+  throw new CommandFailed(
+    `${plan.policy} could not be re-computed: ${lines.at(-1) ?? 'no answer'}; pass --no-recompute to check the rest`,
+  );
+}
+
+function judge({ policy, manifest, manifestSha256 }: RecomputePlan, made: Recomputed): Recomputation {
+  const tell = (verdict: Recomputation['verdict'], text: string) => ({
+    ...made,
+    policy,
+    verdict,
+    text: `${policy}: ${text}`,
+  });
+  if (made.adapterSha256 === manifest.adapter.sha256 && made.optimizerSha256 === manifest.optimizer.sha256) {
+    const isWhole = made.manifestSha256 === manifestSha256;
+    const rest = isWhole ? '' : ' (not its manifest: another platform or version wrote it)';
+    return tell('same bytes', `adapter and optimizer state have the same bytes${rest}`);
+  }
+  const other = describePlatforms(manifest.platform, made.platform);
+  const difference = made.differences?.adapter ?? null;
+  const distance = describeDifference(difference);
+  if (other === null) return tell('differs', `the bytes differ (${distance}), on the platform that it was trained on`);
+  const isClose = (difference?.share ?? Infinity) <= ROUNDING_SHARE;
+  return isClose
+    ? tell('equal up to rounding', `equal up to rounding (${distance}); ${other}`)
+    : tell('differs', `the values differ (${distance}); ${other}`);
+}
+
+function describeDifference(difference: z.infer<typeof Difference>): string {
+  if (difference === null) return 'the recorded bytes cannot be read';
+  const share = difference.share === null ? '' : `, ${formatNumber(difference.share * 100)} % of what the step changed`;
+  return `max difference ${formatNumber(difference.max)}${share}`;
+}
+
+/** Null: the same platform. */
+function describePlatforms(recorded: Recomputed['platform'], here: Recomputed['platform']): string | null {
+  const names = [...new Set([...Object.keys(recorded), ...Object.keys(here)])].toSorted();
+  const other = names.filter((name) => recorded[name] !== here[name]);
+  if (other.length === 0) return null;
+  const parts = other.map((name) => `${name} ${recorded[name] ?? 'none'}, here ${here[name] ?? 'none'}`);
+  return `trained on another platform (${parts.join('; ')})`;
+}

@@ -1,0 +1,162 @@
+"""python -m temper_gpu.recompute: a committed step once more, by the trainer's own code, on this machine.
+
+What to do again is told by the step's own inputs; nothing is written to the store. Prints one JSON object: the hashes
+of what came out, this machine's platform and, where bytes differ, by how much.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from temper_gpu.checkpoints import Commit, Manifest, manifest_key, read_commit, read_parent
+from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore, Published, blob_ref, open_store
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+EXIT_USAGE = 2
+
+
+class ForgetfulStore:
+    """Reads a store, and keeps what is written to itself. The commit that is made again is not seen."""
+
+    def __init__(self, store: FileStore, hidden: str) -> None:
+        self._store = store
+        self._hidden = hidden
+        self.blobs: dict[str, bytes] = {}
+
+    def put_blob(self, data: bytes) -> BlobRef:
+        ref = blob_ref(data)
+        self.blobs[ref.sha256] = data
+        return ref
+
+    def get_blob(self, ref: BlobRef) -> bytes:
+        return self._store.get_blob(ref)
+
+    def read_verified(self, key: str, sha256: str) -> bytes:
+        return self._store.read_verified(key, sha256)
+
+    def read(self, key: str) -> bytes | None:
+        return None if key == self._hidden else self._store.read(key)
+
+    def publish(self, key: str, data: bytes) -> Published:
+        return Published(True, data)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parse(argv)
+    try:
+        # torch and transformers take seconds: bad usage is told before.
+        from temper_gpu.training.platform import make_deterministic
+
+        make_deterministic(arguments.threads)
+        print(json.dumps(recompute(arguments)))
+    except TemperError as error:
+        print(f"{error.type}: {error}", file=sys.stderr)
+        return EXIT_USAGE if error.type == "BadConfig" else 1
+    return 0
+
+
+def recompute(arguments: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    from temper_gpu.models import ModelLibrary
+    from temper_gpu.training.trainer import Trainer
+    from temper_gpu.worker import ModelFolders, choose_device
+
+    store = open_store(arguments.store)
+    work = parse_work(Path(arguments.input).read_bytes())
+    place = (work.run, work.branch, work.step if isinstance(work, TrainInput) else 0)
+    forgetful = ForgetfulStore(store, manifest_key(*place))
+    library = ModelLibrary(ModelFolders(arguments.models), torch.float32, choose_device(arguments.device))
+    trainer = Trainer(library, cast(Any, forgetful), nullcontext())
+    outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
+    recorded = read_commit(store, *place)
+    before = read_parent(store, work.parent) if isinstance(work, TrainInput) else None
+    return {
+        "adapterSha256": outcome.commit.manifest.adapter.sha256,
+        "optimizerSha256": outcome.commit.manifest.optimizer.sha256,
+        "manifestSha256": outcome.commit.sha256,
+        "platform": outcome.commit.manifest.platform,
+        "differences": None if recorded is None else differences(store, forgetful, outcome.commit, recorded, before),
+    }
+
+
+def parse_work(data: bytes) -> TrainInput | InitialiseInput:
+    try:
+        kind = TrainInput if "parent" in json.loads(data) else InitialiseInput
+        return kind.model_validate_json(data)
+    except ValueError as error:
+        raise TemperError("BadConfig", f"--input must be a step's inputs as JSON, got {error}") from error
+
+
+def differences(
+    store: FileStore, made: ForgetfulStore, ours: Commit, recorded: Commit, before: Commit | None
+) -> dict[str, Any]:
+    """By name, null where the recorded bytes cannot be read: they were pruned, or are corrupt."""
+    parts: dict[str, Callable[[Manifest], BlobRef]] = {
+        "adapter": lambda m: m.adapter,
+        "optimizer": lambda m: m.optimizer,
+    }
+    return {name: _difference(store, made, part, ours, recorded, before) for name, part in parts.items()}
+
+
+def _adapter(manifest: Manifest) -> BlobRef:
+    return manifest.adapter
+
+
+def _optimizer(manifest: Manifest) -> BlobRef:
+    return manifest.optimizer
+
+
+def _difference(
+    store: FileStore,
+    made: ForgetfulStore,
+    part: Callable[[Manifest], BlobRef],
+    ours: Commit,
+    recorded: Commit,
+    before: Commit | None,
+) -> dict[str, float | None] | None:
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    if part(ours.manifest) == part(recorded.manifest):
+        return {"max": 0.0, "share": 0.0}
+    try:
+        theirs = load(store.get_blob(part(recorded.manifest)))
+        start = None if before is None else load(store.get_blob(part(before.manifest)))
+    except (TemperError, SafetensorError):
+        return None
+    mine = load(made.blobs[part(ours.manifest).sha256])
+    if mine.keys() != theirs.keys():
+        return None
+    step = 0.0 if start is None else _distance(mine, start)
+    return {
+        "max": max(float((mine[name] - theirs[name]).abs().max()) for name in mine),
+        # Of what the step itself changed: rounding is a small share of it, another step is not.
+        "share": _distance(mine, theirs) / step if step > 0 else None,
+    }
+
+
+def _distance(left: "Mapping[str, Tensor]", right: "Mapping[str, Tensor]") -> float:
+    return sum(float((left[name].double() - right[name].double()).square().sum()) for name in left) ** 0.5
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="temper_gpu.recompute", allow_abbrev=False, description=__doc__)
+    parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
+    parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
+    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
+    parser.add_argument("--threads", type=int, default=2, help="of torch; bytes depend on it (default: %(default)s)")
+    parser.add_argument("--device", default="auto", help="cpu, cuda … (default: cuda where there is one)")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
