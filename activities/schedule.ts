@@ -3,7 +3,7 @@ import { RunConfig } from '../core/contract.ts';
 import type { AllocateInput, Allocated, Checkpoint, ConcludeInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring } from '../core/plan-firing.ts';
-import { readStanding } from '../store/checkpoints.ts';
+import { readStanding } from '../store/find-checkpoint.ts';
 import { decodeJson, encodeJson } from '../store/json.ts';
 import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
 import { newestOf, readFirings, type ConclusionFile, type Firing, type FiringFile } from '../store/schedules.ts';

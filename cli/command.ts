@@ -37,6 +37,8 @@ export interface Command {
   readonly positionals: readonly string[];
   /** True where the last of them may stand several times. */
   readonly repeats?: boolean;
+  /** Those that may follow. */
+  readonly optionalPositionals?: readonly string[];
   readonly options: CommandOptions;
   /** Commands of two words, named so: `schedule list`. */
   readonly actions?: readonly Command[];

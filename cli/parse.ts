@@ -52,7 +52,7 @@ function checkFlag(command: Command, options: CommandOptions, token: FlagToken):
 function checkPositionals(command: Command, positionals: readonly string[]): void {
   const missing = command.positionals[positionals.length];
   if (missing !== undefined) throw new UsageError(`${missing} is missing; usage: temper ${command.usage}`);
-  const extra = positionals[command.positionals.length];
+  const extra = positionals[command.positionals.length + (command.optionalPositionals?.length ?? 0)];
   if (extra !== undefined && command.repeats !== true)
     throw new UsageError(`unexpected argument ${JSON.stringify(extra)}; usage: temper ${command.usage}`);
 }

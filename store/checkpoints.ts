@@ -1,28 +1,43 @@
-/** Checkpoints as forks and schedules look for them: by name, or what a run stands on. */
-import type { Checkpoint, RunState } from '../core/contract.ts';
+/** The committed steps of a run, as people choose among them. */
+import type { EvalResult } from '../core/contract.ts';
 import { childNumbers } from './children.ts';
-import { manifestKey, stepsPrefix, type StepPlace } from './layout.ts';
-import { checkpointOf, parseCommit } from './manifest.ts';
+import { branchesPrefix, stepsPrefix, type StepPlace } from './layout.ts';
+import type { Commit } from './manifest.ts';
+import { isMarkedPruned } from './pruned.ts';
+import { readCommit, readEval, requireRun } from './run-reader.ts';
 import type { Store } from './store.ts';
 
-/** With the hashes that its readers verify; null where the step is not committed. */
-export async function readCheckpoint(store: Store, place: StepPlace): Promise<Checkpoint | null> {
-  const key = manifestKey(place);
-  const bytes = await store.read(key);
-  return bytes === null ? null : checkpointOf(place.run, parseCommit(bytes, key));
+export interface CheckpointEntry extends StepPlace {
+  commit: Commit;
+  evaluation: EvalResult | null;
+  /** Of adapter and optimizer state. */
+  bytes: number;
+  weights: 'kept' | 'pruned' | 'missing';
 }
 
-/**
- * The commit that a run's state tells of. Steps that trained nothing have none, and a branch that has just begun stands
- * on one of the branch before it: hence by the adapter's hash.
- */
-export async function readStanding(store: Store, state: RunState): Promise<Checkpoint | null> {
-  for (let branch = state.branch; branch >= 0; branch--) {
-    // Newest first, the step in hand included.
-    for (const step of (await childNumbers(store, stepsPrefix(state.run, branch))).toReversed()) {
-      const checkpoint = step > state.step ? null : await readCheckpoint(store, { run: state.run, branch, step });
-      if (checkpoint?.adapterSha256 === state.adapterSha256) return checkpoint;
-    }
+export async function listCheckpoints(store: Store, run: string): Promise<CheckpointEntry[]> {
+  await requireRun(store, run);
+  const entries: CheckpointEntry[] = [];
+  for (const place of await listSteps(store, run)) {
+    const commit = await readCommit(store, place);
+    if (commit !== null) entries.push(await describe(store, place, commit));
   }
-  return null;
+  return entries;
+}
+
+export async function listSteps(store: Store, run: string): Promise<StepPlace[]> {
+  const places: StepPlace[] = [];
+  for (const branch of await childNumbers(store, branchesPrefix(run))) {
+    for (const step of await childNumbers(store, stepsPrefix(run, branch))) places.push({ run, branch, step });
+  }
+  return places;
+}
+
+async function describe(store: Store, place: StepPlace, commit: Commit): Promise<CheckpointEntry> {
+  const { adapter, optimizer } = commit.manifest;
+  const lengths = [await store.blobBytes(adapter), await store.blobBytes(optimizer)];
+  const isThere = lengths.every((length) => length !== null);
+  const weights = isThere ? 'kept' : (await isMarkedPruned(store, place)) ? 'pruned' : 'missing';
+  const bytes = adapter.bytes + optimizer.bytes;
+  return { ...place, commit, evaluation: await readEval(store, place), bytes, weights };
 }

@@ -5,7 +5,7 @@
 import type { Branch, Checkpoint, EvalResult, Located, LocateInput, SettingChange } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { branchOfStep, planLineage } from '../core/lineage.ts';
-import { readCheckpoint } from './checkpoints.ts';
+import { readCheckpoint } from './find-checkpoint.ts';
 import { childNames, childNumbers } from './children.ts';
 import { encodeJson } from './json.ts';
 import * as layout from './layout.ts';

@@ -1,5 +1,6 @@
 import type { Command } from '../command.ts';
 import { cancel } from './cancel.ts';
+import { checkpoints } from './checkpoints.ts';
 import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { evaluate } from './eval.ts';
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   cancel,
   report,
   schedule,
+  checkpoints,
   verify,
   evaluate,
   dev,

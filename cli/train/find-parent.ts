@@ -2,7 +2,7 @@
 import { NAME_PATTERN } from '../../core/contract.ts';
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { parsePolicyName, policyName } from '../../core/policy-name.ts';
-import { readCheckpoint, readStanding } from '../../store/checkpoints.ts';
+import { readCheckpoint, readStanding } from '../../store/find-checkpoint.ts';
 import { requireRun } from '../../store/run-reader.ts';
 import type { Run } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';

@@ -15,7 +15,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from temper_gpu.checkpoints import PolicyName, canonical_json, publish_view, step_key
+from temper_gpu.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
 from temper_gpu.contract import InitialiseInput, StepMetrics, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.heartbeat import run_with_heartbeats
@@ -95,12 +95,16 @@ class GpuActivities:
     def _publish(self, run: str, outcome: Outcome, fields: dict[str, Any]) -> None:
         """The view for people and other engines, the sidecar of times; then this process's engine is asked."""
         manifest = outcome.commit.manifest
+        if outcome.found and is_pruned(self._store, run, manifest):
+            return
         publish_view(self._store, run, outcome.commit)
         if not outcome.found:
             self._store.replace(
                 f"{step_key(run, manifest.branch, manifest.step)}/manifest.times.json", _times(outcome, fields)
             )
-        if self._probe is not None:
+        # A run played again from its store finds step after step: only the newest one is about to be sampled from.
+        is_passed = outcome.found and read_commit(self._store, run, manifest.branch, manifest.step + 1) is not None
+        if self._probe is not None and not is_passed:
             require_probed(self._probe, str(PolicyName(run, manifest.branch, manifest.step)), manifest.adapter.sha256)
 
 

@@ -195,7 +195,7 @@ class StoreResolver:
     def resolve(self, name: str) -> ResolvedPolicy:
         if "@" not in name:
             return ResolvedPolicy(name, None, lambda: None)
-        return self._policy(self._commit(name))
+        return self._policy(name, self._commit(name))
 
     def recall(self, name: str) -> ResolvedPolicy | None:
         if "@" not in name:
@@ -203,11 +203,15 @@ class StoreResolver:
         known = self._known.get(name)
         if known is None or not self._is_trusted(name, known):
             return None
-        return self._policy(known.commit)
+        return self._policy(name, known.commit)
 
-    def _policy(self, commit: Commit) -> ResolvedPolicy:
+    def _policy(self, name: str, commit: Commit) -> ResolvedPolicy:
         manifest = commit.manifest
-        return ResolvedPolicy(manifest.base_model, manifest.adapter.sha256, lambda: load_adapter(self._store, manifest))
+        return ResolvedPolicy(manifest.base_model, manifest.adapter.sha256, lambda: self._load(name, manifest))
+
+    def _load(self, name: str, manifest: Manifest) -> "Adapter":
+        require_kept(self._store, parse_policy_name(name).run, manifest)
+        return load_adapter(self._store, manifest)
 
     def _is_trusted(self, name: str, known: _Known) -> bool:
         if self._store.stamp_lifetime_s:
@@ -242,6 +246,26 @@ class StoreResolver:
     def _stamp(self, name: str) -> Hashable | None:
         policy = parse_policy_name(name)
         return self._store.stamp(manifest_key(policy.run, policy.branch, policy.step))
+
+
+def pruned_key(run: str, branch: int, step: int) -> str:
+    return f"{step_key(run, branch, step)}/pruned.json"
+
+
+def is_pruned(store: Store, run: str, manifest: Manifest) -> bool:
+    """Its weights were removed on purpose (`temper checkpoints RUN prune`), and no copy brought them back."""
+    data = store.read(pruned_key(run, manifest.branch, manifest.step))
+    return data is not None and json.loads(data)["pruned"] is True
+
+
+def require_kept(store: Store, run: str, manifest: Manifest) -> None:
+    if is_pruned(store, run, manifest):
+        policy = PolicyName(run, manifest.branch, manifest.step)
+        raise TemperError(
+            "BadConfig",
+            f"the weights of {policy} must be in the store, but they were pruned; name a step that was kept, or bring "
+            f"them back from a copy: temper checkpoints {run} pull STORE --with-pruned",
+        )
 
 
 def load_adapter(store: Store, manifest: Manifest) -> "Adapter":

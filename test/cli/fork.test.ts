@@ -6,7 +6,7 @@ import type { CommandContext } from '../../cli/command.ts';
 import { planFork } from '../../cli/train/plan-fork.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { readCheckpoint } from '../../store/checkpoints.ts';
+import { readCheckpoint } from '../../store/find-checkpoint.ts';
 import { encodeJson } from '../../store/json.ts';
 import { manifestKey, runKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';

@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readCheckpoint } from '../../store/checkpoints.ts';
+import { readCheckpoint } from '../../store/find-checkpoint.ts';
 import { encodeJson } from '../../store/json.ts';
 import { conclusionKey, firingKey, manifestKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';

@@ -29,11 +29,17 @@ export interface MadeOptions {
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 
-export function madeConfig({ run = 'demo', steps = 3, seed = 1 }: MadeOptions = {}): RunConfig {
+function madeConfig({ run = 'demo', steps = 3, seed = 1 }: MadeOptions = {}): RunConfig {
   return defaultRunConfig({ run, agent: 'toy', baseModel: 'pocket', steps, seed, groupsPerStep: 2, groupSize: 2 });
 }
 
-export async function makeRun(store: Store, options: MadeOptions = {}): Promise<RunConfig> {
+export interface MadeRun {
+  config: RunConfig;
+  /** By step: where the run stood after it. */
+  positions: RunPosition[];
+}
+
+export async function makeRun(store: Store, options: MadeOptions = {}): Promise<MadeRun> {
   const config = madeConfig(options);
   const { run } = config;
   const scenarios = await store.putBlob(
@@ -65,15 +71,29 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
   });
   let position: RunPosition = { branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 };
   await evaluate(store, config, position, options);
+  const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
     position = await takeStep(store, config, position, options);
+    positions.push(position);
     await evaluate(store, config, position, options);
   }
   const summaries = Array.from({ length: config.steps }, (_, index) => summary(index + 1, config.steps));
   await store.replace(layout.stepsKey(run), encodeJsonLines(summaries));
   const evals = { evalBefore: null, evalAfter: null, evals: [] };
   await store.replace(layout.stateKey(run), encodeJson({ ...fixtureState(run, config.steps), ...evals, agent: 'toy' }));
-  return config;
+  return { config, positions };
+}
+
+/** A branch of some steps that begins after one of the run's. */
+export async function makeBranch(
+  store: Store,
+  { config, positions }: MadeRun,
+  branch: number,
+  fromStep: number,
+  steps: number,
+) {
+  let position: RunPosition = { ...positions[fromStep]!, branch };
+  for (let taken = 0; taken < steps; taken++) position = await takeStep(store, config, position, {});
 }
 
 async function takeStep(
@@ -156,7 +176,7 @@ function madeAttempt(attempt: number, reward: number, adapterSha256: string): At
   return { attempt, ...outcome, logs: [], unclaimedAnswers: 0, calls: [call] };
 }
 
-export interface CommitWork {
+interface CommitWork {
   branch: number;
   step: number;
   groups: readonly object[];
@@ -168,7 +188,7 @@ export interface CommitWork {
 }
 
 /** As a GPU worker does it; the weights follow from the inputs alone, so that the same inputs give the same bytes. */
-export async function commit(
+async function commit(
   store: Store,
   { run }: RunConfig,
   parent: Checkpoint | null,

@@ -6,7 +6,7 @@ import { expect, inject, test } from 'vitest';
 
 import type { InitialiseInput, TrainInput } from '../../core/contract.ts';
 import { runWorkflowId, scheduleId } from '../../core/queues.ts';
-import { readCheckpoint } from '../../store/checkpoints.ts';
+import { readCheckpoint } from '../../store/find-checkpoint.ts';
 import { readFirings } from '../../store/schedules.ts';
 import { readRun } from '../../store/run-reader.ts';
 import { temperRun } from '../../workflows/search-attributes.ts';

@@ -94,5 +94,6 @@ def verified(key: str, data: bytes | None, sha256: str, length: int | None = Non
 def _corrupt(key: str, sha256: str, finding: str) -> TemperError:
     return TemperError(
         "StoreCorrupt",
-        f"{key} must have sha256 {sha256}, but {finding}; restore it from a copy of the store, or start a new run",
+        f"{key} must have sha256 {sha256}, but {finding}; restore it from a copy of the store "
+        "(temper checkpoints RUN pull STORE), or start a new run",
     )

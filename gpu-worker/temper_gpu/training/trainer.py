@@ -23,6 +23,7 @@ from temper_gpu.checkpoints import (
     publish_commit,
     read_commit,
     read_parent,
+    require_kept,
     require_same_inputs,
 )
 from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
@@ -109,6 +110,7 @@ class Trainer:
         clock = self._clock = Stopwatch("load")
         parent = read_parent(self._store, work.parent)
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
+        require_kept(self._store, work.parent.run, parent.manifest)
         held = self._load_policy(parent, work.train.lora)
         clock.begin("wait")
         with self._device_lock:

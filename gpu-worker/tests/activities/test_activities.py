@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from temper_gpu.activities import GpuActivities, require_fresh
-from temper_gpu.checkpoints import manifest_key
+from temper_gpu.checkpoints import StoreResolver, manifest_key
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.pulse import Pulse
@@ -54,6 +54,35 @@ def test_a_commit_is_published_with_its_times_beside_it(tmp_path: Path):
     times = store.read("runs/demo/branches/0/steps/1/manifest.times.json")
     assert times is not None
     assert json.loads(times).keys() == {"attempt", "committedAt", "host", "manifestSha256", "pid", "seconds"}
+
+
+def test_of_steps_that_are_found_again_the_engine_is_asked_for_the_newest_alone(tmp_path: Path):
+    store, asked = open_folder(tmp_path), []
+    work = first_step(store, activities(store))
+    run(activities(store).train, work)
+
+    def probe(policy: str) -> str:
+        asked.append(policy)
+        return StoreResolver(store).resolve(policy).adapter_sha256 or ""
+
+    run(activities(store, probe).initialise, initialise_input())
+    run(activities(store, probe).train, work)
+    assert asked == ["demo@1"]
+
+
+def test_a_pruned_step_is_found_without_its_weights_and_nothing_is_made_from_it(tmp_path: Path):
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    work = first_step(store, gpu)
+    adapter = StoreResolver(store).resolve("demo@0").adapter_sha256
+    (store.root / f"blobs/{adapter}").unlink()
+    store.publish("runs/demo/branches/0/steps/0/pruned.json", b'{"schema":1,"pruned":true}')
+    assert run(activities(store, lambda _: "never asked").initialise, initialise_input()).found
+    with pytest.raises(ApplicationError, match=r"demo@0.*pruned.*--with-pruned") as caught:
+        run(activities(store).train, work)
+    assert (caught.value.type, caught.value.non_retryable) == ("BadConfig", True)
+    with pytest.raises(TemperError, match="pruned"):
+        StoreResolver(store).resolve("demo@0").load()
 
 
 def test_results_are_json_that_every_parser_reads(tmp_path: Path):

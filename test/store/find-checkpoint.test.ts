@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import type { Checkpoint, RunState } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
-import { readCheckpoint, readStanding } from '../../store/checkpoints.ts';
+import { readCheckpoint, readStanding } from '../../store/find-checkpoint.ts';
 import { FileStore } from '../../store/file-store.ts';
 import { encodeJson } from '../../store/json.ts';
 import { evalKey, manifestKey } from '../../store/layout.ts';

@@ -1,0 +1,43 @@
+import { resolve } from 'node:path';
+import { copyRun } from '../../store/copy/copy-run.ts';
+import type { Copied } from '../../store/copy/copy-run.ts';
+import { openStore } from '../../store/open-store.ts';
+import type { CommandContext } from '../command.ts';
+import { formatBytes, plural } from '../format.ts';
+import { printJson } from '../output.ts';
+import { openProjectStore } from '../project-store.ts';
+
+export async function copyCheckpoints(context: CommandContext, action: 'push' | 'pull', where: string): Promise<void> {
+  const { flags, positionals, project, cwd, output, signal } = context;
+  const own = await openProjectStore(project);
+  const other = await openStore(where.includes('://') ? where : resolve(cwd, where));
+  const [from, to] = action === 'push' ? [own, other] : [other, own];
+  const onStep = (done: number, of: number) => {
+    if (output.isTerminal) output.stream.write(`\r${done} of ${of} steps`);
+  };
+  // What is far away is not read back; what is here is, so that pull repairs it.
+  const isThorough = action === 'pull';
+  const copied = await copyRun(from, to, positionals[0]!, {
+    isThorough,
+    withPruned: flags['with-pruned'] === true,
+    signal,
+    onStep,
+  });
+  if (output.isTerminal) output.stream.write('\r');
+  if (flags['json'] === true) printJson(output, { run: positionals[0], from: from.uri, to: to.uri, ...copied });
+  else for (const line of describe(positionals[0]!, to.uri, copied)) output.line(line);
+}
+
+function describe(
+  run: string,
+  to: string,
+  { steps, copied, copiedBytes, present, repaired, pruned }: Copied,
+): string[] {
+  return [
+    ...repaired.map((key) => `repaired  ${key}`),
+    ...(pruned === 0
+      ? []
+      : [`${plural(pruned, 'pruned checkpoint')} stay so (--with-pruned brings back what the other store has)`]),
+    `${run}: ${plural(steps, 'step')} in ${to}; ${plural(copied, 'object')} copied (${formatBytes(copiedBytes)}), ${present} were there`,
+  ];
+}

@@ -1,0 +1,82 @@
+import type { CheckpointEntry } from '../../store/checkpoints.ts';
+import { listCheckpoints } from '../../store/checkpoints.ts';
+import { readSteps } from '../../store/run-reader.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT } from '../errors.ts';
+import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../format.ts';
+import { printJson } from '../output.ts';
+import { openProjectStore } from '../project-store.ts';
+import { createTable } from '../table.ts';
+
+const SHOWN_HASH = 12;
+
+export async function showCheckpoints({ flags, positionals, project, output }: CommandContext): Promise<number> {
+  const store = await openProjectStore(project);
+  const entries = await listCheckpoints(store, positionals[0]!);
+  const summaries = await readSteps(store, positionals[0]!);
+  const rows = entries.map((entry) => {
+    const { sha256 } = entry.commit.manifest.adapter;
+    // The curve is the newest branch's: the hash tells which of several steps of that number it speaks of.
+    const summary = summaries.find((each) => each.step === entry.step && each.adapterSha256 === sha256);
+    return toRow(entry, summary?.reward ?? entry.commit.manifest.metrics['rewardMean'] ?? null);
+  });
+  if (flags['json'] === true) printJson(output, rows);
+  else if (rows.length === 0) output.line(`${positionals[0]} has no checkpoint yet`);
+  else output.line(render(rows));
+  return EXIT.ok;
+}
+
+interface Row {
+  readonly step: number;
+  readonly branch: number;
+  readonly reward: number | null;
+  readonly eval: Readonly<Record<string, number | null>> | null;
+  readonly adapterSha256: string;
+  readonly manifestSha256: string;
+  readonly bytes: number;
+  readonly weights: CheckpointEntry['weights'];
+}
+
+function toRow({ step, branch, commit, evaluation, bytes, weights }: CheckpointEntry, reward: number | null): Row {
+  const metrics = evaluation && { reward: evaluation.reward, ...evaluation.metrics };
+  const { sha256, manifest } = commit;
+  return {
+    step,
+    branch,
+    reward,
+    eval: metrics,
+    adapterSha256: manifest.adapter.sha256,
+    manifestSha256: sha256,
+    bytes,
+    weights,
+  };
+}
+
+function render(rows: readonly Row[]): string {
+  const metrics = sortMetrics(
+    new Set(rows.flatMap((row) => Object.keys(row.eval ?? {})).filter((name) => name !== 'reward')),
+  );
+  const hasBranches = rows.some(({ branch }) => branch > 0);
+  const hasEvals = rows.some((row) => row.eval !== null);
+  const head = [
+    'step',
+    ...(hasBranches ? ['branch'] : []),
+    'reward',
+    ...(hasEvals ? ['eval reward'] : []),
+    ...metrics.map((name) => `eval ${metricLabel(name)}`),
+    'adapter',
+    'size',
+    'weights',
+  ];
+  const cells = rows.map((row) => [
+    String(row.step),
+    ...(hasBranches ? [String(row.branch)] : []),
+    formatNumber(row.reward),
+    ...(hasEvals ? [formatNumber(row.eval?.['reward'])] : []),
+    ...metrics.map((name) => formatNumber(row.eval?.[name])),
+    row.adapterSha256.slice(0, SHOWN_HASH),
+    formatBytes(row.bytes),
+    row.weights,
+  ]);
+  return createTable(head, cells);
+}

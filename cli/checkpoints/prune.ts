@@ -1,0 +1,73 @@
+import { planPrune, prune } from '../../store/prune.ts';
+import type { PrunePlan, Retention } from '../../store/prune.ts';
+import type { CommandContext, Flags } from '../command.ts';
+import { stringFlag, stringFlags } from '../command.ts';
+import { EXIT, UsageError } from '../errors.ts';
+import { formatBytes, plural } from '../format.ts';
+import { printJson } from '../output.ts';
+import { openProjectStore } from '../project-store.ts';
+
+export async function pruneCheckpoints({ flags, positionals, project, output }: CommandContext): Promise<number> {
+  const retention = parseRetention(flags);
+  const store = await openProjectStore(project);
+  const plan = await planPrune(store, positionals[0]!, retention);
+  const isDry = flags['dry-run'] === true;
+  if (!isDry) await prune(store, plan);
+  if (flags['json'] === true) printJson(output, toJson(plan, isDry));
+  else for (const line of describe(plan, isDry)) output.line(line);
+  return EXIT.ok;
+}
+
+/** What is kept must be said: a command that removes has no default. */
+function parseRetention(flags: Flags): Retention {
+  const [last, every, best] = [
+    stringFlag(flags, 'keep-last'),
+    stringFlag(flags, 'keep-every'),
+    stringFlags(flags, 'keep-best'),
+  ];
+  if (last === null && every === null && best.length === 0)
+    throw new UsageError('prune must be told what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N');
+  return {
+    keepLast: last === null ? 0 : parsePositive('keep-last', last),
+    keepEvery: every === null ? null : parsePositive('keep-every', every),
+    keepBest: best.map(parseBest),
+  };
+}
+
+function parseBest(text: string): { metric: string; count: number } {
+  const match = /^(.+):(\d+)$/.exec(text);
+  if (match === null)
+    throw new UsageError(`--keep-best must be METRIC:N, got ${JSON.stringify(text)}; pass --keep-best reward:3`);
+  return { metric: match[1]!, count: parsePositive('keep-best', match[2]!) };
+}
+
+function parsePositive(flag: string, text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new UsageError(
+    `--${flag} must keep a whole number of at least 1, got ${JSON.stringify(text)}; pass --${flag} ${flag === 'keep-best' ? 'reward:3' : 3}`,
+  );
+}
+
+const nameOf = ({ branch, step }: { branch: number; step: number }): string =>
+  branch === 0 ? String(step) : `${branch}/${step}`;
+
+function toJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): object {
+  return {
+    dryRun: isDry,
+    pruned: pruned.map(({ branch, step }) => ({ branch, step })),
+    kept: kept.map(({ checkpoint: { branch, step }, because }) => ({ branch, step, because })),
+    removedBlobs: blobs.map(({ sha256 }) => sha256),
+    removedBytes: bytes,
+  };
+}
+
+function describe({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): string[] {
+  const [go, went] = isDry ? ['would go', 'would be'] : ['gone', 'were'];
+  return [
+    ...kept.map(({ checkpoint, because }) => `kept    ${nameOf(checkpoint)}: ${because}`),
+    ...(pruned.length === 0 ? [] : [`pruned  ${pruned.map(nameOf).join(', ')}`]),
+    pruned.length === 0
+      ? 'nothing to prune'
+      : `weights of ${plural(pruned.length, 'checkpoint')} ${go}; ${plural(blobs.length, 'blob')} with ${formatBytes(bytes)} ${went} removed`,
+  ];
+}

@@ -1,0 +1,165 @@
+/**
+ * Retention: weights and optimizer states of steps that nobody asked to keep and nothing needs any more. Manifests, rollouts
+ * and verdicts stay for the life of the run. A step is marked before its first blob goes.
+ */
+import type { BlobRef, RunState } from '../core/contract.ts';
+import { listCheckpoints, listSteps, type CheckpointEntry } from './checkpoints.ts';
+import { viewPrefix } from './layout.ts';
+import { isMarkedPruned, markPruned } from './pruned.ts';
+import { listRuns, readCommit, readState } from './run-reader.ts';
+import type { Store } from './store.ts';
+
+export interface Retention {
+  /** The newest so many of each branch. */
+  keepLast: number;
+  /** The so many best by a metric of their evaluation, of each branch. */
+  keepBest: { metric: string; count: number }[];
+  /** Every nth step; null: none for that reason. */
+  keepEvery: number | null;
+}
+
+export interface PrunePlan {
+  /** Checkpoints whose weights go. */
+  pruned: CheckpointEntry[];
+  kept: { checkpoint: CheckpointEntry; because: string }[];
+  /** Blobs that no manifest needs then; what another checkpoint or run shares is not among them. */
+  blobs: BlobRef[];
+  bytes: number;
+}
+
+/** The step in hand is made from the newest checkpoint, and a retry of the step before it from the one before that. */
+const NEEDED_LAST = 2;
+
+export async function planPrune(store: Store, run: string, retention: Retention): Promise<PrunePlan> {
+  const checkpoints = await listCheckpoints(store, run);
+  const reasons = reasonsToKeep(checkpoints, retention, await readState(store, run));
+  for (const twin of await findTwins(store, run, checkpoints)) keepAhead(checkpoints, twin, reasons);
+  const kept = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
+  const pruned = checkpoints.filter((checkpoint) => !reasons.has(checkpoint) && checkpoint.weights === 'kept');
+  const needed = await neededBlobs(store, run, kept);
+  const refs = new Map(pruned.flatMap(weightsOf).map((ref) => [ref.sha256, ref]));
+  const blobs = [...refs.values()].filter(({ sha256 }) => !needed.has(sha256));
+  return {
+    pruned,
+    kept: kept.map((checkpoint) => ({ checkpoint, because: reasons.get(checkpoint)! })),
+    blobs,
+    bytes: blobs.reduce((sum, { bytes }) => sum + bytes, 0),
+  };
+}
+
+/** Marks first, views next, blobs last: killed anywhere, it can be done again, and readers know what they miss. */
+export async function prune(store: Store, { pruned, blobs }: PrunePlan): Promise<void> {
+  for (const checkpoint of pruned) {
+    await markPruned(store, checkpoint);
+    await store.removeFolder(viewPrefix(checkpoint));
+  }
+  for (const ref of blobs) await store.removeBlob(ref);
+}
+
+type Reasons = Map<CheckpointEntry, string>;
+
+function reasonsToKeep(checkpoints: readonly CheckpointEntry[], retention: Retention, state: RunState | null): Reasons {
+  const reasons: Reasons = new Map();
+  // The reason that matters most is the one that is told.
+  const keep = (entries: readonly CheckpointEntry[], because: string) => {
+    for (const entry of entries) if (!reasons.has(entry)) reasons.set(entry, because);
+  };
+  const { keepLast, keepBest, keepEvery } = retention;
+  keep(
+    checkpoints.filter(({ step }) => step === 0),
+    'the run begins with it',
+  );
+  keep(
+    checkpoints.filter(({ step }) => step === state?.step),
+    'the run stands there',
+  );
+  const branchPoints = new Set(checkpoints.filter((entry) => !hasOwnParent(entry, checkpoints)).map(parentOf));
+  keep(
+    checkpoints.filter(({ commit }) => branchPoints.has(commit.sha256)),
+    'a branch begins after it',
+  );
+  for (const branch of new Set(checkpoints.map((checkpoint) => checkpoint.branch))) {
+    const ofBranch = checkpoints.filter((checkpoint) => checkpoint.branch === branch);
+    keep(ofBranch.slice(-NEEDED_LAST), 'a step under way may need it');
+    keep(lastOf(ofBranch, keepLast), `one of the last ${keepLast}`);
+    for (const best of keepBest) keep(bestOf(ofBranch, best), `one of the best ${best.count} by ${best.metric}`);
+  }
+  if (keepEvery !== null)
+    keep(
+      checkpoints.filter(({ step }) => step % keepEvery === 0),
+      `every ${keepEvery}th`,
+    );
+  return reasons;
+}
+
+function lastOf(ofBranch: readonly CheckpointEntry[], count: number): readonly CheckpointEntry[] {
+  return count === 0 ? [] : ofBranch.slice(-count);
+}
+
+/** The highest first; of equals the later one. */
+function bestOf(
+  ofBranch: readonly CheckpointEntry[],
+  { metric, count }: { metric: string; count: number },
+): CheckpointEntry[] {
+  const rated = ofBranch.flatMap((checkpoint) => {
+    const value = metricOf(checkpoint, metric);
+    return value === null ? [] : [{ checkpoint, value }];
+  });
+  return rated
+    .toSorted((a, b) => b.value - a.value || b.checkpoint.step - a.checkpoint.step)
+    .slice(0, count)
+    .map(({ checkpoint }) => checkpoint);
+}
+
+export function metricOf({ evaluation }: CheckpointEntry, metric: string): number | null {
+  return metric === 'reward' ? (evaluation?.reward ?? null) : (evaluation?.metrics[metric] ?? null);
+}
+
+const parentOf = ({ commit }: CheckpointEntry): string | undefined => commit.manifest.parent?.manifestSha256;
+
+function hasOwnParent(entry: CheckpointEntry, checkpoints: readonly CheckpointEntry[]): boolean {
+  const parent = checkpoints.find(({ commit }) => commit.sha256 === parentOf(entry));
+  return parent === undefined || parent.branch === entry.branch;
+}
+
+const weightsOf = ({ commit }: CheckpointEntry): BlobRef[] => [commit.manifest.adapter, commit.manifest.optimizer];
+
+/** What the kept checkpoints of this run and all those of other runs refer to. */
+async function neededBlobs(store: Store, run: string, kept: readonly CheckpointEntry[]): Promise<Set<string>> {
+  const needed = new Set(kept.flatMap(weightsOf).map(({ sha256 }) => sha256));
+  for (const other of (await listRuns(store)).filter((name) => name !== run)) {
+    for (const place of await listSteps(store, other)) {
+      const commit = (await isMarkedPruned(store, place)) ? null : await readCommit(store, place);
+      for (const { sha256 } of commit ? [commit.manifest.adapter, commit.manifest.optimizer] : []) needed.add(sha256);
+    }
+  }
+  return needed;
+}
+
+/**
+ * A run under way that began with the same bytes makes this run's next ones, too: it finds a blob in its place and commits a
+ * manifest that names it. What lies ahead of it is not removed under its hands.
+ */
+async function findTwins(store: Store, run: string, checkpoints: readonly CheckpointEntry[]): Promise<number[]> {
+  const known = new Set(checkpoints.map(({ commit }) => commit.manifest.adapter.sha256));
+  const steps: number[] = [];
+  for (const other of (await listRuns(store)).filter((name) => name !== run)) {
+    if (!(await isUnderWay(store, other))) continue;
+    const commits = await Promise.all((await listSteps(store, other)).map((place) => readCommit(store, place)));
+    const shared = commits.filter((commit) => commit !== null && known.has(commit.manifest.adapter.sha256));
+    if (shared.length > 0) steps.push(Math.max(...shared.map((commit) => commit?.manifest.step ?? 0)));
+  }
+  return steps;
+}
+
+async function isUnderWay(store: Store, run: string): Promise<boolean> {
+  const state = (await readState(store, run))?.state;
+  return state === undefined || !['completed', 'stopped', 'cancelled', 'failed'].includes(state);
+}
+
+function keepAhead(checkpoints: readonly CheckpointEntry[], twin: number, reasons: Reasons): void {
+  for (const checkpoint of checkpoints) {
+    if (checkpoint.step > twin && !reasons.has(checkpoint))
+      reasons.set(checkpoint, 'another run is about to make the same');
+  }
+}
