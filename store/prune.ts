@@ -3,6 +3,7 @@
  * and verdicts stay for the life of the run. A step is marked before its first blob goes.
  */
 import type { BlobRef, RunState } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
 import { listCheckpoints, listSteps, type CheckpointEntry } from './checkpoints.ts';
 import { viewPrefix } from './layout.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
@@ -32,6 +33,7 @@ const NEEDED_LAST = 2;
 
 export async function planPrune(store: Store, run: string, retention: Retention): Promise<PrunePlan> {
   const checkpoints = await listCheckpoints(store, run);
+  for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
   const reasons = reasonsToKeep(checkpoints, retention, await readState(store, run));
   for (const twin of await findTwins(store, run, checkpoints)) keepAhead(checkpoints, twin, reasons);
   const kept = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
@@ -54,6 +56,17 @@ export async function prune(store: Store, { pruned, blobs }: PrunePlan): Promise
     await store.removeFolder(viewPrefix(checkpoint));
   }
   for (const ref of blobs) await store.removeBlob(ref);
+}
+
+function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, metric: string): void {
+  if (checkpoints.some((checkpoint) => metricOf(checkpoint, metric) !== null)) return;
+  const evaluations = checkpoints.flatMap(({ evaluation }) => evaluation ?? []);
+  const names = new Set(evaluations.flatMap(({ metrics }) => ['reward', ...Object.keys(metrics)]));
+  const known = names.size === 0 ? 'none of its checkpoints was evaluated' : `there are ${[...names].join(', ')}`;
+  throw new TemperError(
+    'BadConfig',
+    `what is best must be told by a metric that evaluations of ${run} have, got ${metric} (${known}); nothing was pruned`,
+  );
 }
 
 type Reasons = Map<CheckpointEntry, string>;
@@ -111,7 +124,7 @@ function bestOf(
     .map(({ checkpoint }) => checkpoint);
 }
 
-export function metricOf({ evaluation }: CheckpointEntry, metric: string): number | null {
+function metricOf({ evaluation }: CheckpointEntry, metric: string): number | null {
   return metric === 'reward' ? (evaluation?.reward ?? null) : (evaluation?.metrics[metric] ?? null);
 }
 

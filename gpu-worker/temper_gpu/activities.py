@@ -102,7 +102,7 @@ class GpuActivities:
             self._store.replace(
                 f"{step_key(run, manifest.branch, manifest.step)}/manifest.times.json", _times(outcome, fields)
             )
-        # A run played again from its store finds step after step: only the newest one is about to be sampled from.
+        # A run that is played again from its store finds step after step: only the newest is about to be sampled from.
         is_passed = outcome.found and read_commit(self._store, run, manifest.branch, manifest.step + 1) is not None
         if self._probe is not None and not is_passed:
             require_probed(self._probe, str(PolicyName(run, manifest.branch, manifest.step)), manifest.adapter.sha256)

@@ -1,7 +1,7 @@
 /** What a verification has looked at, and what is wrong. */
 import { TemperError } from '../../core/failures.ts';
 
-export const CHECKS = [
+const CHECKS = [
   'run files',
   'manifests',
   'parents',

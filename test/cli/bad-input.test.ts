@@ -109,24 +109,6 @@ describe('flags', () => {
   });
 });
 
-describe('verify', () => {
-  test('a run that does not exist', async () => {
-    await writeFixtureRun(project, { steps: 1 });
-    expect(await complaint(['verify', 'other'])).toMatchInlineSnapshot(
-      `"temper: no run other in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
-    );
-  });
-
-  test('steps that are none', async () => {
-    expect(await complaint(['verify', 'demo', '--step', 'last'])).toMatchInlineSnapshot(
-      `"temper: --step must be a whole number of at least 0, got "last"; pass --step 3"`,
-    );
-    expect(await complaint(['verify', 'demo', '--step', '3', '--no-recompute'])).toMatchInlineSnapshot(
-      `"temper: --step says which step is re-computed, and --no-recompute that none is; pass one of them"`,
-    );
-  });
-});
-
 describe('the agent', () => {
   test('a file that does not exist', async () => {
     expect(await complaint(['train', 'nope.ts', '--base-model', 'pocket'])).toMatchInlineSnapshot(

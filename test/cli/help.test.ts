@@ -243,6 +243,31 @@ test('report', () => {
   `);
 });
 
+test('checkpoints', () => {
+  expect(help('checkpoints')).toMatchInlineSnapshot(`
+    "a run's checkpoints: list them, copy the run to or from another store, drop old weights
+
+    Usage: temper checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]
+
+    Alone it lists committed steps. push and pull copy the whole run between the project's store and STORE, a folder or a
+    URI: what is there is not copied again, an interrupted copy goes on, and pull repairs what is broken here. prune
+    removes weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.
+
+    Options:
+      --keep-last N         prune: keep the newest N of each branch
+      --keep-best METRIC:N  prune: keep the N highest by a metric of their evaluation; may be given several times
+      --keep-every N        prune: keep every Nth step
+      --dry-run             prune: only say what would go
+      --with-pruned         push, pull: bring back what was pruned in the target
+      --json                print one JSON object
+      -h, --help            print this
+
+    Examples:
+      temper checkpoints demo push /mnt/backup/store
+      temper checkpoints demo prune --keep-last 3 --keep-best reward:2 --dry-run"
+  `);
+});
+
 test('verify', () => {
   expect(help('verify')).toMatchInlineSnapshot(`
     "re-read a whole run, check every hash, and re-compute a step

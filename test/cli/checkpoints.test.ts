@@ -1,0 +1,204 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openStore } from '../../store/open-store.ts';
+import { readManifest } from '../../store/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { until } from '../crash/project.ts';
+import { makeRun } from '../store/made-run.ts';
+import { write } from './agents.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+
+let project: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{}');
+  store = await openStore(join(project, '.temper', 'store'));
+});
+
+async function run(...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await runCli(project, args);
+  expect(exitCode, stderr).toBe(0);
+  // Hashes and sizes follow from the configuration, which grows.
+  return stdout
+    .replaceAll(project, 'PROJECT')
+    .replaceAll(/\b[0-9a-f]{12}\b/g, 'HASH')
+    .replaceAll(/\d+\.\d kB/g, 'SIZE');
+}
+
+function contents(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const kept = files
+    .filter((file) => statSync(join(folder, file)).isFile() && !/store\.json|\.tmp$/.test(file))
+    .toSorted();
+  return Object.fromEntries(kept.map((file) => [file, readFileSync(join(folder, file), 'base64')]));
+}
+
+test('checkpoints are listed with what they are worth', async () => {
+  await makeRun(store, { steps: 2, evals: { 2: 0.75 } });
+  expect(await run('checkpoints', 'demo')).toMatchInlineSnapshot(`
+    "step  reward  eval reward  eval solved  adapter       size   weights
+    0     –       –            –            HASH  172 B  kept
+    1     –       –            –            HASH  172 B  kept
+    2     –       0.750        1.000        HASH  172 B  kept"
+  `);
+  const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as object[];
+  expect(rows[2]).toMatchObject({ step: 2, branch: 0, eval: { reward: 0.75, solvedRate: 1 }, weights: 'kept' });
+});
+
+test('pruning says what it keeps and why; a dry run removes nothing', async () => {
+  await makeRun(store, { steps: 5, evals: { 2: 0.75 } });
+  const before = contents(project);
+  const flags = ['prune', '--keep-last', '1', '--keep-best', 'solvedRate:1'];
+  expect(await run('checkpoints', 'demo', ...flags, '--dry-run')).toMatchInlineSnapshot(`
+    "kept    0: the run begins with it
+    kept    2: one of the best 1 by solvedRate
+    kept    4: a step under way may need it
+    kept    5: the run stands there
+    pruned  1, 3
+    weights of 2 checkpoints would go; 4 blobs with 344 B would be removed"
+  `);
+  const unknown = await runCli(project, ['checkpoints', 'demo', 'prune', '--keep-best', 'winRate:1']);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('there are reward, solvedRate')]);
+  expect(contents(project)).toEqual(before);
+  expect(JSON.parse(await run('checkpoints', 'demo', ...flags, '--json'))).toMatchObject({
+    dryRun: false,
+    pruned: [{ step: 1 }, { step: 3 }],
+  });
+  expect(await run('verify', 'demo', '--no-recompute')).toMatchInlineSnapshot(`
+    "what              checked  pruned  wrong
+    run files         5
+    manifests         6
+    parents           5
+    adapters          5        2
+    optimizer states  4        2
+    rollouts          10
+    verdicts          10
+    evaluations       1
+    inputs            17
+    demo is whole"
+  `);
+  expect(await run('checkpoints', 'demo', ...flags)).toContain('nothing to prune');
+});
+
+test('what verify finds broken, pull repairs from the copy that push made', async () => {
+  await makeRun(store, { evals: { 3: 1 } });
+  expect(await run('checkpoints', 'demo', 'push', 'backup')).toMatchInlineSnapshot(
+    `"demo: 4 steps in file://PROJECT/backup; 35 objects copied (SIZE), 0 were there"`,
+  );
+  const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
+  truncateSync(join(project, '.temper', 'store', adapter.key), 10);
+  const found = await runCli(project, ['verify', 'demo', '--no-recompute', '--json']);
+  expect(found.exitCode).toBe(1);
+  expect(JSON.parse(found.stdout)).toMatchObject({ ok: false, problems: [{ object: adapter.key }] });
+  expect(await run('checkpoints', 'demo', 'pull', 'backup')).toContain(`repaired  ${adapter.key}`);
+  expect(await run('verify', 'demo', '--no-recompute')).toContain('demo is whole');
+});
+
+test('a push that is killed leaves no run behind, and the next one completes it', async () => {
+  await makeRun(store, { steps: 20 });
+  const target = join(project, 'backup');
+  const child = spawn(process.execPath, [TEMPER, 'checkpoints', 'demo', 'push', target], {
+    cwd: project,
+    stdio: 'ignore',
+  });
+  await until('some steps are copied', () => existsSync(join(target, 'runs/demo/branches/0/steps/3/manifest.json')));
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  expect(existsSync(join(target, 'runs/demo/run.json')), 'killed too late').toBe(false);
+  const copied = JSON.parse(await run('checkpoints', 'demo', 'push', target, '--json')) as {
+    present: number;
+    copied: number;
+  };
+  expect(copied.present).toBeGreaterThan(15);
+  expect(copied.copied).toBeGreaterThan(5);
+  expect(contents(target)).toEqual(contents(join(project, '.temper', 'store')));
+}, 120_000);
+
+/** One line that says what to do, exit code 2, and nothing changed. */
+async function complaint(args: readonly string[]): Promise<string> {
+  const before = contents(project);
+  const { exitCode, stdout, stderr } = await runCli(project, args);
+  expect([exitCode, stdout]).toEqual([2, '']);
+  expect(stderr.split('\n')).toHaveLength(1);
+  expect(contents(project)).toEqual(before);
+  return stderr.replaceAll(project, 'PROJECT');
+}
+
+describe('bad input of checkpoints', () => {
+  beforeEach(() => makeRun(store, { steps: 1 }));
+
+  test('an action that is none, or lacks its store, or has one too many', async () => {
+    expect(await complaint(['checkpoints', 'demo', 'pul', 'x'])).toMatchInlineSnapshot(
+      `"temper: checkpoints can be push, pull, prune, got "pul"; did you mean pull?"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'push'])).toMatchInlineSnapshot(
+      `"temper: STORE is missing; usage: temper checkpoints RUN push STORE"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'prune', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
+      `"temper: prune works on the project's own store, got "x"; leave it away"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'push', 'x', 'y'])).toMatchInlineSnapshot(
+      `"temper: unexpected argument "y"; usage: temper checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]"`,
+    );
+  });
+
+  test('a run or a store that is not there', async () => {
+    expect(await complaint(['checkpoints', 'other', 'push', 'x'])).toMatchInlineSnapshot(
+      `"temper: no run other in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'pull', 'x'])).toMatchInlineSnapshot(
+      `"temper: no run demo in the store file://PROJECT/x (it has none yet); start it with temper train"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'push', 'ftp://x'])).toMatchInlineSnapshot(
+      `"temper: the store must be a folder or a file:// URI (ftp:// is not known), got ftp://x; name a folder"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'push', '.temper/store'])).toMatchInlineSnapshot(
+      `"temper: a run is copied to another store than its own, got file://PROJECT/.temper/store twice; name another"`,
+    );
+  });
+
+  test('pruning without a word on what to keep, or with a wrong one', async () => {
+    expect(await complaint(['checkpoints', 'demo', 'prune'])).toMatchInlineSnapshot(
+      `"temper: prune must be told what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-last', '0'])).toMatchInlineSnapshot(
+      `"temper: --keep-last must keep a whole number of at least 1, got "0"; pass --keep-last 3"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-best', 'reward'])).toMatchInlineSnapshot(
+      `"temper: --keep-best must be METRIC:N, got "reward"; pass --keep-best reward:3"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-every', 'x'])).toMatchInlineSnapshot(
+      `"temper: --keep-every must keep a whole number of at least 1, got "x"; pass --keep-every 3"`,
+    );
+    expect(await complaint(['checkpoints', 'demo', 'push', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
+      `"temper: --keep-last has no effect here, it belongs to prune; write temper checkpoints RUN prune --keep-last"`,
+    );
+  });
+});
+
+describe('bad input of verify', () => {
+  test('a run that does not exist', async () => {
+    await makeRun(store, { steps: 1 });
+    expect(await complaint(['verify', 'other'])).toMatchInlineSnapshot(
+      `"temper: no run other in the store file://PROJECT/.temper/store (it has demo); start it with temper train"`,
+    );
+  });
+
+  test('steps that are none', async () => {
+    expect(await complaint(['verify', 'demo', '--step', 'last'])).toMatchInlineSnapshot(
+      `"temper: --step must be a whole number of at least 0, got "last"; pass --step 3"`,
+    );
+    expect(await complaint(['verify', 'demo', '--step', '3', '--no-recompute'])).toMatchInlineSnapshot(
+      `"temper: --step says which step is re-computed, and --no-recompute that none is; pass one of them"`,
+    );
+  });
+});
