@@ -5,9 +5,10 @@
 import type { BlobRef, RunState } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { listCheckpoints, listSteps, type CheckpointEntry } from './checkpoints.ts';
-import { viewPrefix } from './layout.ts';
+import { childNumbers } from './children.ts';
+import { branchesPrefix, viewPrefix } from './layout.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
-import { listRuns, readCommit, readState } from './run-reader.ts';
+import { isEnded, listRuns, readCommit, readState } from './run-reader.ts';
 import type { Store } from './store.ts';
 
 export interface Retention {
@@ -35,7 +36,11 @@ export async function planPrune(store: Store, run: string, retention: Retention)
   const checkpoints = await listCheckpoints(store, run);
   for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
   const reasons = reasonsToKeep(checkpoints, retention, await readState(store, run));
-  for (const twin of await findTwins(store, run, checkpoints)) keepAhead(checkpoints, twin, reasons);
+  // It may begin after any step: its first manifest will tell.
+  if (await hasBareBranch(store, run, checkpoints))
+    keepAhead(checkpoints, 0, reasons, 'a branch was begun, and has no step yet');
+  for (const twin of await findTwins(store, run, checkpoints))
+    keepAhead(checkpoints, twin, reasons, 'another run is about to make the same');
   const kept = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
   const pruned = checkpoints.filter((checkpoint) => !reasons.has(checkpoint) && checkpoint.weights === 'kept');
   const needed = await neededBlobs(store, run, kept);
@@ -166,13 +171,17 @@ async function findTwins(store: Store, run: string, checkpoints: readonly Checkp
 }
 
 async function isUnderWay(store: Store, run: string): Promise<boolean> {
-  const state = (await readState(store, run))?.state;
-  return state === undefined || !['completed', 'stopped', 'cancelled', 'failed'].includes(state);
+  const state = await readState(store, run);
+  return state === null || !isEnded(state);
 }
 
-function keepAhead(checkpoints: readonly CheckpointEntry[], twin: number, reasons: Reasons): void {
+function keepAhead(checkpoints: readonly CheckpointEntry[], from: number, reasons: Reasons, because: string): void {
   for (const checkpoint of checkpoints) {
-    if (checkpoint.step > twin && !reasons.has(checkpoint))
-      reasons.set(checkpoint, 'another run is about to make the same');
+    if (checkpoint.step > from && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
   }
+}
+
+async function hasBareBranch(store: Store, run: string, checkpoints: readonly CheckpointEntry[]): Promise<boolean> {
+  const branches = await childNumbers(store, branchesPrefix(run));
+  return branches.some((branch) => checkpoints.every((checkpoint) => checkpoint.branch !== branch));
 }

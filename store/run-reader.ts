@@ -61,6 +61,11 @@ export async function readState(store: Store, run: string): Promise<RunState | n
   return state && { ...NOT_STEERED, ...state };
 }
 
+/** Nothing moves it any more, unless somebody starts it again. */
+export function isEnded({ state }: RunState): boolean {
+  return state === 'completed' || state === 'stopped' || state === 'cancelled' || state === 'failed';
+}
+
 export async function readSteps(store: Store, run: string): Promise<StepSummary[]> {
   return readCurve(store, run, await readState(store, run));
 }

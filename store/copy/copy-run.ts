@@ -9,7 +9,7 @@ import { TemperError } from '../../core/failures.ts';
 import * as layout from '../layout.ts';
 import type { StepPlace } from '../layout.ts';
 import { isPruned, isMarkedPruned, markPruned, unmarkPruned } from '../pruned.ts';
-import { readState } from '../run-reader.ts';
+import { isEnded, readState } from '../run-reader.ts';
 import { hashBytes } from '../sha256.ts';
 import type { Store } from '../store.ts';
 import { decodeRollouts } from '../trajectories.ts';
@@ -192,9 +192,8 @@ async function copyDisplay({ to }: Copy, run: string, { state, steps }: RunConte
 }
 
 /** Comparable: branch before step, an end after what came before it. */
-function progress({ branch, step, state }: RunState): number {
-  const isOver = state !== 'running' && state !== 'stopping';
-  return branch * 2 ** 32 + step * 2 + Number(isOver);
+function progress(state: RunState): number {
+  return state.branch * 2 ** 32 + state.step * 2 + Number(isEnded(state));
 }
 
 function count({ result }: Copy, bytes: Uint8Array): void {

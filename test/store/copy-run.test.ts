@@ -209,6 +209,12 @@ test('blobs that a branch or another run needs stay', async () => {
   expect(findings.tallies.get('adapters')).toMatchObject({ pruned: 1 });
 });
 
+test('nothing is pruned while a branch was begun that has no step yet', async () => {
+  await makeRun(here, { steps: 6 });
+  await here.publish('runs/demo/branches/1/branch.json', encodeJson({}));
+  expect((await planPrune(here, 'demo', lean)).pruned).toEqual([]);
+});
+
 test('nothing goes that lies ahead of a run under way which makes the same bytes', async () => {
   await makeRun(here, { steps: 6 });
   await makeRun(here, { run: 'twin', steps: 6 });
