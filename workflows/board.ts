@@ -118,8 +118,8 @@ export class Board {
     this.update({ changes, steps });
   }
 
-  goingBack(step: number, reason: string | null): void {
-    this.note(`back to step ${step} asked for after step ${this.#state.step}${because(reason)}`);
+  goingBack({ step, finished, reason }: { step: number; finished: number; reason: string | null }): void {
+    this.note(`back to step ${step} asked for after step ${finished}${because(reason)}`);
   }
 
   /** The run stands where its store says: on a new branch, or where it was when it ended. */
@@ -131,6 +131,10 @@ export class Board {
     const evalBefore = first?.step === 0 ? first : null;
     const evalAfter = last !== undefined && last.step > 0 ? last : null;
     this.update({ ...place, evals, evalBefore, evalAfter, phase: 'rollout', waitingFor: null });
+  }
+
+  goingOn(): void {
+    const { step, branch, lineage } = this.#state;
     this.note(`goes on after step ${step}${branch === 0 ? '' : ` on ${describeLineage(lineage)}`}`);
   }
 

@@ -17,6 +17,7 @@ export async function rollBack(run: Run, position: RunPosition, told: RollbackTo
   steering.rolledBack(told);
   if (located === null) return position;
   board.located(located);
+  board.goingOn();
   await board.record();
   // However many steps before it had nothing to train: on the new branch none has been tried.
   return toPosition(position.prepared, { ...located, emptySteps: 0 });
@@ -29,6 +30,8 @@ export async function goOn(run: Run, prepared: Prepared): Promise<RunPosition> {
   const located = await activities.locate({ run: steering.config.run, rollback: null });
   steering.recall(located.changes, located.amendments);
   board.located(located);
+  if (steering.rollback === null) board.goingOn();
+  else board.goingBack(steering.rollback);
   await board.record();
   return toPosition(prepared, located);
 }

@@ -230,8 +230,9 @@ export class Steering {
     const known = this.#toldBefore(requestId, step);
     const changes = settings === null ? [] : this.#tell(settings, reason);
     if (known !== null && changes.length === 0) return { step: known.step, from: known.finished, first: false };
-    this.told.rollbacks.push({ requestId, step, finished, reason });
-    this.#board.goingBack(step, reason);
+    const wish = { requestId, step, finished, reason };
+    this.told.rollbacks.push(wish);
+    this.#board.goingBack(wish);
     this.#inHand?.cancel();
     await this.#board.show();
     return { step, from: finished, first: true };

@@ -6,7 +6,7 @@ import { linesOf, runTemper, startCommand, type Command } from './command.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
-const SIZE = ['--steps', '40', '--groups-per-step', '2', '--group-size', '6', '--eval-scenarios', '8'];
+const SIZE = ['--steps', '40', '--groups-per-step', '2', '--group-size', '6', '--eval-scenarios', '4'];
 const TRAIN = ['train', AGENT, '--run', 'demo', '--base-model', 'pocket', '--learning-rate', '0.005', ...SIZE];
 
 const project = new Project();
@@ -84,5 +84,4 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
     expect(anew).not.toBe(old);
   }
   expect((await temper(...TRAIN)).stdout).toContain('the run demo is complete');
-  expect(await tell('eval', AGENT, '--model', 'demo', '--scenarios', '2')).toContain('reward');
 });

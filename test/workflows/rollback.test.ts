@@ -99,6 +99,10 @@ describe.each(CACHES)('a rollback, %s', (_, maxCachedWorkflows) => {
       const state = await again.result();
       expect(trained(fake)).toEqual(['0/1', '0/2', '0/3', '0/4', '1/3']);
       expect(state).toMatchObject({ state: 'completed', branch: 1, step: 3, steps: 3, evalAfter: { step: 3 } });
+      expect(state.notes).toEqual([
+        'back to step 2 asked for after step 4, because: it diverged',
+        'goes on after step 2 on branch 1, from step 2 of branch 0',
+      ]);
       expect(state.changes.map(({ setting, branch, step }) => [setting, branch, step])).toEqual([
         ['groupSize', 0, 2],
         ['steps', 1, 3],
