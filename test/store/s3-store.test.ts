@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import { openS3Store } from '../../store/s3-store.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -37,6 +37,26 @@ test('a store may have a whole bucket, and its address is written in one way', a
   expect((await openStore(`s3://${BUCKET}/a/b/`)).uri).toBe(`s3://${BUCKET}/a/b`);
   await store.replace('top.json', bytes('1'));
   expect(text(await (await openStore(`s3://${BUCKET}`)).read('top.json'))).toBe('1');
+});
+
+test('a profile may say all: server, region and credentials', async () => {
+  const { AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = server.env;
+  const file = join(spoolFolder, 'aws-config');
+  const lines = [
+    '[profile temper]',
+    `region = ${AWS_REGION}`,
+    `endpoint_url = ${AWS_ENDPOINT_URL}`,
+    `aws_access_key_id = ${AWS_ACCESS_KEY_ID}`,
+    `aws_secret_access_key = ${AWS_SECRET_ACCESS_KEY}`,
+  ];
+  writeFileSync(file, lines.join('\n'));
+  for (const name of Object.keys(server.env)) vi.stubEnv(name, undefined);
+  vi.stubEnv('AWS_CONFIG_FILE', file);
+  vi.stubEnv('AWS_PROFILE', 'temper');
+  const store = await openStore(`s3://${BUCKET}/by-profile`);
+  await store.checkWritable();
+  vi.unstubAllEnvs();
+  expect(await (await openStore(`s3://${BUCKET}/by-profile`)).id()).toBe(await store.id());
 });
 
 test('a blob is measured without being read, and removed', async () => {
