@@ -10,6 +10,8 @@ export interface S3Timeouts {
 export const S3_TIMEOUTS: S3Timeouts = { connectMs: 5000, idleMs: 30_000 };
 /** With the SDK's pauses between them: a server that is away is told within a second, a silent one within two minutes. */
 const ATTEMPTS = 3;
+/** For as many requests as are sent at once, each of which may be an upload in parts. */
+const AGENT = { maxSockets: 160 };
 
 export async function createS3Client({ connectMs, idleMs }: S3Timeouts): Promise<S3Client> {
   // The SDK's version is pinned, and this one does support the oldest Node that Temper does.
@@ -17,7 +19,7 @@ export async function createS3Client({ connectMs, idleMs }: S3Timeouts): Promise
   const client = new S3Client({
     maxAttempts: ATTEMPTS,
     retryMode: 'standard',
-    requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs },
+    requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs, httpAgent: AGENT, httpsAgent: AGENT },
   });
   // A server of one's own has seldom a host name for every bucket.
   client.config.forcePathStyle = (await configuredEndpoint(client)) !== null;

@@ -11,6 +11,7 @@ import {
   type ListObjectsV2CommandOutput,
   type S3Client,
 } from '@aws-sdk/client-s3';
+import pLimit from 'p-limit';
 
 import { TemperError } from '../core/failures.ts';
 import { checkKey } from './keys.ts';
@@ -30,10 +31,13 @@ export interface S3Bucket {
 /** A body that broke off, and a key that somebody writes at this moment, are asked for again so many times. */
 const TRIES = 4;
 const PAUSE_MS = 200;
+/** More would wait for a connection, and the SDK counts that wait as the server's. */
+const PARALLEL = 32;
 
 export class S3Objects {
   readonly place: S3Place;
   private readonly target: S3Bucket;
+  private readonly limit = pLimit(PARALLEL);
 
   constructor(target: S3Bucket) {
     this.target = target;
@@ -151,7 +155,7 @@ export class S3Objects {
 
   private async typed<T>(ask: () => Promise<T>): Promise<T> {
     try {
-      return await ask();
+      return await this.limit(ask);
     } catch (error) {
       throw asS3Failure(error, this.place);
     }

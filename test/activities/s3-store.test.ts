@@ -55,7 +55,7 @@ test('the journal of a group is in the bucket until its step is long committed',
   const prefix = groupJournalPrefix(await rolloutInput(bucket));
   const elsewhere = await openStore(bucket.uri, { spoolFolder: join(spoolFolder, 'other-host') });
   const count = async (): Promise<number> => (await elsewhere.openJournal(prefix)).existing.length;
-  await expect.poll(count).toBe(1);
+  await expect.poll(count, { timeout: 20_000 }).toBe(1);
   const state = { ...fixtureState('demo', 3), state: 'completed' as const };
   await call(inBucket.activities.record, { state, summaries: [1, 2, 3].map((step) => summary(step, 3)) });
   expect(await count()).toBe(0);

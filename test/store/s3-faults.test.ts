@@ -33,7 +33,7 @@ function shown(failure: Error): string {
   return [failure.message, failure.stack, cause.message, cause.stack, JSON.stringify(cause)].join('\n');
 }
 
-test('more keys than one answer lists are all listed in order, and all removed', async () => {
+test('more keys than one answer lists are all listed in order, all read at once, and all removed', async () => {
   const store = await open('many');
   const keys = Array.from({ length: 1050 }, (_, index) => `runs/${String(index).padStart(4, '0')}`);
   for (const key of keys) {
@@ -46,9 +46,11 @@ test('more keys than one answer lists are all listed in order, and all removed',
     return found;
   };
   expect(await listed()).toEqual(keys.map((key) => `${key}/`));
+  const read = await Promise.all(keys.map((key) => store.read(`${key}/x.json`)));
+  expect(new Set(read.map(text))).toEqual(new Set(['x']));
   await store.removeFolder('runs');
   expect(await listed()).toEqual([]);
-});
+}, 120_000);
 
 test('a large blob goes up in parts and comes back whole', async () => {
   const store = await open('large', { partBytes: PART_BYTES });

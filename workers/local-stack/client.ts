@@ -9,7 +9,6 @@ import { cacheFolder, makeProjectFolders } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
 import { engineKeyOf } from './engine-key.ts';
-import type { StackEvent } from './events.ts';
 import { holdLeash, LeashGone } from './leash-connection.ts';
 import type { HoldOptions, LeashConnection } from './leash-connection.ts';
 import type { LocalStackOptions } from './options.ts';
