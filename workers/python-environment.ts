@@ -24,9 +24,17 @@ export interface PythonOptions extends InstallOptions {
   readonly requirements?: string;
 }
 
+const UVLOOP = process.platform === 'win32' ? [] : ['uvloop'];
 const NEEDED = [
-  ...['torch', 'transformers', 'peft', 'safetensors', 'temporalio', 'starlette', 'uvicorn', 'orjson'],
-  ...(process.platform === 'win32' ? [] : ['uvloop']),
+  'torch',
+  'transformers',
+  'peft',
+  'safetensors',
+  'temporalio',
+  'starlette',
+  'uvicorn',
+  'orjson',
+  ...UVLOOP,
 ];
 const NEEDED_FOR_TESTS = ['pytest', 'hypothesis', 'ruff', 'pyright'];
 

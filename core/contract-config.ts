@@ -1,0 +1,110 @@
+/** The part of the contract that says what a run is, and what stands in its store. */
+import { z } from 'zod';
+
+import { count, name, positive, sha256 } from './contract-values.ts';
+
+/** Content-addressed bytes of the store; `key` is relative to the store's root. */
+export const BlobRef = z.strictObject({ key: z.string(), sha256, bytes: count }).meta({ id: 'BlobRef' });
+export type BlobRef = z.infer<typeof BlobRef>;
+
+/** LoRA as PEFT means it: `targetModules` null means every linear layer but the output head. */
+export const LoraConfig = z
+  .strictObject({
+    rank: positive.max(512),
+    alpha: z.number().positive(),
+    targetModules: z.array(z.string()).min(1).nullable(),
+  })
+  .meta({ id: 'LoraConfig' });
+export type LoraConfig = z.infer<typeof LoraConfig>;
+
+/** Distances from 1, for every loss: the ratio is clipped to [1 − epsilonLow, 1 + epsilonHigh]. `dualClip` is used by ppo alone. */
+export const LossConfig = z
+  .strictObject({
+    name: z.enum(['cispo', 'ppo', 'importance_sampling']),
+    epsilonLow: z.number().min(0).max(1),
+    epsilonHigh: z.number().min(0),
+    dualClip: z.number().gt(1).nullable(),
+  })
+  .meta({ id: 'LossConfig' });
+export type LossConfig = z.infer<typeof LossConfig>;
+
+export const OptimizerConfig = z
+  .strictObject({
+    beta1: z.number().min(0).lt(1),
+    beta2: z.number().min(0).lt(1),
+    epsilon: z.number().positive(),
+    weightDecay: z.number().min(0),
+    maxGradNorm: z.number().positive(),
+  })
+  .meta({ id: 'OptimizerConfig' });
+export type OptimizerConfig = z.infer<typeof OptimizerConfig>;
+
+/** What one optimizer step needs to know beside its parent and its groups. */
+export const TrainConfig = z
+  .strictObject({
+    lora: LoraConfig,
+    loss: LossConfig,
+    optimizer: OptimizerConfig,
+    advantageScale: z.enum(['none', 'group-std', 'batch-std']),
+    leaveOneOut: z.boolean(),
+    truncated: z.enum(['mask', 'penalise', 'keep']),
+    /** Largest mean k3 = ρ − log ρ − 1 between sampler and trainer before the update; above it the step is `PolicyMismatch`. */
+    maxLogprobMismatch: z.number().positive(),
+    /** Upper bound of padded tokens in one micro-batch; changes memory and speed, not the result beyond rounding. */
+    microBatchTokens: positive,
+  })
+  .meta({ id: 'TrainConfig' });
+export type TrainConfig = z.infer<typeof TrainConfig>;
+
+/** How episodes are played. */
+export const RolloutConfig = z
+  .strictObject({
+    temperature: z.number().positive().max(2),
+    /** Default of `max_tokens` for a call that names none. */
+    maxTokens: positive,
+    maxCallsPerAttempt: positive,
+    attemptTimeoutMs: positive,
+    callTimeoutMs: positive,
+    /** How long one call is retried while the engine refuses, answers 429 or 5xx. */
+    callRetryBudgetMs: count,
+  })
+  .meta({ id: 'RolloutConfig' });
+export type RolloutConfig = z.infer<typeof RolloutConfig>;
+
+/** One commit of a branch: which bytes stand under `run@step`. */
+export const Checkpoint = z
+  .strictObject({ run: name, branch: count, step: count, manifestSha256: sha256, adapterSha256: sha256 })
+  .meta({ id: 'Checkpoint' });
+export type Checkpoint = z.infer<typeof Checkpoint>;
+
+/** What a run is: parsed once from agent file and flags, recorded in `run.json`, compared when the name is used again. */
+export const RunConfig = z
+  .strictObject({
+    run: name,
+    agent: name,
+    baseModel: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/),
+    seed: z.int().min(0),
+    steps: positive,
+    groupsPerStep: positive,
+    groupSize: z.int().min(2),
+    /** Attempts a group must have left, after failures, to be trained. */
+    minimumGroupSize: z.int().min(2),
+    /** How often a step may deal fresh scenarios for groups without variance. */
+    replacementRounds: count,
+    maxScenarios: positive,
+    evalScenarios: positive,
+    /** Evaluate after every n steps besides before the first and after the last; 0: only those two. */
+    evalEvery: count,
+    learningRate: z.number().min(0),
+    learningRateSchedule: z.enum(['constant', 'linear', 'cosine']),
+    /** Share of the learning rate left at the last step. */
+    finalLearningRateShare: z.number().min(0).max(1),
+    warmupSteps: count,
+    continueAsNewEvery: positive.nullable(),
+    /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
+    parent: Checkpoint.nullable().default(null),
+    rollout: RolloutConfig,
+    train: TrainConfig,
+  })
+  .meta({ id: 'RunConfig' });
+export type RunConfig = z.infer<typeof RunConfig>;
