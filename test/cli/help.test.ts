@@ -16,29 +16,25 @@ test('temper alone lists every command', async () => {
     Usage: temper COMMAND [flags]
 
     Commands:
-      train     start a run, or go on with it; shows progress until it ends
-      fork      start a run from a checkpoint of another one; copies nothing
-      runs      list the runs of this project
-      show      one run's state, its results, and what it waits for
-      watch     live view of a run; needs no server
-      stop      finish the step in hand, keep the result, end the run
-      cancel    end a run at once; committed steps stay
-      report    write one self-contained HTML file: curves, groups side by side, episodes
-      schedule  retrain again and again, each time from the newest checkpoint
-      runs      list the runs of this project
-      show      one run's state, its results, and what it waits for
-      watch     live view of a run; needs no server
-      pause     finish the step in hand, then begin none until resumed
-      resume    let a paused run go on
-      set       change settings of a run under way, from its next step on
-      rollback  go back to a finished step and train what follows anew, on a branch of its own
-      stop      finish the step in hand, keep the result, end the run
-      cancel    end a run at once; committed steps stay
-      report    write one self-contained HTML file: curves, groups side by side, episodes
-      eval      play held-out scenarios without training, with any model or checkpoint
-      dev       the local stack in the foreground: Temporal server and UI, workers, GPU worker
-      worker    a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
-      doctor    check server, queues, engine, store and environments; says what to do
+      train        start a run, or go on with it; shows progress until it ends
+      fork         start a run from a checkpoint of another one; copies nothing
+      runs         list the runs of this project
+      show         one run's state, its results, and what it waits for
+      watch        live view of a run; needs no server
+      pause        finish the step in hand, then begin none until resumed
+      resume       let a paused run go on
+      set          change settings of a run under way, from its next step on
+      rollback     go back to a finished step and train what follows anew, on a branch of its own
+      stop         finish the step in hand, keep the result, end the run
+      cancel       end a run at once; committed steps stay
+      report       write one self-contained HTML file: curves, groups side by side, episodes
+      schedule     retrain again and again, each time from the newest checkpoint
+      checkpoints  a run's checkpoints: list them, copy the run to or from another store, drop old weights
+      verify       re-read a whole run, check every hash, and re-compute a step
+      eval         play held-out scenarios without training, with any model or checkpoint
+      dev          the local stack in the foreground: Temporal server and UI, workers, GPU worker
+      worker       a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
+      doctor       check server, queues, engine, store and environments; says what to do
 
     temper COMMAND --help says more. Exit codes: 0 done, 1 failed, 2 wrong input."
   `);
