@@ -79,11 +79,18 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ['adapter', summary.adapterSha256],
     ['store', summary.storeUri],
     ['waits for', summary.waitingFor],
-    ...(pending ?? []).map((each): [string, string] => ['pending', each.text]),
+    ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
     ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
   if (isOpen(summary.state) && pending === null)
     output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
+}
+
+/** Groups of a step mostly wait for the same thing. */
+function countSame(texts: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].map(([text, count]) => (count === 1 ? text : `${count} × ${text}`));
 }
