@@ -37,7 +37,7 @@ async function tell(...args: string[]): Promise<string> {
 
 test('a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays', async () => {
   const training = start(...TRAIN);
-  await until('the first step is told', () => /^step +1\//m.test(training.stdout()), 240_000);
+  await until('the first step is told', () => /^step +1\//m.test(training.stdout()), 600_000);
   expect(await tell('pause', 'demo', '--reason', 'lunch')).toMatch(
     /^demo pauses after step \d+; temper resume demo lets it go on$/,
   );
@@ -62,7 +62,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
 
   const before = project.committed('demo');
   const stack = start('dev', '--agent', AGENT);
-  await until('the stack runs', () => stack.stdout().includes('the local stack runs'), 240_000);
+  await until('the stack runs', () => stack.stdout().includes('the local stack runs'), 600_000);
   expect(await tell('rollback', 'demo', '--step', String(last), '--set', 'learningRate=0.01')).toContain(
     `demo goes back from step ${last + 2} to step ${last}`,
   );

@@ -154,7 +154,8 @@ describe.each(CACHES)('a rollback, %s', (_, maxCachedWorkflows) => {
       await handle.executeUpdate(resumeUpdate);
       held.release();
       expect(await handle.result()).toMatchObject({ branch: 1, step: 3 });
-      expect(trained(fake).slice(-2)).toEqual(['1/2', '1/3']);
+      // What was given up may still end, on the branch that it was begun on.
+      expect(trained(fake).filter((step) => !step.startsWith('0/'))).toEqual(['1/2', '1/3']);
     });
   });
 });
