@@ -66,7 +66,7 @@ test('many bytes are uploaded without waiting, and the rest at the end', async (
   journal.append(new Uint8Array(NOT_SOON.bytes).fill(120));
   await expect.poll(seenElsewhere, WITHIN).toEqual([expect.stringMatching(/^shortx+$/)]);
   journal.append(bytes('rest'));
-  expect(await spooled('a', store)).toHaveLength(1);
+  await expect.poll(() => spooled('a', store), WITHIN).toHaveLength(1);
   journal.close();
   await expect.poll(seenElsewhere, WITHIN).toEqual([expect.stringMatching(/^shortx+$/), 'rest']);
   await expect.poll(() => spooled('a', store), WITHIN).toEqual([]);
@@ -79,8 +79,11 @@ test('a worker that ends in peace leaves nothing on its host', async () => {
     journal.append(bytes('x'));
     journal.close();
   }
-  await store.close();
-  expect(await spooled('a', store)).toEqual([]);
+  const left = async (): Promise<string[]> => {
+    await store.close();
+    return spooled('a', store);
+  };
+  await expect.poll(left, WITHIN).toEqual([]);
   expect(await seenElsewhere()).toEqual(['x', 'x', 'x']);
 });
 
