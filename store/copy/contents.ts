@@ -18,21 +18,21 @@ export interface StepContents extends StepPlace {
 
 export interface RunContents {
   state: { bytes: Uint8Array; value: RunState } | null;
-  /** The curve, as long as the state says. */
-  steps: Uint8Array | null;
+  /** Keys of the curve for people. */
+  curve: string[];
   scenarios: BlobRef | null;
   /** Before the steps: whatever else a run has, but for what makes it one. */
   others: string[];
   branches: { branch: number; others: string[]; steps: StepContents[] }[];
 }
 
-const IN_PLACES_OF_THEIR_OWN = new Set(['branches/', 'journal/', 'run.json', 'state.json', 'steps.jsonl']);
+const IN_PLACES_OF_THEIR_OWN = new Set(['branches/', 'journal/', 'steps/', 'run.json', 'state.json', 'steps.jsonl']);
 
 /** A run that is being written is taken up to its last commit: the state is read first, and nothing beyond it is asked for. */
 export async function readContents(store: Store, run: string): Promise<RunContents> {
   await requireRun(store, run);
   const state = await readStateFile(store, run);
-  const steps = await store.read(layout.stepsKey(run));
+  const curve = [layout.stepsKey(run), ...(await listAll(store, layout.curvePrefix(run)))];
   const prepared = await readPrepared(store, run);
   const others = await listAll(store, layout.runPrefix(run), IN_PLACES_OF_THEIR_OWN);
   const branches = [];
@@ -44,7 +44,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
       steps: await readSteps(store, { run, branch, step: 0 }, state?.value ?? null),
     });
   }
-  return { state, steps, scenarios: prepared?.scenarios ?? null, others, branches };
+  return { state, curve, scenarios: prepared?.scenarios ?? null, others, branches };
 }
 
 async function readStateFile(store: Store, run: string): Promise<RunContents['state']> {

@@ -183,11 +183,14 @@ async function isBroken({ hashes, broken }: Copy, key: string, there: Uint8Array
 }
 
 /** For people: never put back to an earlier moment than the target's own. */
-async function copyDisplay({ to }: Copy, run: string, { state, steps }: RunContents): Promise<void> {
+async function copyDisplay({ from, to }: Copy, run: string, { state, curve }: RunContents): Promise<void> {
   if (state === null) return;
   const there = await readState(to, run).catch(() => null);
   if (there !== null && progress(there) > progress(state.value)) return;
-  if (steps !== null) await to.replace(layout.stepsKey(run), steps);
+  for (const key of curve) {
+    const bytes = await from.read(key);
+    if (bytes !== null) await to.replace(key, bytes);
+  }
   await to.replace(layout.stateKey(run), state.bytes);
 }
 

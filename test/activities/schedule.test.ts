@@ -7,6 +7,7 @@ import { encodeJson } from '../../store/json.ts';
 import { manifestKey, runKey } from '../../store/layout.ts';
 import { readFirings } from '../../store/schedules.ts';
 import { call, checkpoint, openWorld, type World } from './world.ts';
+import { madeManifest } from '../store/made-manifest.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -25,7 +26,7 @@ function allocate(firing: string, from: Checkpoint | null = null): Promise<Alloc
 async function conclude(number: number, step: number): Promise<Checkpoint> {
   const run = `nightly-${number}`;
   const adapterSha256 = sha256Hex(`${run} ${step}`);
-  const manifest = { schema: 1, branch: 0, step, adapter: { sha256: adapterSha256 } };
+  const manifest = madeManifest({ branch: 0, step }, { adapterSha256 });
   await world.store.publish(manifestKey({ run, branch: 0, step }), encodeJson(manifest));
   const state = { run, branch: 0, step, adapterSha256 } as RunState;
   return call(world.activities.conclude, { schedule: 'nightly', number, state });

@@ -6,6 +6,7 @@ import { branchKey, manifestKey, rolloutsKey } from '../../store/layout.ts';
 import { findLastStep, readBranches } from '../../store/lineage.ts';
 import { hashBytes } from '../../store/sha256.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
+import { madeManifest } from '../store/made-manifest.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -19,7 +20,9 @@ async function commit(step: number, branch = 0): Promise<string> {
   const [adapter, adapterConfig, optimizer] = await Promise.all(
     ['adapter', 'config', 'optimizer'].map((kind) => store.putBlob(encodeJson([kind, branch, step]))),
   );
-  const bytes = encodeJson({ schema: 1, branch, step, adapter, adapterConfig, optimizer });
+  const bytes = encodeJson(
+    madeManifest({ branch, step }, { adapter: adapter!, adapterConfig: adapterConfig!, optimizer: optimizer! }),
+  );
   await store.publish(manifestKey({ run: 'demo', branch, step }), bytes);
   return hashBytes(bytes);
 }

@@ -159,7 +159,7 @@ describe('bad input of checkpoints', () => {
       `"temper: no run demo in the store file://PROJECT/x (it has none yet); start it with temper train"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', 'ftp://x'])).toMatchInlineSnapshot(
-      `"temper: the store must be a folder or a file:// URI (ftp:// is not known), got ftp://x; name a folder"`,
+      `"temper: the store must be a folder, a file:// URI or s3://BUCKET/PREFIX (ftp:// is not known), got ftp://x; name one"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', '.temper/store'])).toMatchInlineSnapshot(
       `"temper: a run is copied to another store than its own, got file://PROJECT/.temper/store twice; name another"`,

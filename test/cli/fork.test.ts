@@ -13,6 +13,7 @@ import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { madeManifest } from '../store/made-manifest.ts';
 
 let project: string;
 let agent: string;
@@ -27,8 +28,8 @@ beforeEach(async () => {
 });
 
 function commit(branch: number, step: number) {
-  const adapter = { key: `blobs/${'a'.repeat(64)}`, sha256: 'a'.repeat(64), bytes: 1 };
-  return store.publish(manifestKey({ run: 'demo', branch, step }), encodeJson({ schema: 1, branch, step, adapter }));
+  const manifest = madeManifest({ branch, step }, { adapterSha256: 'a'.repeat(64) });
+  return store.publish(manifestKey({ run: 'demo', branch, step }), encodeJson(manifest));
 }
 
 async function complaint(...args: string[]): Promise<string> {

@@ -9,6 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+import { madeManifest } from '../store/made-manifest.ts';
 
 let project: string;
 let agent: string;
@@ -139,7 +140,7 @@ describe('backfill refuses', () => {
 /** A finished run whose last step is committed. */
 async function writeStanding(run: string): Promise<Store> {
   const store = await writeFixtureRun(project, { run, agent: 'guess', steps: 2 });
-  const adapter = { key: `blobs/${'a'.repeat(64)}`, sha256: 'a'.repeat(64), bytes: 1 };
-  await store.publish(manifestKey({ run, branch: 0, step: 2 }), encodeJson({ schema: 1, step: 2, adapter }));
+  const manifest = madeManifest({ branch: 0, step: 2 }, { adapterSha256: 'a'.repeat(64) });
+  await store.publish(manifestKey({ run, branch: 0, step: 2 }), encodeJson(manifest));
   return store;
 }

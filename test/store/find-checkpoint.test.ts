@@ -9,6 +9,7 @@ import { readCheckpoint, readStanding } from '../../store/find-checkpoint.ts';
 import { FileStore } from '../../store/file-store.ts';
 import { encodeJson } from '../../store/json.ts';
 import { evalKey, manifestKey } from '../../store/layout.ts';
+import { madeManifest } from './made-manifest.ts';
 
 let root: string;
 let store: FileStore;
@@ -19,8 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 async function commit(branch: number, step: number): Promise<void> {
-  const bytes = encodeJson({ schema: 1, branch, step, adapter: { sha256: sha256Hex(`adapter ${branch} ${step}`) } });
-  await store.publish(manifestKey({ run: 'demo', branch, step }), bytes);
+  await store.publish(manifestKey({ run: 'demo', branch, step }), encodeJson(madeManifest({ branch, step })));
 }
 
 test('a checkpoint has the hash of its manifest and of its adapter', async () => {
