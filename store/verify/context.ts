@@ -1,5 +1,6 @@
-import type { Checkpoint, Prepared, RunConfig } from '../../core/contract.ts';
+import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../core/contract.ts';
 import type { RunPosition } from '../../core/plan-step.ts';
+import { applyChanges } from '../../core/settings.ts';
 import type { Store } from '../store.ts';
 import type { Findings } from './findings.ts';
 
@@ -7,7 +8,10 @@ import type { Findings } from './findings.ts';
 export interface VerifyContext {
   store: Store;
   run: string;
+  /** As the run was started. */
   config: RunConfig | null;
+  /** What was set since, oldest first. */
+  changes: readonly SettingChange[];
   prepared: Prepared | null;
   findings: Findings;
   /** Objects whose inputs do not follow from what is stored. */
@@ -20,9 +24,14 @@ export interface Walk {
   checkpoint: Checkpoint | null;
 }
 
-/** The configuration under which a step was planned. */
-export function configAt({ config }: VerifyContext, _place: { branch: number; step: number }): RunConfig | null {
-  return config;
+/** The configuration under which a step was planned: what was set holds until it is set again, across rollbacks too. */
+export function configAt(
+  { config, changes }: VerifyContext,
+  { branch, step }: { branch: number; step: number },
+): RunConfig | null {
+  const isBefore = (change: SettingChange) =>
+    change.branch < branch || (change.branch === branch && change.step <= step);
+  return config && applyChanges(config, changes.filter(isBefore));
 }
 
 /** What the plans of a step depend on, where all of it is known. */

@@ -7,6 +7,7 @@ import { canonicalJson } from '../../core/hashes.ts';
 import { hashTraining, planInitialise, planTraining, type RunPosition } from '../../core/plan-step.ts';
 import { childNames } from '../children.ts';
 import { runKey, runPrefix } from '../layout.ts';
+import { readAllChanges } from '../lineage.ts';
 import { checkpointOf } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../store.ts';
@@ -33,7 +34,8 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
   if ((await childNames(store, runPrefix(run))).length === 0) await requireRun(store, run);
   const findings = new Findings(run);
   const { config, prepared, state } = await verifyRunFiles(store, run, findings);
-  const context: VerifyContext = { store, run, config, prepared, findings, otherInputs: [] };
+  const { changes } = await readAllChanges(store, run);
+  const context: VerifyContext = { store, run, config, changes, prepared, findings, otherInputs: [] };
   const chain = await readChain(store, run, findings);
   const parents = new Map<string, FoundParent>();
   for (const step of chain) {
