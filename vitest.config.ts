@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
-/** Projects by what they need: nothing · a Temporal server · a whole local stack that is killed · README's commands. */
-const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
+/** Projects by what they need: nothing · a Temporal server · README's commands. */
+const slow = ['test/workflows/**', 'test/e2e/**'];
 
 export default defineConfig({
   test: {
@@ -25,16 +25,6 @@ export default defineConfig({
           globalSetup: ['test/workflows/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'crash',
-          include: ['test/crash/**/*.test.ts'],
-          fileParallelism: false,
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
         },
       },
       {

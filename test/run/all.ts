@@ -22,7 +22,8 @@ for (const check of checks(python)) {
   add((await runStep(check, env)) ? { passed: 1, failed: 0, skipped: 0 } : { passed: 0, failed: 1, skipped: 0 });
 }
 await runPytest();
-for (const project of ['unit', 'workflows', 'crash', 'e2e']) await runVitest(project);
+for (const project of ['unit', 'workflows', 'e2e']) await runVitest(project);
+await runCrashes();
 rmSync(results, { recursive: true });
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
@@ -49,6 +50,16 @@ async function runVitest(project: string): Promise<void> {
   addSuite(succeeded, () => {
     const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'));
     return { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests };
+  });
+}
+
+async function runCrashes(): Promise<void> {
+  const report = join(results, 'crash.json');
+  const command = ['tsx', 'test/crash/run.ts', '--report', report] as const;
+  const succeeded = await runStep({ title: 'crash suite, slice', command }, env);
+  addSuite(succeeded, () => {
+    const { points, good } = JSON.parse(readFileSync(report, 'utf8')) as { points: number; good: number };
+    return { passed: good, failed: points - good, skipped: 0 };
   });
 }
 

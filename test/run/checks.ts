@@ -9,8 +9,12 @@ export function checks(python: string): Step[] {
     { title: 'types', command: ['tsc', '-p', 'tsconfig.json'] },
     { title: 'types of workflows', command: ['tsc', '-p', 'workflows/tsconfig.json'] },
     { title: 'unused code and dependencies', command: ['knip'] },
-    { title: 'lint of Python', command: [python, '-m', 'ruff', 'check', '.', '../bench'], ...gpuWorker },
-    { title: 'format of Python', command: [python, '-m', 'ruff', 'format', '--check', '.', '../bench'], ...gpuWorker },
+    { title: 'lint of Python', command: [python, '-m', 'ruff', 'check', '.', '../bench', '../test'], ...gpuWorker },
+    {
+      title: 'format of Python',
+      command: [python, '-m', 'ruff', 'format', '--check', '.', '../bench', '../test'],
+      ...gpuWorker,
+    },
     { title: 'types of Python', command: [python, '-m', 'pyright', '--pythonpath', python], ...gpuWorker },
   ];
 }

@@ -1,0 +1,31 @@
+/** The command line with points: at its beginning and end, around the start of the run, at each look at its state. */
+import { WorkflowClient } from '@temporalio/client';
+import { nodeFileSystem } from '../../../store/file-system.ts';
+import { openPoints, pass } from './reach.ts';
+
+openPoints('cli');
+
+const disk = { ...nodeFileSystem };
+nodeFileSystem.readFile = async (file) => {
+  const bytes = await disk.readFile(file);
+  if (file.endsWith('state.json') && bytes !== null) pass('looks');
+  return bytes;
+};
+
+const client = WorkflowClient.prototype;
+const start = Reflect.get(client, 'start') as (...args: unknown[]) => Promise<unknown>;
+Object.assign(client, {
+  async start(this: WorkflowClient, ...args: unknown[]): Promise<unknown> {
+    pass('start.before');
+    const handle = await start.apply(this, args);
+    pass('start.after');
+    return handle;
+  },
+});
+
+pass('begins');
+const { main } = await import('../../../cli/main.ts');
+process.exitCode = await main(process.argv.slice(2));
+pass('ends');
+// As the product's own entry does.
+setTimeout(() => process.exit(), 2000).unref();

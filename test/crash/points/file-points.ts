@@ -1,0 +1,51 @@
+/** Points before and after each write of the store, by what is written. */
+import { nodeFileSystem, type AppendFile } from '../../../store/file-system.ts';
+import { pass, reach, willHit } from './reach.ts';
+
+/** By the name that a file ends up under; temporary files have no points of their own. */
+const KINDS: readonly (readonly [RegExp, string])[] = [
+  [/\/blobs\//, 'blob'],
+  [/eval\.rollouts\.jsonl\.gz$/, 'eval-rollouts'],
+  [/\.rollouts\.jsonl\.gz$/, 'rollouts'],
+  [/\.judged\.json$/, 'judged'],
+  [/\.times\.json$/, 'times'],
+  [/\/eval\.json$/, 'eval'],
+  [/\/run\.json$/, 'run'],
+  [/\/prepared\.json$/, 'prepared'],
+  [/\/scenarios\.jsonl$/, 'scenarios'],
+  [/\/steps\.jsonl$/, 'steps'],
+  [/\/state\.json$/, 'state'],
+  [/\/store\.json$/, 'store'],
+];
+
+/** In place: the store takes this very object by default. */
+export function layFilePoints(): void {
+  const disk = { ...nodeFileSystem };
+  Object.assign(nodeFileSystem, {
+    link: (from: string, to: string) => around(kindOf(to), () => disk.link(from, to)),
+    rename: (from: string, to: string) => around(kindOf(to), () => disk.rename(from, to)),
+    removeFolder: (folder: string) => around('journals', () => disk.removeFolder(folder)),
+    openAppend: (file: string) => {
+      const journal = disk.openAppend(file);
+      return { append: (bytes: Uint8Array) => append(journal, bytes), close: () => journal.close() };
+    },
+  });
+}
+
+async function around(kind: string, write: () => Promise<void>): Promise<void> {
+  await reach(`${kind}.before`);
+  await write();
+  await reach(`${kind}.after`);
+}
+
+function append(journal: AppendFile, bytes: Uint8Array): void {
+  pass('journal.before');
+  if (willHit('journal.half')) journal.append(bytes.subarray(0, bytes.length >> 1));
+  pass('journal.half');
+  journal.append(bytes);
+  pass('journal.after');
+}
+
+function kindOf(file: string): string {
+  return KINDS.find(([pattern]) => pattern.test(file))?.[1] ?? 'other';
+}

@@ -1,0 +1,83 @@
+/**
+ * `npm run test:crash`: the slice of CI; `-- --all`: every row, random kills and the death of everything; `--from N`
+ * goes on with scene N; `--only N,M` plays these; `--report FILE` is for npm test. The last line is one JSON object.
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { openTools } from '../run/tools.ts';
+import { digest, learns } from './evidence.ts';
+import { untilEnded } from './row.ts';
+import { allScenes, type Scene } from './scenes.ts';
+import { Tally } from './tally.ts';
+import { World } from './world.ts';
+
+const { values } = parseArgs({
+  options: {
+    all: { type: 'boolean' },
+    from: { type: 'string' },
+    only: { type: 'string' },
+    seed: { type: 'string' },
+    report: { type: 'string' },
+  },
+});
+const { python, temporalCli } = await openTools();
+process.env['TEMPER_PYTHON'] = python;
+process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
+const world = new World(python);
+const tally = new Tally();
+let isOver = false;
+
+try {
+  await world.open();
+  const reference = await playUndisturbed();
+  for (const scene of chosenScenes()) await play(scene, reference);
+  isOver = true;
+} finally {
+  await world.close();
+  if (isOver && tally.isGood()) world.remove();
+  else console.log(`what is left of it is in ${world.folder}`);
+}
+if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(tally.counts()));
+console.log(JSON.stringify(tally.summary()));
+process.exit(tally.isGood() ? 0 : 1);
+
+async function playUndisturbed(): Promise<Record<string, string>> {
+  world.clear();
+  const startedAt = Date.now();
+  const running = world.train('undisturbed');
+  await untilEnded(running).catch((error) => {
+    console.log(running.output());
+    throw error;
+  });
+  if (!learns(world, 'undisturbed')) throw new Error('the undisturbed run must train every step, it does not');
+  console.log(`undisturbed run · ${seconds(startedAt)}`);
+  return digest(world, 'undisturbed');
+}
+
+function chosenScenes(): readonly Scene[] {
+  const scenes = allScenes(Number(values.seed ?? 1));
+  const numbers = values.only?.split(',').map(Number);
+  if (numbers !== undefined) return scenes.filter(({ number }) => numbers.includes(number));
+  const from = Number(values.from ?? 1);
+  return scenes.filter(({ number, inSlice }) => number >= from && (values.all === true || inSlice));
+}
+
+async function play(scene: Scene, reference: Record<string, string>): Promise<void> {
+  const startedAt = Date.now();
+  const verdict = await scene.play(world, reference);
+  tally.add(verdict);
+  const { complaint, recoveries, kills } = verdict;
+  const facts = [
+    `${scene.number} ${scene.title}`,
+    complaint === null ? 'ok' : 'FAILED',
+    seconds(startedAt),
+    kills === undefined ? '' : `${kills} kills`,
+    ...recoveries.map(({ process: name, seconds: s }) => `${name} recovered in ${s.toFixed(1)} s`),
+  ];
+  console.log(facts.filter((fact) => fact !== '').join(' · '));
+  if (complaint !== null) console.log(`${complaint}\nkept in ${world.keep(`scene-${scene.number}`)}`);
+}
+
+function seconds(startedAt: number): string {
+  return `${((Date.now() - startedAt) / 1000).toFixed(1)} s`;
+}

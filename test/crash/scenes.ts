@@ -1,0 +1,43 @@
+/** All that the suite plays, in order and numbered: the table, then random kills, then the death of everything. */
+import { playRow, type Verdict } from './row.ts';
+import { playColdCommandLine, playEndOfEverything, playRandomKills } from './storm.ts';
+import { describeRow, TABLE } from './table.ts';
+import type { World } from './world.ts';
+
+export interface Scene {
+  readonly number: number;
+  readonly title: string;
+  readonly inSlice: boolean;
+  play(world: World, reference: Record<string, string>): Promise<Verdict>;
+}
+
+type Unnumbered = Omit<Scene, 'number'>;
+
+const RANDOM_RUNS = 12;
+const ENDS_OF_EVERYTHING = 10;
+/** Looks at the run's state, four a second, after which the cold command line is killed. */
+const COLD_LOOKS = 8;
+
+export function allScenes(seed: number): readonly Scene[] {
+  const rows = TABLE.map((row): Unnumbered => ({
+    title: describeRow(row),
+    inSlice: row.inSlice,
+    play: (world, reference) => playRow(world, row, reference),
+  }));
+  const random = Array.from({ length: RANDOM_RUNS }, (_, index): Unnumbered => ({
+    title: `kills at random times, seed ${seed + index}`,
+    inSlice: false,
+    play: (world, reference) => playRandomKills(world, seed + index, reference),
+  }));
+  const ends = Array.from({ length: ENDS_OF_EVERYTHING }, (_, index): Unnumbered => ({
+    title: `everything killed at once, seed ${seed + index}`,
+    inSlice: index === 0,
+    play: (world, reference) => playEndOfEverything(world, seed + index, reference),
+  }));
+  const cold: Unnumbered = {
+    title: 'a command line killed, with the whole stack behind it',
+    inSlice: true,
+    play: (world, reference) => playColdCommandLine(world, COLD_LOOKS, reference),
+  };
+  return [...rows, ...random, ...ends, cold].map((scene, index) => ({ ...scene, number: index + 1 }));
+}

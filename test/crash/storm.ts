@@ -1,0 +1,109 @@
+/** Disturbances that no table names: kills at random times, the death of everything at once, of a command line and all behind it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRandom } from '../../core/seeds.ts';
+import { readJournals, type Death, type Journaled } from './evidence.ts';
+import type { ProcessName } from './points/protocol.ts';
+import { failed, judge, untilEnded, untilHit, type Verdict } from './row.ts';
+import { until, type Running, type World } from './world.ts';
+
+type Reference = Record<string, string>;
+
+const VICTIMS: readonly ProcessName[] = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
+const KILLS_A_RUN = 4;
+/** Some kills come while the one before is not recovered from yet. */
+const LONGEST_PAUSE_MS = 14_000;
+const STACK_WITHIN_MS = 120_000;
+
+/** Four kills of one run; where it ends before the last of them, so many more are owed. */
+export async function playRandomKills(world: World, seed: number, reference: Reference): Promise<Verdict> {
+  const run = `random-${seed}`;
+  const random = createRandom(seed);
+  const journals: Journaled[] = [];
+  const deaths: Death[] = [];
+  world.clear();
+  let running = world.train(run);
+  try {
+    for (let kills = 0; kills < KILLS_A_RUN; kills++) {
+      await Promise.race([sleep(random() * LONGEST_PAUSE_MS), running.ended]);
+      if (running.outcome() === 0) break;
+      const victim = VICTIMS[Math.floor(random() * VICTIMS.length)]!;
+      journals.push(readJournals(world, run));
+      const pid = victim === 'cli' ? running.child.pid! : world.pid(victim);
+      if (pid === null) continue;
+      deaths.push({ process: victim, pid, time: Date.now() });
+      process.kill(pid, 'SIGKILL');
+      if (victim === 'cli') running = await again(world, run, running);
+    }
+    await untilEnded(running);
+  } catch (error) {
+    return failed(running, error);
+  }
+  return { ...judge(world, run, reference, journals, deaths), kills: deaths.length };
+}
+
+async function again(world: World, run: string, running: Running): Promise<Running> {
+  await running.ended;
+  return world.train(run);
+}
+
+/** Command line, leash and all that hangs on it; then somebody starts the same command again. */
+export async function playEndOfEverything(world: World, seed: number, reference: Reference): Promise<Verdict> {
+  const run = `everything-${seed}`;
+  world.clear();
+  let running = world.train(run);
+  try {
+    // From the first look at the run's state: before, there is little to lose.
+    await until(
+      'the run has begun',
+      () => world.passes().some(({ point }) => point === 'rollout.entry'),
+      STACK_WITHIN_MS,
+    );
+    await sleep(createRandom(seed)() * 4000);
+    const journaled = readJournals(world, run);
+    const leash = world.pid('leash');
+    const death = { process: 'everything' as const, pid: 0, time: Date.now() };
+    for (const pid of [running.child.pid, leash, ...world.childPids()]) kill(pid);
+    await running.ended;
+    await until(
+      'the stack is there again',
+      () => world.pid('leash') !== leash && world.alive().length >= 3,
+      STACK_WITHIN_MS,
+    );
+    running = world.train(run);
+    await untilEnded(running);
+    return judge(world, run, reference, [journaled], [death]);
+  } catch (error) {
+    return failed(running, error);
+  }
+}
+
+function kill(pid: number | null | undefined): void {
+  try {
+    if (pid) process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** Without a warm stack: the one command line holds everything, and everything ends with it. The next one runs one server. */
+export async function playColdCommandLine(world: World, look: number, reference: Reference): Promise<Verdict> {
+  const run = `cold-${look}`;
+  await world.close();
+  world.clear();
+  world.aim('cli', { row: run, point: 'looks', occurrence: look, action: 'kill' });
+  let running = world.train(run);
+  try {
+    await untilHit(world, run, running);
+    await running.ended;
+    const journaled = readJournals(world, run);
+    await until('nothing is left behind', () => world.servers().length === 0 && world.alive().length === 0, 30_000);
+    running = world.train(run);
+    await until('a server runs again', () => world.servers().length > 0, STACK_WITHIN_MS);
+    const servers = world.servers().length;
+    await untilEnded(running);
+    if (servers !== 1) throw new Error(`exactly one server must run afterwards, ${servers} did`);
+    return judge(world, run, reference, [journaled], []);
+  } catch (error) {
+    return failed(running, error);
+  }
+}

@@ -1,0 +1,48 @@
+/** Adds up verdicts to the suite's last line. */
+import type { Verdict } from './row.ts';
+
+export class Tally {
+  private readonly verdicts: Verdict[] = [];
+
+  add(verdict: Verdict): void {
+    this.verdicts.push(verdict);
+  }
+
+  counts(): { points: number; good: number } {
+    const good = this.verdicts.filter(({ complaint }) => complaint === null).length;
+    return { points: this.verdicts.length, good };
+  }
+
+  isGood(): boolean {
+    const { points, good } = this.counts();
+    return good === points;
+  }
+
+  summary() {
+    const sum = (count: (verdict: Verdict) => number) => this.verdicts.reduce((total, one) => total + count(one), 0);
+    return {
+      points: this.verdicts.length,
+      survived: sum(({ hasSurvived }) => Number(hasSurvived)),
+      identical: sum(({ isIdentical }) => Number(isIdentical)),
+      stepsCommittedTwice: sum((verdict) => verdict.stepsCommittedTwice),
+      callsPaidTwice: sum((verdict) => verdict.callsPaidTwice),
+      recoverySeconds: this.recoveries(),
+    };
+  }
+
+  private recoveries(): Record<string, { median: number; max: number }> {
+    const all = this.verdicts.flatMap(({ recoveries }) => recoveries);
+    const names = [...new Set(all.map(({ process }) => process))].toSorted();
+    return Object.fromEntries(
+      names.map((name) => {
+        const seconds = all.filter(({ process }) => process === name).map((recovery) => recovery.seconds);
+        return [name, { median: median(seconds), max: Math.max(...seconds) }];
+      }),
+    );
+  }
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? 0;
+}

@@ -1,0 +1,233 @@
+/** A project with one warm local stack whose processes have points, and a store that each row finds empty. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
+import { isAlive } from '../../workers/local-stack/processes.ts';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { nodeFlags } from '../../workers/module-path.ts';
+import type { Aim, Hit, Pass, ProcessName } from './points/protocol.ts';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+export const AGENT = here('agents/crash.ts');
+/** Small, and still all that there is: replaced groups, several micro-batches, evaluations, continue-as-new. */
+export const STEPS = 4;
+const FLAGS: Record<string, number | string> = {
+  'base-model': 'pocket',
+  steps: STEPS,
+  'groups-per-step': 2,
+  'group-size': 4,
+  'eval-every': 2,
+  'continue-as-new-every': 2,
+  'micro-batch-tokens': 64,
+  'learning-rate': '4e-3',
+  seed: 3,
+};
+const POLL_MS = 5;
+const CHILDREN: Partial<Record<ProcessName, string>> = {
+  'temporal-server': 'temporal-server',
+  'typescript-worker': 'worker-',
+  'gpu-worker': 'gpu-worker',
+};
+
+export interface Running {
+  readonly child: ChildProcess;
+  /** Null while it runs; its exit code, or the signal that ended it. */
+  outcome(): number | string | null;
+  output(): string;
+  readonly ended: Promise<void>;
+}
+
+export class World {
+  readonly folder = mkdtempSync(join(tmpdir(), 'temper-crash-'));
+  private readonly points = join(this.folder, 'points');
+  private readonly state = join(this.folder, '.temper');
+  private readonly python: string;
+  private stack: LocalStack | null = null;
+
+  constructor(python: string) {
+    this.python = python;
+    for (const folder of [this.points, this.state]) mkdirSync(folder);
+    // Inherited by all that the stack starts.
+    process.env['TEMPER_CRASH_FOLDER'] = this.points;
+  }
+
+  async open(): Promise<void> {
+    this.stack = await openLocalStack({
+      project: this.folder,
+      agentFile: AGENT,
+      models: {},
+      onEvent: () => undefined,
+      commands: {
+        gpuWorker: [this.python, here('points/gpu_worker.py')],
+        worker: [process.execPath, ...nodeFlags(), here('points/worker.ts')],
+      },
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.stack?.close();
+    this.stack = null;
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  train(run: string, from: 'with points' | 'as installed' = 'with points'): Running {
+    const entry = from === 'with points' ? [...nodeFlags(), here('points/cli.ts')] : [here('../../cli/temper.js')];
+    const flags = Object.entries(FLAGS).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    return start([...entry, 'train', AGENT, '--run', run, ...flags], this.folder);
+  }
+
+  /** An empty store and empty logs; the processes stay. What was in the store's cache of hashes is in no store now. */
+  clear(): void {
+    for (const name of ['blobs', 'runs']) rmSync(this.path('store', name), { recursive: true, force: true });
+    for (const name of readdirSync(this.points)) rmSync(join(this.points, name), { force: true });
+    for (const log of readdirSync(this.path('logs'))) truncateSync(this.path('logs', log));
+  }
+
+  /** Keeps what a row left, for somebody to look at. */
+  keep(name: string): string {
+    const folder = join(this.folder, 'failed', name);
+    cpSync(this.path('logs'), join(folder, 'logs'), { recursive: true });
+    cpSync(this.path('store'), join(folder, 'store'), { recursive: true });
+    cpSync(this.points, join(folder, 'points'), { recursive: true });
+    return folder;
+  }
+
+  aim(process: ProcessName, aim: Aim): void {
+    writeFileSync(join(this.points, `aim-${process}.json`), JSON.stringify(aim));
+  }
+
+  release(row: string): void {
+    writeFileSync(join(this.points, `released-${row}`), '');
+  }
+
+  hit(row: string): Hit | null {
+    return this.lines<Hit>('hits').find((hit) => hit.row === row) ?? null;
+  }
+
+  passes(): Pass[] {
+    return this.lines('trace');
+  }
+
+  /** Of the agents' tool: each time that it was really used. */
+  effects(): { time: number; value: number }[] {
+    return this.lines('effects');
+  }
+
+  log(name: 'gpu-worker' | 'worker-crash' | 'stack'): Record<string, unknown>[] {
+    return readLines(this.path('logs', `${name}.jsonl`));
+  }
+
+  /** Changes whenever Temporal's server writes something down. */
+  databaseStamp(): string {
+    const files = readdirSync(this.state).filter((name) => name.startsWith('temporal.db'));
+    return files.map((name) => stamp(join(this.state, name))).join();
+  }
+
+  pid(name: ProcessName): number | null {
+    const stack = readStackFile(this.path('stack.json'));
+    if (stack === null) return null;
+    if (name === 'leash') return stack.pid;
+    const child = CHILDREN[name];
+    return (
+      stack.children.find((mark) => child !== undefined && mark.name.startsWith(child) && isAlive(mark))?.pid ?? null
+    );
+  }
+
+  childPids(): number[] {
+    return (readStackFile(this.path('stack.json'))?.children ?? []).filter(isAlive).map(({ pid }) => pid);
+  }
+
+  /** Servers on this project's database, whoever started them. */
+  servers(): number[] {
+    const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return processes.filter((pid) => commandOf(pid).includes(this.path('temporal.db'))).map(Number);
+  }
+
+  alive(): string[] {
+    const stack = readStackFile(this.path('stack.json'));
+    return (stack?.children ?? []).filter(isAlive).map(({ name }) => name);
+  }
+
+  signal(name: ProcessName, signal: NodeJS.Signals): number | null {
+    const pid = this.pid(name);
+    if (pid !== null) process.kill(pid, signal);
+    return pid;
+  }
+
+  path(...parts: string[]): string {
+    return join(this.state, ...parts);
+  }
+
+  private lines<T>(name: string): T[] {
+    return readLines(join(this.points, `${name}.jsonl`)) as T[];
+  }
+}
+
+function start(command: readonly string[], cwd: string): Running {
+  const child = spawn(process.execPath, command, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  let outcome: number | string | null = null;
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += String(text)));
+  const ended = (async () => {
+    const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+    outcome = code ?? signal;
+  })();
+  return { child, output: () => output, outcome: () => outcome, ended };
+}
+
+/** Whole lines; the last one may be in the making. */
+function readLines(file: string): Record<string, unknown>[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return [];
+  }
+  const whole = text.split('\n').slice(0, -1);
+  return whole.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function stamp(file: string): string {
+  try {
+    const { mtimeNs, size } = statSync(file, { bigint: true });
+    return `${mtimeNs}/${size}`;
+  } catch {
+    return '';
+  }
+}
+
+export class Timeout extends Error {}
+
+export async function until(what: string, isTrue: () => boolean, withinMs: number): Promise<void> {
+  for (const end = Date.now() + withinMs; !isTrue();) {
+    if (Date.now() > end) throw new Timeout(`not within ${withinMs / 1000} s: ${what}`);
+    await sleep(POLL_MS);
+  }
+}
