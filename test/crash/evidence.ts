@@ -6,8 +6,11 @@ import { crc32 } from 'node:zlib';
 import type { Pass, ProcessName } from './points/protocol.ts';
 import { STEPS, type World } from './world.ts';
 
+/** Hashes of files by their names. */
+export type Digest = Readonly<Record<string, string>>;
+
 /** Every file under a hash, by its place in the run, as its own hash: equal runs have equal maps. */
-export function digest(world: World, run: string): Record<string, string> {
+export function digest(world: World, run: string): Digest {
   const folder = world.path('store', 'runs', run);
   const branches = filesIn(join(folder, 'branches')).filter((file) => !file.endsWith('.times.json'));
   const named = ['prepared.json', 'scenarios.jsonl', ...branches.map((file) => `branches/${file}`)];
@@ -19,7 +22,7 @@ export function digest(world: World, run: string): Record<string, string> {
 }
 
 /** Names of what differs; a blob whose bytes are not those of its name differs from itself. */
-export function differences(left: Record<string, string>, right: Record<string, string>): string[] {
+export function differences(left: Digest, right: Digest): string[] {
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
   return [...names].filter((name) => left[name] !== right[name] || isForged(name, right[name])).toSorted();
 }
@@ -36,6 +39,12 @@ export function learns(world: World, run: string): boolean {
     return (JSON.parse(readFileSync(file, 'utf8')) as { adapter: { sha256: string } }).adapter.sha256;
   });
   return adapters.every((adapter, step) => adapter !== '' && adapter !== adapters[step - 1]);
+}
+
+/** A step played more groups than it trains: one carried no signal. */
+export function replaces(world: World, run: string): boolean {
+  const groups = filesIn(world.path('store', 'runs', run, 'branches', '0', 'steps'));
+  return groups.some((file) => /^\d+\/groups\/2\.judged\.json$/.test(file));
 }
 
 /** Commits that were made, not found, beyond the first of each step. */

@@ -1,7 +1,7 @@
 /** Plays one row: a run of its own, hit once, watched to its end, and compared with the undisturbed run. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { differences, digest, learns, paidTwice, readJournals, recoveryMs, stepsCommittedTwice } from './evidence.ts';
-import type { Death, Journaled } from './evidence.ts';
+import type { Death, Digest, Journaled } from './evidence.ts';
 import type { Hit, ProcessName } from './points/protocol.ts';
 import type { Row } from './table.ts';
 import { until, type Running, type World } from './world.ts';
@@ -32,7 +32,7 @@ const FROZEN_MS = 12_000;
 const SENT_MS = 400;
 const WRITING_WITHIN_MS = 5000;
 
-export async function playRow(world: World, row: Row, reference: Record<string, string>): Promise<Verdict> {
+export async function playRow(world: World, row: Row, reference: Digest): Promise<Verdict> {
   const name = `row-${row.number}`;
   const holder = row.holder ?? row.process;
   const action = row.holder !== null ? 'hold' : row.signal === 'SIGKILL' ? 'kill' : 'stop';
@@ -46,7 +46,8 @@ export async function playRow(world: World, row: Row, reference: Record<string, 
     journals.push(readJournals(world, name));
     if (row.holder !== null) deaths.push(...(await hitFromOutside(world, row, name)));
     else if (row.signal === 'SIGSTOP') await thawLater(hit.pid);
-    else deaths.push({ process: row.process, pid: hit.pid, time: hit.time });
+    // A command line is started again by whoever started it: its supervisor is a person.
+    else if (row.process !== 'cli') deaths.push({ process: row.process, pid: hit.pid, time: hit.time });
     if (row.process === 'cli' && row.signal === 'SIGKILL') {
       await running.ended;
       running = world.train(name);
@@ -139,7 +140,7 @@ function checkSays(world: World, { says, process }: Row, hit: Hit): void {
 export function judge(
   world: World,
   name: string,
-  reference: Record<string, string>,
+  reference: Digest,
   journals: readonly Journaled[],
   deaths: readonly Death[],
 ): Verdict {

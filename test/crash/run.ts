@@ -1,11 +1,14 @@
 /**
  * `npm run test:crash`: the slice of CI; `-- --all`: every row, random kills and the death of everything; `--from N`
- * goes on with scene N; `--only N,M` plays these; `--report FILE` is for npm test. The last line is one JSON object.
+ * goes on with scene N; `--only N,M` plays these. The last line is one JSON object. `--project FOLDER` keeps the project
+ * and its undisturbed run for the next time, and with `--hold` in a second terminal its stack as well.
  */
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openTools } from '../run/tools.ts';
-import { digest, learns } from './evidence.ts';
+import { digest, learns, replaces, type Digest } from './evidence.ts';
 import { untilEnded } from './row.ts';
 import { allScenes, type Scene } from './scenes.ts';
 import { Tally } from './tally.ts';
@@ -18,30 +21,44 @@ const { values } = parseArgs({
     only: { type: 'string' },
     seed: { type: 'string' },
     report: { type: 'string' },
+    project: { type: 'string' },
+    hold: { type: 'boolean' },
   },
 });
 const { python, temporalCli } = await openTools();
 process.env['TEMPER_PYTHON'] = python;
 process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
-const world = new World(python);
+const project = values.project === undefined ? null : resolve(values.project);
+const world = new World(python, project);
 const tally = new Tally();
 let isOver = false;
 
 try {
   await world.open();
-  const reference = await playUndisturbed();
-  for (const scene of chosenScenes()) await play(scene, reference);
+  if (values.hold === true) await once(process, 'SIGINT');
+  else await playAll();
   isOver = true;
 } finally {
   await world.close();
-  if (isOver && tally.isGood()) world.remove();
+  if (isOver && tally.isGood() && project === null) world.remove();
   else console.log(`what is left of it is in ${world.folder}`);
 }
 if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(tally.counts()));
 console.log(JSON.stringify(tally.summary()));
 process.exit(tally.isGood() ? 0 : 1);
 
-async function playUndisturbed(): Promise<Record<string, string>> {
+async function playAll(): Promise<void> {
+  const reference = recalled() ?? (await playUndisturbed());
+  for (const scene of chosenScenes()) await play(scene, reference);
+}
+
+/** A project that is kept has it from the last time. */
+function recalled(): Digest | null {
+  const file = join(world.folder, 'reference.json');
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Digest) : null;
+}
+
+async function playUndisturbed(): Promise<Digest> {
   world.clear();
   const startedAt = Date.now();
   const running = world.train('undisturbed');
@@ -50,8 +67,11 @@ async function playUndisturbed(): Promise<Record<string, string>> {
     throw error;
   });
   if (!learns(world, 'undisturbed')) throw new Error('the undisturbed run must train every step, it does not');
+  if (!replaces(world, 'undisturbed')) throw new Error('the undisturbed run must replace a group, it does not');
   console.log(`undisturbed run · ${seconds(startedAt)}`);
-  return digest(world, 'undisturbed');
+  const reference = digest(world, 'undisturbed');
+  writeFileSync(join(world.folder, 'reference.json'), JSON.stringify(reference));
+  return reference;
 }
 
 function chosenScenes(): readonly Scene[] {
@@ -62,7 +82,7 @@ function chosenScenes(): readonly Scene[] {
   return scenes.filter(({ number, inSlice }) => number >= from && (values.all === true || inSlice));
 }
 
-async function play(scene: Scene, reference: Record<string, string>): Promise<void> {
+async function play(scene: Scene, reference: Digest): Promise<void> {
   const startedAt = Date.now();
   const verdict = await scene.play(world, reference);
   tally.add(verdict);

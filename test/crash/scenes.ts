@@ -1,4 +1,5 @@
 /** All that the suite plays, in order and numbered: the table, then random kills, then the death of everything. */
+import type { Digest } from './evidence.ts';
 import { playRow, type Verdict } from './row.ts';
 import { playColdCommandLine, playEndOfEverything, playRandomKills } from './storm.ts';
 import { describeRow, TABLE } from './table.ts';
@@ -8,7 +9,7 @@ export interface Scene {
   readonly number: number;
   readonly title: string;
   readonly inSlice: boolean;
-  play(world: World, reference: Record<string, string>): Promise<Verdict>;
+  play(world: World, reference: Digest): Promise<Verdict>;
 }
 
 type Unnumbered = Omit<Scene, 'number'>;

@@ -1,12 +1,10 @@
 /** Disturbances that no table names: kills at random times, the death of everything at once, of a command line and all behind it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../core/seeds.ts';
-import { readJournals, type Death, type Journaled } from './evidence.ts';
+import { readJournals, type Death, type Digest, type Journaled } from './evidence.ts';
 import type { ProcessName } from './points/protocol.ts';
 import { failed, judge, untilEnded, untilHit, type Verdict } from './row.ts';
 import { until, type Running, type World } from './world.ts';
-
-type Reference = Record<string, string>;
 
 const VICTIMS: readonly ProcessName[] = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
 const KILLS_A_RUN = 4;
@@ -15,7 +13,7 @@ const LONGEST_PAUSE_MS = 14_000;
 const STACK_WITHIN_MS = 120_000;
 
 /** Four kills of one run; where it ends before the last of them, so many more are owed. */
-export async function playRandomKills(world: World, seed: number, reference: Reference): Promise<Verdict> {
+export async function playRandomKills(world: World, seed: number, reference: Digest): Promise<Verdict> {
   const run = `random-${seed}`;
   const random = createRandom(seed);
   const journals: Journaled[] = [];
@@ -47,7 +45,7 @@ async function again(world: World, run: string, running: Running): Promise<Runni
 }
 
 /** Command line, leash and all that hangs on it; then somebody starts the same command again. */
-export async function playEndOfEverything(world: World, seed: number, reference: Reference): Promise<Verdict> {
+export async function playEndOfEverything(world: World, seed: number, reference: Digest): Promise<Verdict> {
   const run = `everything-${seed}`;
   world.clear();
   let running = world.train(run);
@@ -86,7 +84,7 @@ function kill(pid: number | null | undefined): void {
 }
 
 /** Without a warm stack: the one command line holds everything, and everything ends with it. The next one runs one server. */
-export async function playColdCommandLine(world: World, look: number, reference: Reference): Promise<Verdict> {
+export async function playColdCommandLine(world: World, look: number, reference: Digest): Promise<Verdict> {
   const run = `cold-${look}`;
   await world.close();
   world.clear();

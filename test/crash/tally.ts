@@ -36,7 +36,7 @@ export class Tally {
     return Object.fromEntries(
       names.map((name) => {
         const seconds = all.filter(({ process }) => process === name).map((recovery) => recovery.seconds);
-        return [name, { median: median(seconds), max: Math.max(...seconds) }];
+        return [name, { median: tenths(median(seconds)), max: tenths(Math.max(...seconds)) }];
       }),
     );
   }
@@ -45,4 +45,8 @@ export class Tally {
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[sorted.length >> 1] ?? 0;
+}
+
+function tenths(value: number): number {
+  return Math.round(value * 10) / 10;
 }

@@ -36,7 +36,8 @@ const FLAGS: Record<string, number | string> = {
   'continue-as-new-every': 2,
   'micro-batch-tokens': 64,
   'learning-rate': '4e-3',
-  seed: 3,
+  // Deals a mix of scenarios to every step, one without variance to the second, and the slow one to the first.
+  seed: 10,
 };
 const POLL_MS = 5;
 const CHILDREN: Partial<Record<ProcessName, string>> = {
@@ -54,15 +55,18 @@ export interface Running {
 }
 
 export class World {
-  readonly folder = mkdtempSync(join(tmpdir(), 'temper-crash-'));
-  private readonly points = join(this.folder, 'points');
-  private readonly state = join(this.folder, '.temper');
+  readonly folder: string;
+  private readonly points: string;
+  private readonly state: string;
   private readonly python: string;
   private stack: LocalStack | null = null;
 
-  constructor(python: string) {
+  constructor(python: string, project: string | null) {
     this.python = python;
-    for (const folder of [this.points, this.state]) mkdirSync(folder);
+    this.folder = project ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
+    this.points = join(this.folder, 'points');
+    this.state = join(this.folder, '.temper');
+    for (const folder of [this.points, this.state]) mkdirSync(folder, { recursive: true });
     // Inherited by all that the stack starts.
     process.env['TEMPER_CRASH_FOLDER'] = this.points;
   }

@@ -5,6 +5,7 @@
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { defineAgent, label, type RolloutContext, type RolloutResult } from 'temper-rl';
 import { EMPTY_BOARD, parseMove, place, renderBoard } from '../../../examples/tic-tac-toe/game.ts';
 
@@ -12,7 +13,12 @@ interface Scenario {
   readonly id: string;
   readonly isFlat: boolean;
   readonly swallows: boolean;
+  readonly isSlow: boolean;
 }
+
+/** Long enough for its activity to beat, though the pocket model answers at once. */
+const SLOW_MS = 1300;
+const SLOW_SCENARIO = 22;
 
 const NO_MOVE = { reward: 0, metrics: { moved: false } };
 
@@ -36,6 +42,7 @@ async function play(context: RolloutContext<Scenario>): Promise<RolloutResult> {
   const name = random();
   const answers = await Promise.all([ask(context, EMPTY_BOARD, 'left'), ask(context, EMPTY_BOARD, 'right')]);
   const factor = await once('tool', () => useTool(name));
+  if (scenario.isSlow) await sleep(SLOW_MS);
   const move = parseMove(answers[0] ?? null, EMPTY_BOARD);
   if (move === null) return { ...NO_MOVE, reward: scenario.isFlat ? 0.5 : 0 };
   const last = await ask(context, place(EMPTY_BOARD, move, 'x'), 'last');
@@ -63,5 +70,6 @@ function scenarios(set: string, count: number): Scenario[] {
     id: `${set}-${index}`,
     isFlat: index % 3 === 0,
     swallows: index % 2 === 1,
+    isSlow: index === SLOW_SCENARIO,
   }));
 }
