@@ -42,7 +42,11 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
       timesKey: evalTimesKey(input),
     });
     const encoded = await encodeRollouts(compose(input, episodes, attempts));
-    return (await store.publish(evalRolloutsKey(input), encoded)).bytes;
+    const { created, bytes } = await store.publish(evalRolloutsKey(input), encoded);
+    const { run, branch, step } = input;
+    if (!created)
+      dependencies.logger.info({ run, branch, step }, 'another try evaluated first; this play is discarded');
+    return bytes;
   }
 
   function planEpisodes({ scenarios, firstScenario, count }: EvaluateInput): Promise<Episode[]> {

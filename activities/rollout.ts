@@ -62,7 +62,12 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
     const placed = { branch, step, group, scenarioId, scenario, adapterSha256, attempts: attempts.length };
     const rollouts: Rollouts = { header: { schema: 1, inputsSha256, ...placed }, attempts };
     const { created, bytes } = await store.publish(rolloutsKey(input), await encodeRollouts(rollouts));
-    return created ? { rollouts, sha256: hashBytes(bytes) } : readWritten(bytes, rolloutsKey(input));
+    if (created) return { rollouts, sha256: hashBytes(bytes) };
+    dependencies.logger.info(
+      { run: input.run, branch, step, group },
+      'another try played this group first; this play is discarded',
+    );
+    return readWritten(bytes, rolloutsKey(input));
   }
 
   async function publishVerdict(

@@ -32,10 +32,13 @@ const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);
 const tally = new Tally();
 let isOver = false;
+/** A scene in hand is played to its end: a run that goes on would be hit by what the next one aims. */
+const stopped = new AbortController();
+process.once('SIGINT', () => stopped.abort());
 
 try {
   await world.open();
-  if (values.hold === true) await once(process, 'SIGINT');
+  if (values.hold === true && !stopped.signal.aborted) await once(stopped.signal, 'abort');
   else await playAll();
   isOver = true;
 } finally {
@@ -44,12 +47,18 @@ try {
   else console.log(`what is left of it is in ${world.folder}`);
 }
 if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(tally.counts()));
+if (tally.kills() > 0) console.log(`${tally.kills()} kills at random times`);
 console.log(JSON.stringify(tally.summary()));
-process.exit(tally.isGood() ? 0 : 1);
+process.exit(!tally.isGood() ? 1 : stopped.signal.aborted ? 130 : 0);
 
 async function playAll(): Promise<void> {
   const reference = recalled() ?? (await playUndisturbed());
-  for (const scene of chosenScenes()) await play(scene, reference);
+  for (const scene of chosenScenes()) {
+    await play(scene, reference);
+    if (!stopped.signal.aborted) continue;
+    console.log(`stopped; --from ${scene.number + 1} goes on`);
+    return;
+  }
 }
 
 /** A project that is kept has it from the last time. */

@@ -14,7 +14,8 @@ export interface Scene {
 
 type Unnumbered = Omit<Scene, 'number'>;
 
-const RANDOM_RUNS = 12;
+/** Of up to four kills each: forty in all, though some runs end before their fourth. */
+const RANDOM_RUNS = 16;
 const ENDS_OF_EVERYTHING = 10;
 /** Looks at the run's state, four a second, after which the cold command line is killed. */
 const COLD_LOOKS = 8;

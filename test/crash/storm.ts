@@ -12,7 +12,7 @@ const KILLS_A_RUN = 4;
 const LONGEST_PAUSE_MS = 14_000;
 const STACK_WITHIN_MS = 120_000;
 
-/** Four kills of one run; where it ends before the last of them, so many more are owed. */
+/** Up to four kills of one run, until it ends; the line of a scene says how many there were. */
 export async function playRandomKills(world: World, seed: number, reference: Digest): Promise<Verdict> {
   const run = `random-${seed}`;
   const random = createRandom(seed);

@@ -30,7 +30,7 @@ type Short = readonly [point: string, occurrence: number, options?: Partial<Row>
 
 const STOP = { signal: 'SIGSTOP' } as const;
 const SLICE = { inSlice: true } as const;
-const LATE = /StaleAttempt|step cancelled|cancelled/;
+const LATE = /StaleAttempt|step cancelled/;
 
 /** Two groups of four attempts a step, four steps, evaluations before, in the middle and after. */
 const TYPESCRIPT_WORKER: readonly Short[] = [
@@ -65,7 +65,7 @@ const TYPESCRIPT_WORKER: readonly Short[] = [
   ['workflow.ends', 1],
   ['journals.before', 1],
   ['call.answered', 40, { ...STOP, says: LATE, ...SLICE }],
-  ['rollouts.before', 3, { ...STOP, says: LATE }],
+  ['rollouts.before', 3, STOP],
   ['rollout.done', 3, STOP],
   ['workflow.plans-rollout', 3, STOP],
   ['train.micro-batch', 2, { holder: 'gpu-worker', isIdle: true }],

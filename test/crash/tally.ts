@@ -18,6 +18,11 @@ export class Tally {
     return good === points;
   }
 
+  /** At random times. */
+  kills(): number {
+    return this.verdicts.reduce((total, { kills = 0 }) => total + kills, 0);
+  }
+
   summary() {
     const sum = (count: (verdict: Verdict) => number) => this.verdicts.reduce((total, one) => total + count(one), 0);
     return {
