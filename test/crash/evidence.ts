@@ -120,9 +120,14 @@ export function recoveryMs(passes: readonly Pass[], { process, pid, time }: Deat
   const isOfSuccessor = (pass: Pass) => pass.process === process && pass.pid !== pid;
   const isAnybodys = process === 'temporal-server' || process === 'everything';
   const done = later
-    .filter((pass) => /\.after$|^answer\.ready$/.test(pass.point) && pass.time >= (from ?? Infinity))
+    .filter((pass) => isWork(pass) && pass.time >= (from ?? Infinity))
     .find((pass) => isAnybodys || isOfSuccessor(pass));
   return done === undefined ? null : done.time - time;
+}
+
+/** Something was written down or answered. */
+export function isWork({ point }: Pass): boolean {
+  return /\.after$|^answer\.ready$/.test(point);
 }
 
 function filesIn(folder: string): string[] {
