@@ -6,6 +6,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FileStore } from '../../store/file-store.ts';
+import { readSteps } from '../../store/run-reader.ts';
 import { Project, until, type Ended } from '../crash/project.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
@@ -65,10 +67,7 @@ test('its copy goes on in another project, and ends with the same bytes', async 
   expect(stepOf(away)).toBe(stoppedAfter);
   await expectDone(train(away).ended);
   expect(bytesOf(away)).toEqual(bytesOf(home));
-  const lines = readFileSync(away.path('store', 'runs', 'demo', 'steps.jsonl'), 'utf8')
-    .trimEnd()
-    .split('\n');
-  const steps = lines.map((line) => (JSON.parse(line) as { step: number }).step);
+  const steps = (await readSteps(new FileStore(away.path('store')), 'demo')).map(({ step }) => step);
   expect(steps).toEqual(Array.from({ length: STEPS }, (_, index) => index + 1));
   expect(stepOf(away)).toBe(STEPS);
   const commits = away.log('gpu-worker').filter(({ msg }) => msg === 'step committed');

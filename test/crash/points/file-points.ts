@@ -13,7 +13,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\/run\.json$/, 'run'],
   [/\/prepared\.json$/, 'prepared'],
   [/\/scenarios\.jsonl$/, 'scenarios'],
-  [/\/steps\.jsonl$/, 'steps'],
+  [/\/steps\/\d+\.\d+\.jsonl$/, 'steps'],
   [/\/state\.json$/, 'state'],
   [/\/store\.json$/, 'store'],
 ];
