@@ -34,7 +34,8 @@ const tally = new Tally();
 let isOver = false;
 /** A scene in hand is played to its end: a run that goes on would be hit by what the next one aims. */
 const stopped = new AbortController();
-process.once('SIGINT', () => stopped.abort());
+// Told twice by a terminal and by whoever started this; SIGTERM ends it at once.
+process.on('SIGINT', () => stopped.abort());
 
 try {
   await world.open();
