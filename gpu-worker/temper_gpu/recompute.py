@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from temper_gpu.checkpoints import Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
-from temper_gpu.store import FileStore, Published, blob_ref, open_store
+from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ EXIT_USAGE = 2
 class ForgetfulStore:
     """Reads a store, and keeps what is written to itself. The commit that is made again is not seen."""
 
-    def __init__(self, store: FileStore, hidden: str) -> None:
+    def __init__(self, store: Store, hidden: str) -> None:
         self._store = store
         self._hidden = hidden
         self.blobs: dict[str, bytes] = {}
@@ -90,14 +90,14 @@ def recompute(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def parse_work(data: bytes) -> TrainInput | InitialiseInput:
     try:
-        kind = TrainInput if "parent" in json.loads(data) else InitialiseInput
+        kind = TrainInput if "step" in json.loads(data) else InitialiseInput
         return kind.model_validate_json(data)
     except ValueError as error:
         raise TemperError("BadConfig", f"--input must be a step's inputs as JSON, got {error}") from error
 
 
 def differences(
-    store: FileStore, made: ForgetfulStore, ours: Commit, recorded: Commit, before: Commit | None
+    store: Store, made: ForgetfulStore, ours: Commit, recorded: Commit, before: Commit | None
 ) -> dict[str, Any]:
     """By name, null where the recorded bytes cannot be read: they were pruned, or are corrupt."""
     parts: dict[str, Callable[[Manifest], BlobRef]] = {
@@ -107,16 +107,8 @@ def differences(
     return {name: _difference(store, made, part, ours, recorded, before) for name, part in parts.items()}
 
 
-def _adapter(manifest: Manifest) -> BlobRef:
-    return manifest.adapter
-
-
-def _optimizer(manifest: Manifest) -> BlobRef:
-    return manifest.optimizer
-
-
 def _difference(
-    store: FileStore,
+    store: Store,
     made: ForgetfulStore,
     part: Callable[[Manifest], BlobRef],
     ours: Commit,
