@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
-/** Projects by what they need: nothing · a Temporal server · README's commands. */
-const slow = ['test/workflows/**', 'test/e2e/**'];
+/** Projects by what they need: nothing · a Temporal server · whole local stacks, one after the other. */
+const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
 
 export default defineConfig({
   test: {
@@ -31,7 +31,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          include: ['test/crash/**/*.test.ts', 'test/e2e/**/*.test.ts'],
           fileParallelism: false,
           testTimeout: 900_000,
           hookTimeout: 900_000,

@@ -19,6 +19,7 @@ import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli, type CliResult } from '../cli/run-cli.ts';
 import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
 import { eventually } from './harness.ts';
+import { madeManifest } from '../store/made-manifest.ts';
 
 export interface Scheduled {
   client: Client;
@@ -137,8 +138,8 @@ function storeAgent(agent: AgentActivities, store: Store): AgentActivities {
 function storeGpu(gpu: GpuActivities, store: Store): GpuActivities {
   const commit = async (result: TrainResult): Promise<TrainResult> => {
     const { checkpoint } = result;
-    const adapter = { sha256: checkpoint.adapterSha256 };
-    await store.publish(manifestKey(checkpoint), encodeJson({ schema: 1, step: checkpoint.step, adapter }));
+    const { branch, step, adapterSha256 } = checkpoint;
+    await store.publish(manifestKey(checkpoint), encodeJson(madeManifest({ branch, step }, { adapterSha256 })));
     return result;
   };
   return {

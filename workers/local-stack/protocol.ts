@@ -66,7 +66,10 @@ export function sendMessage(socket: Socket, message: ClientMessage | LeashMessag
 
 /** Lines are taken at their word: the socket is open to this user's own processes alone. */
 export function readMessages(socket: Socket, onMessage: (message: unknown) => void): void {
-  createInterface({ input: socket, crlfDelay: Infinity }).on('line', (line) => {
+  const lines = createInterface({ input: socket, crlfDelay: Infinity });
+  // It repeats the socket's errors as its own; whoever holds the socket hears of its end by 'close'.
+  lines.on('error', () => undefined);
+  lines.on('line', (line) => {
     const message = parseLine(line);
     if (message !== null) onMessage(message);
   });
