@@ -121,7 +121,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     const lineage = planLineage(branches, branch);
     const steps = Array.from({ length: step + 1 }, (_, index) => index);
     const found = <T>(kind: string, at: number): T[] => {
-      const result = published.get(`${kind}/${branchOfStep(lineage, at)}/${at}`)?.result as T | undefined;
+      const result = published.get(`${name}/${kind}/${branchOfStep(lineage, at)}/${at}`)?.result as T | undefined;
       return result === undefined ? [] : [result];
     };
     const { checkpoint } = steps.flatMap((at) => found<TrainResult>('step', at)).at(-1)!;
