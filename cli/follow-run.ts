@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState, StepSummary } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { readState, readSteps } from '../store/run-reader.ts';
+import { isEnded, readState, readSteps } from '../store/run-reader.ts';
 import type { Store } from '../store/store.ts';
 
 export interface Progress {
@@ -48,11 +48,6 @@ export async function readProgress(store: Store, run: string): Promise<Progress>
   return { state, steps };
 }
 
-/** True while the run's workflow is under way, resting or not. */
-export function isOpen(state: RunState['state'] | 'starting'): boolean {
-  return ['starting', 'running', 'pausing', 'paused', 'stopping'].includes(state);
-}
-
 export function isFinal(state: RunState | null): boolean {
-  return state !== null && !isOpen(state.state);
+  return state !== null && isEnded(state);
 }

@@ -68,6 +68,11 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
 }
 
+/** `2026-11-21T03:00:00Z` */
+export function formatTime(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -103,9 +103,12 @@ function waitForWorker(
     const reason = `nobody polls queue ${queue}; ${START_WORKER[activity] ?? START_AGENT}`;
     return { text: `${waits}: ${reason}`, reason, since, nextTryAt: null };
   }
-  const busy =
-    pollers === null ? '' : ` (${pollers === 1 ? 'the one that polls' : `the ${pollers} that poll`} are busy)`;
-  return { text: `${waits}${busy.replace('polls are', 'polls is')}`, reason: null, since, nextTryAt: null };
+  return { text: `${waits}${describeBusy(pollers)}`, reason: null, since, nextTryAt: null };
+}
+
+function describeBusy(pollers: number | null): string {
+  if (pollers === null) return '';
+  return pollers === 1 ? ' (the one that polls is busy)' : ` (the ${pollers} that poll are busy)`;
 }
 
 function underWay(raw: RawPending, nowMs: number): Wait {

@@ -1,15 +1,15 @@
 /** Checkpoints as forks and schedules look for them: by name, or what a run stands on. */
 import type { Checkpoint, RunState } from '../core/contract.ts';
 import { childNumbers } from './children.ts';
-import { manifestKey, stepsPrefix, type StepPlace } from './layout.ts';
-import { checkpointOf, parseCommit } from './manifest.ts';
+import { stepsPrefix, type StepPlace } from './layout.ts';
+import { checkpointOf } from './manifest.ts';
+import { readCommit } from './run-reader.ts';
 import type { Store } from './store.ts';
 
 /** With the hashes that its readers verify; null where the step is not committed. */
 export async function readCheckpoint(store: Store, place: StepPlace): Promise<Checkpoint | null> {
-  const key = manifestKey(place);
-  const bytes = await store.read(key);
-  return bytes === null ? null : checkpointOf(place.run, parseCommit(bytes, key));
+  const commit = await readCommit(store, place);
+  return commit && checkpointOf(place.run, commit);
 }
 
 /**

@@ -2,14 +2,14 @@
  * Where a run stands, as its store tells it: branches and changed settings are published here, and the position after a
  * step is found again from manifests and groups. What is written for display is not looked at.
  */
-import type { Branch, Checkpoint, EvalResult, Located, LocateInput, SettingChange } from '../core/contract.ts';
+import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { branchOfStep, planLineage } from '../core/lineage.ts';
-import { readCheckpoint } from './find-checkpoint.ts';
 import { childNames, childNumbers } from './children.ts';
 import { encodeJson } from './json.ts';
 import * as layout from './layout.ts';
-import { readEval, readJson, readManifest } from './run-reader.ts';
+import { checkpointOf, type Commit } from './manifest.ts';
+import { readCommit, readEval, readJson } from './run-reader.ts';
 import type { Store } from './store.ts';
 
 type Rollback = NonNullable<LocateInput['rollback']>;
@@ -68,7 +68,7 @@ export async function findPosition(store: Store, run: string, made: number | nul
   const branch = made ?? branches.at(-1)?.branch ?? 0;
   const lineage = planLineage(branches, branch);
   const step = made === null ? await findLastStep(store, run) : (lineage.at(-1)?.fromStep ?? 0);
-  const checkpoint = await findCheckpoint(store, run, lineage, step);
+  const checkpoint = checkpointOf(run, await findCommit(store, run, lineage, step));
   return {
     branch,
     lineage,
@@ -94,15 +94,10 @@ export async function readAllChanges(
 }
 
 /** The commit of a step, or of the last one before it that had something to train. */
-async function findCheckpoint(
-  store: Store,
-  run: string,
-  lineage: readonly Branch[],
-  after: number,
-): Promise<Checkpoint> {
+async function findCommit(store: Store, run: string, lineage: readonly Branch[], after: number): Promise<Commit> {
   for (let step = after; step >= 0; step--) {
-    const checkpoint = await readCheckpoint(store, { run, branch: branchOfStep(lineage, step), step });
-    if (checkpoint !== null) return checkpoint;
+    const commit = await readCommit(store, { run, branch: branchOfStep(lineage, step), step });
+    if (commit !== null) return commit;
   }
   throw new TemperError('StoreCorrupt', `the run ${run} has no commit up to step ${after}; restore it from a copy`);
 }
@@ -110,9 +105,8 @@ async function findCheckpoint(
 /** A run must not go back to what cannot be trained on: weights may have been removed, or broken. */
 export async function requireWeights(store: Store, run: string, step: number): Promise<void> {
   const branches = await readBranches(store, run);
-  const place = await findCheckpoint(store, run, planLineage(branches, branches.at(-1)?.branch ?? 0), step);
-  const manifest = await readManifest(store, place);
-  if (manifest === null) return;
+  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const { manifest } = await findCommit(store, run, lineage, step);
   for (const ref of [manifest.adapter, manifest.adapterConfig, manifest.optimizer]) await store.getBlob(ref);
 }
 

@@ -62,7 +62,7 @@ export async function readState(store: Store, run: string): Promise<RunState | n
 }
 
 /** Nothing moves it any more, unless somebody starts it again. */
-export function isEnded({ state }: RunState): boolean {
+export function isEnded({ state }: { readonly state: RunState['state'] | 'starting' }): boolean {
   return state === 'completed' || state === 'stopped' || state === 'cancelled' || state === 'failed';
 }
 
@@ -85,6 +85,17 @@ export async function readManifest(store: Store, place: StepPlace): Promise<Mani
 export async function readCommit(store: Store, place: StepPlace): Promise<Commit | null> {
   const bytes = await store.read(layout.manifestKey(place));
   return bytes === null ? null : parseCommit(bytes, layout.manifestKey(place));
+}
+
+/** The hash that is noted beside a manifest: of the newest one nothing else tells it. A note that cannot be read tells nothing. */
+export async function readNotedHash(store: Store, place: StepPlace): Promise<string | null> {
+  const bytes = await store.read(layout.manifestTimesKey(place));
+  try {
+    const noted = bytes && (decodeJson(bytes, 'times') as { manifestSha256?: unknown } | null)?.manifestSha256;
+    return typeof noted === 'string' ? noted : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Groups of a step in plan order, those that are not trained included. */

@@ -1,5 +1,6 @@
 /** What schedules leave in the store: which run each firing is, and the checkpoint that it ended with. */
 import type { Checkpoint } from '../core/contract.ts';
+import { childNumbers } from './children.ts';
 import { decodeJson } from './json.ts';
 import { conclusionKey, firingKey, firingsPrefix } from './layout.ts';
 import type { Store } from './store.ts';
@@ -27,14 +28,8 @@ export interface Firing extends FiringFile {
 
 /** In the order of their numbers. */
 export async function readFirings(store: Store, schedule: string): Promise<Firing[]> {
-  const numbers: number[] = [];
-  const prefix = firingsPrefix(schedule);
-  for await (const key of store.list(prefix)) {
-    const [, number] = /^(\d+)\.json$/.exec(key.slice(prefix.length + 1)) ?? [];
-    if (number !== undefined) numbers.push(Number(number));
-  }
-  const ordered = numbers.toSorted((a, b) => a - b);
-  const firings = await Promise.all(ordered.map((number) => readFiring(store, schedule, number)));
+  const numbers = await childNumbers(store, firingsPrefix(schedule));
+  const firings = await Promise.all(numbers.map((number) => readFiring(store, schedule, number)));
   return firings.filter((firing) => firing !== null);
 }
 

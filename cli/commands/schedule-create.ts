@@ -1,6 +1,6 @@
 import type { Command, CommandContext } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { plural } from '../format.ts';
+import { formatTime, plural } from '../format.ts';
 import type { PlannedSchedule } from '../schedule/plan-schedule.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 
@@ -41,7 +41,6 @@ export const scheduleCreate: Command = {
 
 async function tell({ output, env, positionals }: CommandContext, plan: PlannedSchedule, next: Date | null) {
   const { CATCH_UP_MINUTES } = await import('../schedule/create.ts');
-  const { formatTime } = await import('../schedule/describe.ts');
   const { configuredTarget } = await import('../../workers/connection.ts');
   const { policyName } = await import('../../core/policy-name.ts');
   const { name, config, timing, begins } = plan;

@@ -2,6 +2,7 @@
 import type { Command } from '../command.ts';
 import { stringFlag } from '../command.ts';
 import { CommandFailed, EXIT, UsageError } from '../errors.ts';
+import { formatTime } from '../format.ts';
 
 export const scheduleTrigger: Command = {
   name: 'schedule trigger',
@@ -43,9 +44,13 @@ export const scheduleBackfill: Command = {
   async run(context) {
     const span = { start: parseTime(context.flags, 'from'), end: parseTime(context.flags, 'to') };
     if (span.start > span.end)
-      throw new UsageError(`--from must not be after --to, got ${iso(span.start)} and ${iso(span.end)}; change one`);
+      throw new UsageError(
+        `--from must not be after --to, got ${formatTime(span.start)} and ${formatTime(span.end)}; change one`,
+      );
     if (span.end.getTime() > Date.now())
-      throw new UsageError(`--to must not be after now, got ${iso(span.end)}; the schedule fires by itself then`);
+      throw new UsageError(
+        `--to must not be after now, got ${formatTime(span.end)}; the schedule fires by itself then`,
+      );
     const { ScheduleOverlapPolicy } = await import('@temporalio/client');
     const { withSchedule } = await import('../schedule/server.ts');
     // Temporal leaves the very start out. Each run begins with what the one before ended with: they wait for each other.
@@ -54,7 +59,7 @@ export const scheduleBackfill: Command = {
       handle.backfill({ start, end: span.end, overlap: ScheduleOverlapPolicy.BUFFER_ALL }),
     );
     context.output.line(
-      `${context.positionals[0]} fires for each of its times from ${iso(span.start)} to ${iso(span.end)}, one run after the other`,
+      `${context.positionals[0]} fires for each of its times from ${formatTime(span.start)} to ${formatTime(span.end)}, one run after the other`,
     );
     return EXIT.ok;
   },
@@ -71,8 +76,4 @@ function parseTime(flags: Parameters<typeof stringFlag>[0], flag: string): Date 
   throw new UsageError(
     `--${flag} must be an ISO time with its zone, or a date, got ${JSON.stringify(text)}; pass --${flag} 2026-11-21T03:00:00Z`,
   );
-}
-
-function iso(time: Date): string {
-  return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }

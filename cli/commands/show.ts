@@ -1,9 +1,9 @@
 import { describeLineage } from '../../core/lineage.ts';
 import { because, describeChange } from '../../core/settings.ts';
+import { isEnded, requireRun } from '../../store/run-reader.ts';
 import type { Command } from '../command.ts';
 import { JSON_OPTION } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { isOpen } from '../follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../format.ts';
 import { printJson } from '../output.ts';
 import type { Output } from '../output.ts';
@@ -24,11 +24,10 @@ export const show: Command = {
   positionals: ['RUN'],
   options: { json: JSON_OPTION },
   async run({ flags, positionals, project, env, output }) {
-    const { requireRun } = await import('../../store/run-reader.ts');
     const run = positionals[0]!;
     const store = await openProjectStore(project);
     const summary = summariseRun(await requireRun(store, run), store.uri);
-    const pending = isOpen(summary.state) ? await askServer(project, env, run) : null;
+    const pending = !isEnded(summary) ? await askServer(project, env, run) : null;
     if (flags['json'] === true) printJson(output, toJson(summary, pending));
     else print(output, summary, pending);
     return EXIT.ok;
@@ -84,7 +83,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ...summary.notes.map((note): [string, string] => ['note', note]),
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
-  if (isOpen(summary.state) && pending === null)
+  if (!isEnded(summary) && pending === null)
     output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
 }
 

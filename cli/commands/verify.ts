@@ -1,3 +1,4 @@
+import type { Store } from '../../store/store.ts';
 import type { Findings } from '../../store/verify/findings.ts';
 import type { Verification } from '../../store/verify/verify-run.ts';
 import type { Command, CommandContext, Flags } from '../command.ts';
@@ -32,7 +33,7 @@ export const verify: Command = {
     const { verifyRun } = await import('../../store/verify/verify-run.ts');
     const store = await openProjectStore(project);
     const verification = await verifyRun(store, positionals[0]!);
-    const again = choice === null ? null : await recomputeStep(context, choice, verification);
+    const again = choice === null ? null : await recomputeStep(context, store, choice, verification);
     const { findings } = verification;
     const isOk = findings.problems.length === 0;
     if (flags['json'] === true) printJson(output, toJson(positionals[0]!, store.uri, findings, again));
@@ -61,12 +62,12 @@ function parseCount(flags: Flags, name: string): number | null {
 /** Null where it cannot be: a note says why. What differs is a problem of the run. */
 async function recomputeStep(
   { positionals, project, env, signal, output }: CommandContext,
+  store: Store,
   choice: RecomputeChoice,
   verification: Verification,
 ): Promise<Recomputation | null> {
   const { planRecompute } = await import('../verify/plan-recompute.ts');
   const { findings, config } = verification;
-  const store = await openProjectStore(project);
   const plan = await planRecompute(store, positionals[0]!, verification, config, choice);
   if (typeof plan === 'string') {
     findings.notes.push(plan);
@@ -75,21 +76,12 @@ async function recomputeStep(
   const { recompute } = await import('../verify/recompute.ts');
   const { openPythonEnvironment } = await import('../../workers/python-environment.ts');
   const { cacheFolder } = await import('../../workers/folders.ts');
-  const onEvent = createTeller(output);
+  const { createEventPrinter } = await import('../view/stack-events.ts');
+  const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
   const made = await recompute(plan, { project, storeUri: store.uri, python, env, signal });
   if (made.verdict === 'differs') findings.recomputed(plan.policy, made.text);
   return made;
-}
-
-/** Installing Python for the first time takes minutes. */
-function createTeller(output: Output) {
-  let last = '';
-  return (event: { kind: string; message?: string }) => {
-    if (event.kind !== 'progress' || event.message === undefined || event.message === last) return;
-    last = event.message;
-    output.errorLine(last);
-  };
 }
 
 function toJson(run: string, storeUri: string, findings: Findings, recomputed: Recomputation | null): object {

@@ -7,6 +7,7 @@ import { newestOf, readFirings } from '../../store/schedules.ts';
 import type { Firing } from '../../store/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
+import { formatTime } from '../format.ts';
 
 export interface ScheduleSummary {
   readonly name: string;
@@ -83,9 +84,4 @@ async function readLastRun(store: Store, firings: readonly Firing[]): Promise<Sc
   const last = firings.at(-1);
   if (last === undefined) return null;
   return { run: last.run, state: (await readState(store, last.run))?.state ?? 'starting' };
-}
-
-/** `2026-11-21T03:00:00Z` */
-export function formatTime(time: Date): string {
-  return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -2,9 +2,9 @@
 import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { TemperError } from '../../core/failures.ts';
 import { decodeJson } from '../json.ts';
-import { manifestKey, manifestTimesKey, preparedKey, runKey, type StepPlace } from '../layout.ts';
+import { manifestKey, preparedKey, runKey, type StepPlace } from '../layout.ts';
 import { parseCommit } from '../manifest.ts';
-import type { RunFile } from '../run-reader.ts';
+import { readNotedHash, type RunFile } from '../run-reader.ts';
 import { hashBytes } from '../sha256.ts';
 import type { Store } from '../store.ts';
 import type { RunContents, StepContents } from './contents.ts';
@@ -57,7 +57,7 @@ async function compareManifest(
   const bytes = await to.read(manifestKey(step));
   if (bytes === null || hashBytes(bytes) === sha256) return 'same';
   // Broken by what its own store says of it, and whole here.
-  const named = (await readNoted(to, step)) ?? (await readNamedByNext(to, step, steps));
+  const named = (await readNotedHash(to, step)) ?? (await readNamedByNext(to, step, steps));
   return named === sha256 ? 'broken' : 'other';
 }
 
@@ -67,20 +67,13 @@ async function requireSound(
   sha256: string,
   steps: readonly StepContents[],
 ): Promise<void> {
-  const named = (await readNoted(store, step)) ?? namedBy(steps, step);
+  const named = (await readNotedHash(store, step)) ?? namedBy(steps, step);
   if (named === null || named === sha256) return;
   const key = manifestKey(step);
   throw new TemperError(
     'StoreCorrupt',
     `${key} in ${store.uri} must have the hash ${named}, it has ${sha256}; restore it there`,
   );
-}
-
-async function readNoted(store: Store, place: StepPlace): Promise<string | null> {
-  const bytes = await store.read(manifestTimesKey(place));
-  if (bytes === null || isBrokenJson(bytes, 'times')) return null;
-  const { manifestSha256 } = decodeJson(bytes, 'times') as { manifestSha256?: string };
-  return manifestSha256 ?? null;
 }
 
 async function readNamedByNext(

@@ -1,9 +1,9 @@
 /** All manifests of a run, and whether each is the one that its successor names as its parent. */
+import { listSteps } from '../checkpoints.ts';
 import { childNumbers } from '../children.ts';
-import { decodeJson } from '../json.ts';
-import { branchesPrefix, manifestKey, manifestTimesKey, stepsPrefix, type StepPlace } from '../layout.ts';
+import { branchesPrefix, manifestKey, type StepPlace } from '../layout.ts';
 import { parseCommit, type Commit } from '../manifest.ts';
-import { listRuns } from '../run-reader.ts';
+import { listRuns, readNotedHash } from '../run-reader.ts';
 import { hashBytes } from '../sha256.ts';
 import type { Store } from '../store.ts';
 import type { Findings } from './findings.ts';
@@ -23,11 +23,7 @@ export interface FoundParent {
 /** Every step that has a folder, by branch; manifests that differ from the hash that was noted beside them are told. */
 export async function readChain(store: Store, run: string, findings: Findings): Promise<StoredStep[]> {
   const steps: StoredStep[] = [];
-  for (const branch of await childNumbers(store, branchesPrefix(run))) {
-    for (const step of await childNumbers(store, stepsPrefix(run, branch))) {
-      steps.push(await readStep(store, { run, branch, step }, findings));
-    }
-  }
+  for (const place of await listSteps(store, run)) steps.push(await readStep(store, place, findings));
   return steps;
 }
 
@@ -47,17 +43,6 @@ async function readStep(store: Store, place: StepPlace, findings: Findings): Pro
       `it is that of step ${commit.manifest.step} of branch ${commit.manifest.branch}`,
     );
   return { ...place, key, commit };
-}
-
-/** Beside the newest manifest nothing else tells its hash; a note that cannot be read tells nothing. */
-async function readNotedHash(store: Store, place: StepPlace): Promise<string | null> {
-  const bytes = await store.read(manifestTimesKey(place));
-  try {
-    const noted = bytes && (decodeJson(bytes, 'times') as { manifestSha256?: unknown } | null)?.manifestSha256;
-    return typeof noted === 'string' ? noted : null;
-  } catch {
-    return null;
-  }
 }
 
 /** The parent by its hash: on this branch, on another one, in the run that was forked. Null: it is the first, or told. */

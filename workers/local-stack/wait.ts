@@ -30,6 +30,7 @@ export async function waitForStack(
   prepareNamespace: () => Promise<void>,
 ): Promise<void> {
   const worker = options.agentFile === null ? null : workerName(options.agentFile);
+  // Imports alone took two minutes on a machine with eight times the work that it has cores for.
   const waits: Wait[] = [
     ...(options.hasGpuWorker ? [{ child: 'gpu-worker', for: 'the GPU worker', limitMs: 300_000 }] : []),
     ...(worker === null ? [] : [{ child: worker, for: 'the TypeScript worker', limitMs: 300_000 }]),

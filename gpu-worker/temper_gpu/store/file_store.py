@@ -13,7 +13,7 @@ from pathlib import Path
 
 from temper_gpu.contract import BlobRef
 from temper_gpu.failures import TemperError
-from temper_gpu.store.store import Published, blob_ref, check_key, verified
+from temper_gpu.store.store import Published, Store, blob_ref, check_key
 
 # Not the fault of what is written, and may pass: full, over quota, read-only, not permitted, disk gone.
 _UNAVAILABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV})
@@ -50,7 +50,7 @@ class FileSystem:
         return path.read_bytes()
 
 
-class FileStore:
+class FileStore(Store):
     stamp_lifetime_s = 0.0
 
     def __init__(self, root: Path, files: FileSystem | None = None) -> None:
@@ -70,12 +70,6 @@ class FileStore:
         if self.read(ref.key) != data:
             self._write(ref.key, data, self._files.rename)
         return ref
-
-    def get_blob(self, ref: BlobRef) -> bytes:
-        return verified(ref.key, self.read(ref.key), ref.sha256, ref.bytes)
-
-    def read_verified(self, key: str, sha256: str) -> bytes:
-        return verified(key, self.read(key), sha256)
 
     def publish(self, key: str, data: bytes) -> Published:
         winner = self.read(key)

@@ -19,7 +19,7 @@ from temper_gpu.contract import BlobRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store.s3_client import S3Settings, create_client
 from temper_gpu.store.s3_failures import BROKEN, FAILURES, error_code, http_status, retries, s3_failure
-from temper_gpu.store.store import Published, blob_ref, check_key, verified
+from temper_gpu.store.store import Published, Store, blob_ref, check_key
 
 # The store's random name, made by whoever comes first.
 _STORE_KEY = "store.json"
@@ -32,7 +32,7 @@ _TAKEN, _CONFLICT = 412, 409
 _SILENT = (403, 404)
 
 
-class S3Store:
+class S3Store(Store):
     stamp_lifetime_s = 10.0
 
     def __init__(self, bucket: str, prefix: str = "", settings: S3Settings | None = None) -> None:
@@ -74,12 +74,6 @@ class S3Store:
             if self._head(ref.key).get("ContentLength") != ref.bytes:
                 self._client.upload_fileobj(BytesIO(data), **self._at(ref.key), Config=self._transfer)
         return ref
-
-    def get_blob(self, ref: BlobRef) -> bytes:
-        return verified(ref.key, self.read(ref.key), ref.sha256, ref.bytes)
-
-    def read_verified(self, key: str, sha256: str) -> bytes:
-        return verified(key, self.read(key), sha256)
 
     def publish(self, key: str, data: bytes) -> Published:
         with self._asking("write", key):
