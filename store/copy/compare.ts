@@ -2,7 +2,7 @@
 import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { TemperError } from '../../core/failures.ts';
 import { decodeJson } from '../json.ts';
-import { manifestKey, preparedKey, runKey, type StepPlace } from '../layout.ts';
+import { manifestKey, preparedKey, runKey } from '../layout.ts';
 import { parseCommit } from '../manifest.ts';
 import { readNotedHash, type RunFile } from '../run-reader.ts';
 import { hashBytes } from '../sha256.ts';
