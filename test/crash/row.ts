@@ -35,6 +35,7 @@ const WRITING_WITHIN_MS = 5000;
 export async function playRow(world: World, row: Row, reference: Digest): Promise<Verdict> {
   const name = `row-${row.number}`;
   const holder = row.holder ?? row.process;
+  if (row.process === 'gpu-worker') await world.settle();
   const action = row.holder !== null ? 'hold' : row.signal === 'SIGKILL' ? 'kill' : 'stop';
   world.clear();
   world.aim(holder, { row: name, point: row.point, occurrence: row.occurrence, action });

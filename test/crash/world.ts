@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import { isAlive } from '../../workers/local-stack/processes.ts';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { readStackFile, type StackFile } from '../../workers/local-stack/stack-file.ts';
 import { nodeFlags } from '../../workers/module-path.ts';
 import type { Aim, Hit, Pass, ProcessName } from './points/protocol.ts';
 
@@ -60,6 +60,8 @@ export class World {
   private readonly state: string;
   private readonly python: string;
   private stack: LocalStack | null = null;
+  /** Who stood by when that was last waited for: the log is emptied since. */
+  private settled: number | undefined;
 
   constructor(python: string, project: string | null) {
     this.python = python;
@@ -97,6 +99,14 @@ export class World {
     const entry = from === 'with points' ? [...nodeFlags(), here('points/cli.ts')] : [here('../../cli/temper.js')];
     const flags = Object.entries(FLAGS).flatMap(([name, value]) => [`--${name}`, String(value)]);
     return start([...entry, 'train', AGENT, '--run', run, ...flags], this.folder);
+  }
+
+  /** Recovery is that of a stack that has settled since the last death: another GPU worker stands by. */
+  async settle(): Promise<void> {
+    const standby = () => this.stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid;
+    const says = () => this.log('gpu-worker').some(({ msg, pid }) => msg === 'standing by' && pid === standby());
+    if (standby() === undefined || standby() !== this.settled) await until('a GPU worker stands by', says, 60_000);
+    this.settled = standby();
   }
 
   /** An empty store and empty logs; the processes stay. What was in the store's cache of hashes is in no store now. */
@@ -147,7 +157,7 @@ export class World {
   }
 
   pid(name: ProcessName): number | null {
-    const stack = readStackFile(this.path('stack.json'));
+    const stack = this.stackFile();
     if (stack === null) return null;
     if (name === 'leash') return stack.pid;
     const child = CHILDREN[name];
@@ -157,7 +167,7 @@ export class World {
   }
 
   childPids(): number[] {
-    return (readStackFile(this.path('stack.json'))?.children ?? []).filter(isAlive).map(({ pid }) => pid);
+    return (this.stackFile()?.children ?? []).filter(isAlive).map(({ pid }) => pid);
   }
 
   /** Servers on this project's database, whoever started them. */
@@ -167,7 +177,7 @@ export class World {
   }
 
   alive(): string[] {
-    const stack = readStackFile(this.path('stack.json'));
+    const stack = this.stackFile();
     return (stack?.children ?? []).filter(isAlive).map(({ name }) => name);
   }
 
@@ -179,6 +189,10 @@ export class World {
 
   path(...parts: string[]): string {
     return join(this.state, ...parts);
+  }
+
+  private stackFile(): StackFile | null {
+    return readStackFile(this.path('stack.json'));
   }
 
   private lines<T>(name: string): T[] {
