@@ -40,6 +40,7 @@ const FLAGS: Record<string, number | string> = {
   seed: 10,
 };
 const POLL_MS = 5;
+const STANDBY_WITHIN_MS = 240_000;
 const CHILDREN: Partial<Record<ProcessName, string>> = {
   'temporal-server': 'temporal-server',
   'typescript-worker': 'worker-',
@@ -60,8 +61,8 @@ export class World {
   private readonly state: string;
   private readonly python: string;
   private stack: LocalStack | null = null;
-  /** Who stood by when that was last waited for: the log is emptied since. */
-  private settled: number | undefined;
+  /** Pids of all that ever did, as they said in logs that are emptied with each row. */
+  private readonly standingBy = new Set<unknown>();
 
   constructor(python: string, project: string | null) {
     this.python = python;
@@ -103,14 +104,18 @@ export class World {
 
   /** Recovery is that of a stack that has settled since the last death: another GPU worker stands by. */
   async settle(): Promise<void> {
-    const standby = () => this.stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid;
-    const says = () => this.log('gpu-worker').some(({ msg, pid }) => msg === 'standing by' && pid === standby());
-    if (standby() === undefined || standby() !== this.settled) await until('a GPU worker stands by', says, 60_000);
-    this.settled = standby();
+    const standby = () => this.stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid ?? 0;
+    await until('a GPU worker stands by', () => this.findStandingBy().has(standby()), STANDBY_WITHIN_MS);
+  }
+
+  private findStandingBy(): Set<unknown> {
+    for (const { msg, pid } of this.log('gpu-worker')) if (msg === 'standing by') this.standingBy.add(pid);
+    return this.standingBy;
   }
 
   /** An empty store and empty logs; the processes stay. What was in the store's cache of hashes is in no store now. */
   clear(): void {
+    this.findStandingBy();
     for (const name of ['blobs', 'runs']) rmSync(this.path('store', name), { recursive: true, force: true });
     for (const name of readdirSync(this.points)) rmSync(join(this.points, name), { force: true });
     for (const log of readdirSync(this.path('logs'))) truncateSync(this.path('logs', log));
