@@ -83,13 +83,12 @@ async function lateTasks(run: string): Promise<Late[]> {
 /** Tries that failed stand in no event of their own: the one that counted tells how many there were, and why. */
 function lateActivity({ eventTime, activityTaskStartedEventAttributes: started }: Event, byId: Events): Late | null {
   const scheduled = byId.get(String(started?.scheduledEventId));
-  const times = (started?.attempt ?? 1) - 1;
-  if (scheduled === undefined || times === 0) return null;
+  if (scheduled === undefined || !started?.lastFailure) return null;
   return {
     what: scheduled.activityTaskScheduledEventAttributes?.activityType?.name ?? '',
-    times,
+    times: started.attempt! - 1,
     delayMs: tsToMs(eventTime) - tsToMs(scheduled.eventTime),
-    timeout: TimeoutType[started?.lastFailure?.timeoutFailureInfo?.timeoutType ?? 0] ?? '',
+    timeout: nameOf(started.lastFailure.timeoutFailureInfo?.timeoutType),
   };
 }
 
@@ -97,8 +96,10 @@ function lateWorkflowTask({ eventTime, workflowTaskTimedOutEventAttributes: end 
   const started = byId.get(String(end?.startedEventId));
   if (started === undefined) return null;
   const delayMs = tsToMs(eventTime) - tsToMs(started.eventTime);
-  return { what: 'workflow task', times: 1, delayMs, timeout: TimeoutType[end?.timeoutType ?? 0] ?? '' };
+  return { what: 'workflow task', times: 1, delayMs, timeout: nameOf(end?.timeoutType) };
 }
+
+const nameOf = (type: temporal.api.enums.v1.TimeoutType | null | undefined) => TimeoutType[type ?? 0] ?? '';
 
 /** Plays runs with one worker frozen until one of them handed it something. */
 async function playWithFrozen(worker: SecondWorker, name: string): Promise<{ run: string; late: Late[] }> {
