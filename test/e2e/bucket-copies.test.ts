@@ -68,6 +68,28 @@ function committedHere({ project }: Place, run: string): unknown[] {
   return commits.filter(({ found }) => found === false).map(({ step }) => step);
 }
 
+/** One stack for all that is done meanwhile, and none afterwards: there is never a second one. */
+async function withStack({ project }: Place, work: () => Promise<void>): Promise<void> {
+  const stack = project.start('dev', '--agent', AGENT);
+  try {
+    const isUp = () => stack.output().includes('Ctrl-C ends it') || stack.child.exitCode !== null;
+    await until('the stack runs', isUp);
+    await work();
+  } finally {
+    stack.child.kill('SIGINT');
+    await stack.ended;
+  }
+}
+
+async function stopAfterItsFirstSteps(): Promise<void> {
+  const first = train(home, 'demo');
+  const manifest = join(home.store, 'runs', 'demo', 'branches', '0', 'steps', '1', 'manifest.json');
+  await until('step 1 is committed', () => existsSync(manifest));
+  await expectDone(home.project.run('stop', 'demo'));
+  await expectDone(first.ended);
+  stoppedAfter = stepOf(home, 'demo');
+}
+
 beforeAll(async () => {
   server = await startS3Server();
   mkdirSync(server.file('../elsewhere'));
@@ -76,15 +98,19 @@ beforeAll(async () => {
   const project = new Project();
   folder = { project, store: project.path('store') };
 
-  await expectDone(train(folder, 'undisturbed').ended);
-  const first = train(home, 'demo');
-  const manifest = join(home.store, 'runs', 'demo', 'branches', '0', 'steps', '1', 'manifest.json');
-  await until('step 1 is committed', () => existsSync(manifest));
-  await expectDone(home.project.run('stop', 'demo'));
-  await expectDone(first.ended);
-  stoppedAfter = stepOf(home, 'demo');
-  await expectDone(home.project.run('checkpoints', 'demo', 'push', ELSEWHERE));
+  await withStack(home, async () => {
+    await stopAfterItsFirstSteps();
+    await expectDone(home.project.run('checkpoints', 'demo', 'push', ELSEWHERE));
+    await expectDone(train(home, 'demo').ended);
+  });
   await expectDone(folder.project.run('checkpoints', 'demo', 'pull', ELSEWHERE));
+  await withStack(folder, async () => {
+    expect(stepOf(folder, 'demo')).toBe(stoppedAfter);
+    await expectDone(train(folder, 'demo').ended);
+    await expectDone(train(folder, 'undisturbed').ended);
+  });
+  expect(stepOf(elsewhere, 'demo')).toBe(stoppedAfter);
+  await expectDone(train(elsewhere, 'demo').ended);
 });
 
 afterAll(async () => {
@@ -92,29 +118,28 @@ afterAll(async () => {
   await server.stop();
 });
 
-test('a run that was stopped in a bucket goes on there, and has the bytes of one that was in a folder all the time', async () => {
+test('a run that was stopped in a bucket goes on there, and has the bytes of one that was in a folder all the time', () => {
   expect(stoppedAfter).toBeLessThan(STEPS);
-  await expectDone(train(home, 'demo').ended);
   expect(stepOf(home, 'demo')).toBe(STEPS);
   const bytes = bytesOf(home, 'demo');
-  for (const [name, sha256] of Object.entries(bytes).filter(([file]) => file.startsWith('blobs/'))) {
-    expect(name).toBe(`blobs/${sha256}`);
-  }
+  const blobs = Object.entries(bytes).filter(([name]) => name.startsWith('blobs/'));
+  for (const [name, sha256] of blobs) expect(name).toBe(`blobs/${sha256}`);
   expect(Object.keys(bytes)).toContain(`branches/0/steps/${STEPS}/manifest.json`);
   expect(bytes).toEqual(bytesOf(folder, 'undisturbed'));
 });
 
 test.each([
-  ['goes on in the bucket that it was pushed to', () => elsewhere],
-  ['goes on in the folder that pulls it', () => folder],
-])('its copy %s, and ends with the same bytes', async (_, find) => {
-  const place = find();
-  expect(stepOf(place, 'demo')).toBe(stoppedAfter);
-  await expectDone(train(place, 'demo').ended);
-  expect(stepOf(place, 'demo')).toBe(STEPS);
-  expect(bytesOf(place, 'demo')).toEqual(bytesOf(folder, 'undisturbed'));
+  ['in the bucket that it was pushed to', () => elsewhere],
+  ['in the folder that pulled it', () => folder],
+])('its copy goes on %s, trains the rest alone, and ends with the same bytes', (_, find) => {
+  expect(stepOf(find(), 'demo')).toBe(STEPS);
   const rest = Array.from({ length: STEPS - stoppedAfter }, (__, index) => stoppedAfter + index + 1);
-  expect(committedHere(place, 'demo')).toEqual(rest);
-  const output = await expectDone(place.project.run('verify', 'demo'));
+  expect(committedHere(find(), 'demo')).toEqual(rest);
+  expect(bytesOf(find(), 'demo')).toEqual(bytesOf(home, 'demo'));
+});
+
+test('the copy in the bucket is whole, and its last step made again has the same bytes', async () => {
+  const output = await expectDone(elsewhere.project.run('verify', 'demo'));
   expect(output).toContain(`re-computed demo@${STEPS}: adapter and optimizer state have the same bytes\n`);
+  expect(output).toContain('demo is whole');
 });
