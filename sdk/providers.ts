@@ -11,20 +11,23 @@ export interface Provider {
   readonly baseUrlVariable: string;
   /** Null where no key is needed. */
   readonly keyVariable: string | null;
+  /** Its answers say what they cost. */
+  readonly tellsCost?: boolean;
+  /** Nobody sends a bill. */
+  readonly isFree?: boolean;
   /** OpenAI's newer models refuse `max_tokens`, others do not know the newer name. */
   readonly maxTokensName: 'max_tokens' | 'max_completion_tokens';
 }
 
-export interface HostedModel {
+export interface HostedModel extends Pick<
+  Provider,
+  'baseUrl' | 'keyVariable' | 'maxTokensName' | 'tellsCost' | 'isFree'
+> {
   /** As the person wrote it. */
   readonly name: string;
   /** As its server calls it. */
   readonly model: string;
-  readonly baseUrl: string;
   readonly key: string | null;
-  /** The variable that the key was found in; null where none was looked for. */
-  readonly keyVariable: string | null;
-  readonly maxTokensName: Provider['maxTokensName'];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,13 +36,13 @@ const PROVIDERS: readonly Provider[] = [
   { ...provider('openai', 'https://api.openai.com/v1'), maxTokensName: 'max_completion_tokens' },
   provider('anthropic', 'https://api.anthropic.com/v1'),
   provider('gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'),
-  provider('openrouter', 'https://openrouter.ai/api/v1'),
+  { ...provider('openrouter', 'https://openrouter.ai/api/v1'), tellsCost: true },
   provider('together', 'https://api.together.xyz/v1'),
   provider('groq', 'https://api.groq.com/openai/v1'),
   provider('mistral', 'https://api.mistral.ai/v1'),
   provider('xai', 'https://api.x.ai/v1'),
   provider('deepseek', 'https://api.deepseek.com/v1'),
-  { ...provider('ollama', 'http://127.0.0.1:11434/v1'), keyVariable: null },
+  { ...provider('ollama', 'http://127.0.0.1:11434/v1'), keyVariable: null, isFree: true },
 ];
 
 export const PROVIDER_NAMES: readonly string[] = PROVIDERS.map(({ name }) => name);
@@ -67,14 +70,9 @@ export function findHostedModel(text: string, env: Environment): HostedModel | n
   if (found === null) return null;
   const model = text.slice(slash + 1);
   if (model === '') throw new TemperError('BadConfig', `${text} names no model; write ${found.name}/MODEL`);
-  return {
-    name: text,
-    model,
-    baseUrl: nonEmpty(env[found.baseUrlVariable]) ?? found.baseUrl,
-    key: readKey(text, found.keyVariable, env),
-    keyVariable: found.keyVariable,
-    maxTokensName: found.maxTokensName,
-  };
+  const { baseUrlVariable, ...rest } = found;
+  const baseUrl = nonEmpty(env[baseUrlVariable]) ?? found.baseUrl;
+  return { ...rest, name: text, model, baseUrl, key: readKey(text, found.keyVariable, env) };
 }
 
 /** The key that a variable holds; null where none is needed. */
