@@ -32,7 +32,7 @@ const SHORT = { ...ROLLOUT, attemptTimeoutMs: 300 };
 
 test.each<[string, Play, string]>([
   ['throws', () => Promise.reject(new RangeError('lost the plot')), 'RangeError: lost the plot'],
-  ['throws something that is no error', () => Promise.reject('no' as never), 'threw "no"'],
+  ['throws something that is no error', () => Promise.reject('no'), 'threw "no"'],
   ['returns nothing', () => undefined as never, 'rollout must return a finite reward, got undefined'],
   ['returns no reward', () => ({ metrics: { moves: 3 } }) as never, 'rollout must return a finite reward'],
   ['returns NaN', () => Number.NaN, 'rollout must return a finite reward, got NaN'],
