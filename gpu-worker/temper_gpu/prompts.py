@@ -84,7 +84,7 @@ class Prompts:
             ) from error
 
     def _call_opening(self, name: str | None) -> str:
-        """What the template writes from an opened turn to a call: up to its start tag, or to the arguments of `name`."""
+        """What the template writes from an opened turn on: up to the start tag, or to the arguments of `name`."""
         turn = self._called("", name or PROBE)
         if name is None:
             return turn[: turn.index(START) + len(START)]

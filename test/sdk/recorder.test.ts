@@ -123,7 +123,6 @@ describe('while training', () => {
     ['guided_json', {}],
     ['stream', true],
     ['seed', 3],
-    ['tool_choice', 'required'],
     ['bogus', 1],
   ])('%s %j is refused at the call, and ends the activity however the agent takes it', async (name, value) => {
     const swallowing: TestRollout = async (context) => {
