@@ -25,6 +25,8 @@ export interface FakeRequest {
   n?: number;
   stop?: string | string[];
   tools?: unknown[];
+  tool_choice?: unknown;
+  parallel_tool_calls?: boolean;
   logprobs?: boolean;
   return_token_ids?: boolean;
 }
