@@ -45,11 +45,11 @@ def test_a_mediocre_one_is_right_in_about_half_of_the_episodes():
 def test_what_is_learned_are_calls_and_answers_with_their_ends():
     tokenizer = build_tokenizer()
     tokens_T, labels_T = tokenise_tools(tokenizer, draw_tool_episode(random.Random(1), 1.0))
-    learned = tokenizer.decode(labels_T[labels_T != NOT_TRAINED])
+    learned = str(tokenizer.decode(labels_T[labels_T != NOT_TRAINED]))
     search, read, answer = learned.removesuffix("<|end|>").split("<|end|>")
     assert [call.name for text in (search, read) for call in parse_answer(text).calls] == ["search", "read"]
     assert parse_answer(answer).content == answer
-    assert tokenizer.decode(tokens_T).startswith("<|system|># Tools\n")
+    assert str(tokenizer.decode(tokens_T)).startswith("<|system|># Tools\n")
 
 
 def test_a_share_of_tool_episodes_makes_another_model(tmp_path: Path):

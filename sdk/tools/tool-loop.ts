@@ -96,8 +96,12 @@ class Loop {
   private async playTurn(): Promise<ToolLoopEnd | null> {
     const choice = await this.ask();
     if (choice === null) return 'context';
-    this.messages.push(asMessage(choice));
-    const calls = (choice.message.tool_calls ?? []).filter((call) => call.type === 'function');
+    const calls = this.callsOf(choice);
+    this.messages.push({
+      role: 'assistant',
+      content: choice.message.content,
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    });
     if (calls.length > 0) return (await this.run(calls)) ? 'tool' : null;
     if (choice.finish_reason === 'length') return 'tokens';
     if ((choice.malformed_tool_calls ?? 0) === 0) return 'answer';
@@ -128,6 +132,12 @@ class Loop {
     return limit === Infinity ? {} : { max_completion_tokens: limit };
   }
 
+  /** Some hosts leave ids out; then results would have no call to belong to. */
+  private callsOf({ message }: Choice): FunctionCall[] {
+    const calls = (message.tool_calls ?? []).filter((call) => call.type === 'function');
+    return calls.map((call, index) => (call.id ? call : { ...call, id: `call-${this.turns}-${index}` }));
+  }
+
   /** True where one of them ends the loop. */
   private async run(calls: readonly FunctionCall[]): Promise<boolean> {
     const played = this.options.concurrent === true ? await this.runAtOnce(calls) : await this.runInTurn(calls);
@@ -155,11 +165,6 @@ class Loop {
     const { once = null } = this.context;
     return runCall(call, { tools: this.tools, once, turn: this.turns, index });
   }
-}
-
-function asMessage({ message }: Choice): Message {
-  const { content, tool_calls: calls } = message;
-  return { role: 'assistant', content, ...(calls === undefined ? {} : { tool_calls: calls }) };
 }
 
 /** As OpenAI and the GPU worker say it, or as vLLM does. */

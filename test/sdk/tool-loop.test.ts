@@ -1,79 +1,16 @@
-/** The loop of model and tools, against a scripted engine over HTTP. */
-import { afterEach, expect, expectTypeOf, test } from 'vitest';
+/** The loop of model and tools. */
+import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { tool, toolLoop, type Tool, type ToolLoopOptions, type ToolLoopResult } from '../../sdk/index.ts';
-import { startFakeEngine, type FakeAnswer, type FakeEngine, type FakeRequest } from '../fake-engine.ts';
-import { memoryJournal, playOne, type MemoryJournal, type PlayOptions } from './play.ts';
+import { tool, toolLoop, type Tool } from '../../sdk/index.ts';
+import { memoryJournal, type MemoryJournal } from './play.ts';
+import { contents, QUESTION, search, Stage, type Script } from './scripted.ts';
 
-let engine: FakeEngine | null = null;
-afterEach(async () => {
-  await engine?.close();
-  engine = null;
-});
-
-const QUESTION = { role: 'user', content: 'Which mail has the budget?' } as const;
-const search = tool({
-  name: 'search',
-  description: 'Finds mails.',
-  parameters: z.object({ query: z.string(), limit: z.int().optional() }),
-  run: ({ query }) => [`mail about ${query}`],
-});
-
-type CallText = readonly [name: string, args: unknown];
-
-/** What the policy says turn by turn; a list is tool calls, and arguments that are text stand as they are. */
-type Script = readonly (string | readonly CallText[] | FakeAnswer)[];
-
-async function scripted(script: Script): Promise<FakeEngine> {
-  engine = await startFakeEngine({ answer: (request) => say(script, request) });
-  return engine;
-}
-
-function say(script: Script, { messages }: FakeRequest): FakeAnswer {
-  const turn = messages.filter(({ role }) => role === 'assistant').length;
-  const said = script[turn];
-  if (said === undefined) throw new Error(`nothing is scripted for turn ${turn}`);
-  if (typeof said === 'string') return { content: said };
-  if ('content' in said) return said;
-  const calls = said.map(([name, args], index) => ({
-    id: `call-${turn}-${index}`,
-    type: 'function',
-    function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
-  }));
-  return { content: '', toolCalls: calls };
-}
-
-interface Played {
-  result: ToolLoopResult;
-  metrics: Record<string, unknown>;
-  failure: string | null;
-}
-
-async function play(
-  script: Script,
-  tools: readonly Tool[],
-  options: Partial<ToolLoopOptions> = {},
-  episodes: PlayOptions = {},
-): Promise<Played> {
-  const answering = engine ?? (await scripted(script));
-  let result: ToolLoopResult | null = null;
-  const rollout = { maxTokens: 100, maxCallsPerAttempt: 30, ...episodes.rollout };
-  const attempt = await playOne(
-    answering,
-    async (context) => {
-      result = await toolLoop(context, { messages: [QUESTION], tools, ...options });
-      return 1;
-    },
-    { ...episodes, rollout },
-  );
-  return { result: result!, metrics: attempt.metrics, failure: attempt.failure?.message ?? null };
-}
-
-const contents = ({ result }: Played): unknown[] => result.messages.map(({ content }) => content);
+const stage = new Stage();
+afterEach(() => stage.end());
 
 test('a tool is called, its result goes back, and the answer ends the loop', async () => {
-  const { result, metrics } = await play([[['search', { query: 'budget' }]], 'Mail 7.'], [search]);
+  const { result, metrics } = await stage.play([[['search', { query: 'budget' }]], 'Mail 7.'], [search]);
   expect(result).toMatchObject({ ended: 'answer', answer: 'Mail 7.', turns: 2 });
   expect(result.messages).toEqual([
     QUESTION,
@@ -98,37 +35,6 @@ test('a tool is called, its result goes back, and the answer ends the loop', asy
   expect(metrics).toEqual({ toolCalls: 1, malformedToolCalls: 0 });
 });
 
-test('the model is shown the schema of a zod object, and a JSON schema as it is', async () => {
-  const read = tool({ name: 'read', parameters: { type: 'object', properties: { id: {} } }, run: () => 'text' });
-  const list = tool({ name: 'list', run: () => [] });
-  await play(['Done.'], [search, read, list]);
-  expect(engine?.executed[0]?.request.tools).toEqual([
-    {
-      type: 'function',
-      function: {
-        name: 'search',
-        description: 'Finds mails.',
-        parameters: {
-          type: 'object',
-          properties: { query: { type: 'string' }, limit: expect.objectContaining({ type: 'integer' }) },
-          required: ['query'],
-        },
-      },
-    },
-    { type: 'function', function: { name: 'read', parameters: { type: 'object', properties: { id: {} } } } },
-    { type: 'function', function: { name: 'list', parameters: { type: 'object', properties: {} } } },
-  ]);
-});
-
-test('arguments have the type of their schema', () => {
-  tool({
-    name: 'typed',
-    parameters: z.object({ when: z.iso.date().transform((day) => new Date(day)) }),
-    run: (args) => expectTypeOf(args).toEqualTypeOf<{ when: Date }>(),
-  });
-  tool({ name: 'free', parameters: { type: 'object' }, run: (args) => expectTypeOf(args).toBeObject() });
-});
-
 test('what goes wrong with a call is told to the model, which may do better', async () => {
   const fails = tool({
     name: 'fails',
@@ -148,7 +54,7 @@ test('what goes wrong with a call is told to the model, which may do better', as
     [['search', { query: 'budget' }]],
     'Mail 7.',
   ] satisfies Script;
-  const played = await play(script, [search, fails]);
+  const played = await stage.play(script, [search, fails]);
   expect(contents(played).slice(2)).toEqual([
     'Error: there is no tool serch; the tools are search, fails',
     'Error: arguments must be JSON, got {"query": ',
@@ -165,22 +71,23 @@ test('what goes wrong with a call is told to the model, which may do better', as
 
 test('an error is told in at most 2,000 characters', async () => {
   const fails = tool({ name: 'fails', run: () => Promise.reject(new Error('x'.repeat(10_000))) });
-  const played = await play([[['fails', {}]], 'Oh.'], [fails]);
+  const played = await stage.play([[['fails', {}]], 'Oh.'], [fails]);
   expect(played.result.calls[0]?.content).toHaveLength(2000 + 'Error: '.length);
 });
 
-test.each([
-  ['text as it is', 'a "quoted" mail', 'a "quoted" mail'],
-  ['anything else as JSON', { id: 7, tags: ['x'] }, '{"id":7,"tags":["x"]}'],
-  ['nothing as ok', undefined, 'ok'],
-])('a result goes back: %s', async (_, value, content) => {
-  const played = await play([[['get', {}]], 'Done.'], [tool({ name: 'get', run: () => value })]);
-  expect(contents(played)[2]).toBe(content);
+test('calls without an id get one of their own', async () => {
+  const call = { type: 'function', function: { name: 'search', arguments: '{"query":"x"}' } };
+  const { result } = await stage.play([{ content: '', toolCalls: [call, { ...call, id: '' }] }, 'Done.'], [search]);
+  expect(result.messages.slice(1, 4)).toEqual([
+    { role: 'assistant', content: '', tool_calls: [0, 1].map((index) => ({ ...call, id: `call-1-${index}` })) },
+    { role: 'tool', tool_call_id: 'call-1-0', content: '["mail about x"]' },
+    { role: 'tool', tool_call_id: 'call-1-1', content: '["mail about x"]' },
+  ]);
 });
 
 test('a malformed call is told to the model, and the loop goes on', async () => {
   const malformed = { content: '<tool_call>{</tool_call>', malformedToolCalls: 1 };
-  const played = await play([malformed, [['search', { query: 'budget' }]], 'Mail 7.'], [search]);
+  const played = await stage.play([malformed, [['search', { query: 'budget' }]], 'Mail 7.'], [search]);
   expect(contents(played).slice(1, 3)).toEqual([
     '<tool_call>{</tool_call>',
     expect.stringContaining('could not be read'),
@@ -191,7 +98,7 @@ test('a malformed call is told to the model, and the loop goes on', async () => 
 
 test('calls of a turn run one after the other, in order', async () => {
   const { order, slow } = ordered();
-  await play(
+  await stage.play(
     [
       [
         ['slow', { ms: 20 }],
@@ -206,7 +113,7 @@ test('calls of a turn run one after the other, in order', async () => {
 
 test('calls that run at once are told in the order of the calls', async () => {
   const { order, slow } = ordered();
-  const played = await play(
+  const played = await stage.play(
     [
       [
         ['slow', { ms: 20 }],
@@ -251,14 +158,14 @@ test('a tool that ends the loop does so when it succeeds, after the other calls 
       ['search', { query: 'x' }],
     ],
   ];
-  const { result } = await play(script, [search, submit]);
+  const { result } = await stage.play(script, [search, submit]);
   expect(result).toMatchObject({ ended: 'tool', answer: null, turns: 2 });
   expect(result.messages.at(-1)).toMatchObject({ role: 'tool', content: '["mail about x"]' });
   expect(handed).toEqual([7]);
 });
 
 test('turns are limited; the calls of the last one are run', async () => {
-  const { result } = await play(
+  const { result } = await stage.play(
     Array.from({ length: 5 }, () => [['search', { query: 'x' }]] as const),
     [search],
     {
@@ -272,33 +179,33 @@ test('turns are limited; the calls of the last one are run', async () => {
 test('tokens are limited in all and in each turn', async () => {
   // The fake engine says that each answer has two tokens.
   const script = Array.from({ length: 9 }, () => [['search', { query: 'x' }]] as const);
-  const { result } = await play(script, [search], { maxTokens: 5, maxTokensPerTurn: 3 });
+  const { result } = await stage.play(script, [search], { maxTokens: 5, maxTokensPerTurn: 3 });
   expect(result).toMatchObject({ ended: 'tokens', turns: 3, tokens: 6 });
-  expect(engine?.executed.map(({ request }) => request.max_tokens)).toEqual([3, 3, 1]);
+  expect(stage.asked().map(({ max_tokens }) => max_tokens)).toEqual([3, 3, 1]);
 });
 
 test('without limits of its own the loop asks for the tokens that the run has set', async () => {
-  await play(['Done.'], [search], {}, { rollout: { maxTokens: 77 } });
-  expect(engine?.executed[0]?.request.max_tokens).toBe(77);
+  await stage.play(['Done.'], [search], {}, { rollout: { maxTokens: 77 } });
+  expect(stage.asked()[0]?.max_tokens).toBe(77);
 });
 
 test('an answer that was cut ends the loop', async () => {
-  const { result } = await play([{ content: 'Mail', finishReason: 'length' }], [search]);
+  const { result } = await stage.play([{ content: 'Mail', finishReason: 'length' }], [search]);
   expect(result).toMatchObject({ ended: 'tokens', answer: null });
 });
 
 test('a conversation that outgrows the model ends the loop, with what was played', async () => {
-  const answering = await scripted([[['search', { query: 'x' }]]]);
+  const answering = await stage.begin([[['search', { query: 'x' }]]]);
   const body = JSON.stringify({ error: { message: 'too long', type: 'BadConfig', code: 'context_length_exceeded' } });
   answering.failWhen((_, received) => (received > 1 ? { status: 400, body } : null));
-  const { result } = await play([], [search]);
+  const { result } = await stage.play([], [search]);
   expect(result).toMatchObject({ ended: 'context', turns: 1 });
   expect(result.calls).toHaveLength(1);
 });
 
 test('a choice of the request goes along', async () => {
-  await play(['Done.'], [search], { request: { tool_choice: 'required', parallel_tool_calls: false } });
-  expect(engine?.executed[0]?.request).toMatchObject({ tool_choice: 'required', parallel_tool_calls: false });
+  await stage.play(['Done.'], [search], { request: { tool_choice: 'required', parallel_tool_calls: false } });
+  expect(stage.asked()[0]).toMatchObject({ tool_choice: 'required', parallel_tool_calls: false });
 });
 
 test('a tool with side effects runs once, its failures too, however often the attempt is played', async () => {
@@ -322,20 +229,20 @@ test('a tool with side effects runs once, its failures too, however often the at
     'Paid.',
   ];
   const journal: MemoryJournal = memoryJournal();
-  const first = await play(script, [pay, search], {}, { journal });
-  const again = await play(script, [pay, search], {}, { journal });
+  const first = await stage.play(script, [pay, search], {}, { journal });
+  const again = await stage.play(script, [pay, search], {}, { journal });
   expect(effects).toEqual(['1', '99', '1']);
   expect(again.result).toEqual(first.result);
   expect(contents(again).slice(2, 4)).toEqual(['{"paid":1,"receipt":1}', 'Error: only on try 2']);
   // Nothing was asked twice either.
-  expect(engine?.executed).toHaveLength(3);
+  expect(stage.asked()).toHaveLength(3);
 });
 
 test('an attempt that ended while a tool ran asks no more', async () => {
   const never = tool({ name: 'never', run: () => new Promise((resolve) => setTimeout(resolve, 300)) });
-  const { failure } = await play([[['never', {}]], 'Done.'], [never], {}, { rollout: { attemptTimeoutMs: 50 } });
+  const { failure } = await stage.play([[['never', {}]], 'Done.'], [never], {}, { rollout: { attemptTimeoutMs: 50 } });
   expect(failure).toContain('attemptTimeoutMs');
-  expect(engine?.executed).toHaveLength(1);
+  expect(stage.asked()).toHaveLength(1);
 });
 
 test.each([
@@ -343,7 +250,7 @@ test.each([
   ['a name twice', {}, [search, search], 'got search twice'],
   ['no turns', { maxTurns: 0 }, [search], 'maxTurns must be a whole number from 1 on, got 0'],
 ])('%s: refused', async (_, options, tools, words) => {
-  const { failure } = await play(['x'], tools, options);
+  const { failure } = await stage.play(['x'], tools, options);
   expect(failure).toContain(words);
 });
 
@@ -353,8 +260,4 @@ test('a tool that is to run once needs a context that can', async () => {
   await expect(toolLoop({ openai, model: 'm' }, { messages: [QUESTION], tools: [lasting] })).rejects.toThrow(
     'the tool pay is to run once, but the context has no once',
   );
-});
-
-test.each([['two words'], [''], ['ü'], ['x'.repeat(65)]])('the name %j is no tool’s', (name) => {
-  expect(() => tool({ name, run: () => 1 })).toThrow('must match');
 });
