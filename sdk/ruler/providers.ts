@@ -1,0 +1,130 @@
+/**
+ * Who judges: `provider/model` by the providers' OpenAI-compatible endpoints, any other such endpoint by its address, or
+ * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
+ */
+import { TemperError } from '../../core/failures.ts';
+
+interface Provider {
+  readonly baseUrl: string;
+  /** Null where none is asked for. */
+  readonly keyVariable: string | null;
+  /** Its answers say what they cost. */
+  readonly tellsCost?: boolean;
+  /** Nobody sends a bill. */
+  readonly isFree?: boolean;
+}
+
+const PROVIDERS: Readonly<Record<string, Provider>> = {
+  openai: { baseUrl: 'https://api.openai.com/v1', keyVariable: 'OPENAI_API_KEY' },
+  anthropic: { baseUrl: 'https://api.anthropic.com/v1', keyVariable: 'ANTHROPIC_API_KEY' },
+  gemini: {
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    keyVariable: 'GEMINI_API_KEY',
+  },
+  openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyVariable: 'OPENROUTER_API_KEY', tellsCost: true },
+  together: { baseUrl: 'https://api.together.xyz/v1', keyVariable: 'TOGETHER_API_KEY' },
+  groq: { baseUrl: 'https://api.groq.com/openai/v1', keyVariable: 'GROQ_API_KEY' },
+  mistral: { baseUrl: 'https://api.mistral.ai/v1', keyVariable: 'MISTRAL_API_KEY' },
+  xai: { baseUrl: 'https://api.x.ai/v1', keyVariable: 'XAI_API_KEY' },
+  deepseek: { baseUrl: 'https://api.deepseek.com', keyVariable: 'DEEPSEEK_API_KEY' },
+  ollama: { baseUrl: 'http://127.0.0.1:11434/v1', keyVariable: null, isFree: true },
+};
+
+/** As `engine/pocket` or `engine/demo@100`. */
+const ENGINE = 'engine';
+
+/** An OpenAI-compatible endpoint that has no name here. */
+export interface JudgeEndpoint {
+  /** As the `openai` client takes it, with `/v1` where the endpoint has it. */
+  readonly baseUrl: string;
+  readonly model: string;
+  /** The environment variable that holds its key; without one none is sent. */
+  readonly keyVariable?: string;
+}
+
+export interface HostedModel extends Provider {
+  readonly kind: 'hosted';
+  /** For people, and as part of verdicts' keys. */
+  readonly name: string;
+  readonly model: string;
+}
+
+/** A base model or a checkpoint, on the engine that plays the run. */
+export interface EngineModel {
+  readonly kind: 'engine';
+  readonly name: string;
+  readonly model: string;
+}
+
+export type JudgeModel = HostedModel | EngineModel;
+
+export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
+  return typeof judge === 'string' ? resolveNamed(judge) : resolveEndpoint(judge);
+}
+
+function resolveNamed(judge: string): JudgeModel {
+  const [, provider = '', model = ''] = /^([a-z]+)\/(\S+)$/.exec(judge) ?? [];
+  if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };
+  const known = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
+  if (known !== undefined && model !== '') return { kind: 'hosted', name: judge, model, ...known };
+  const names = [...Object.keys(PROVIDERS), ENGINE].join(', ');
+  throw new TemperError(
+    'BadConfig',
+    `the judge must be provider/model, the provider one of ${names}, got ${JSON.stringify(judge)}; pass such a name, or { baseUrl, model, keyVariable }`,
+  );
+}
+
+function resolveEndpoint({ baseUrl, model, keyVariable }: JudgeEndpoint): JudgeModel {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    const rule = "the judge's baseUrl must be an http(s) URL without a key in it";
+    throw new TemperError('BadConfig', `${rule}; pass one like https://api.openai.com/v1, and the key by keyVariable`);
+  }
+  if (typeof model !== 'string' || !/^\S+$/.test(model))
+    throw new TemperError(
+      'BadConfig',
+      `the judge's model must be the name that ${url.host} knows it by, got ${JSON.stringify(model)}; pass it`,
+    );
+  return {
+    kind: 'hosted',
+    name: `${url.host}/${model}`,
+    model,
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    keyVariable: keyVariable ?? null,
+  };
+}
+
+/** The key that a judge's provider asks for; null where it asks for none. */
+export function requireJudgeKey(judge: JudgeModel, env: NodeJS.ProcessEnv): string | null {
+  if (judge.kind === 'engine' || judge.keyVariable === null) return null;
+  const key = env[judge.keyVariable];
+  if (key !== undefined && key !== '') return key;
+  throw new TemperError(
+    'BadConfig',
+    `the judge ${judge.name} needs a key in ${judge.keyVariable}, which is not set; export it where the command and the workers run`,
+  );
+}
+
+/** US dollars for a million tokens, as the person who pays knows them. */
+export interface Prices {
+  readonly usdPerMillionInput: number | null;
+  readonly usdPerMillionOutput: number | null;
+}
+
+/** Whether it will be known what an answer costs. */
+export function hasPrice(judge: JudgeModel, { usdPerMillionInput, usdPerMillionOutput }: Prices): boolean {
+  if (usdPerMillionInput !== null && usdPerMillionOutput !== null) return true;
+  return judge.kind === 'engine' || judge.isFree === true || judge.tellsCost === true;
+}
+
+/** Null where nobody knows. */
+export function priceOf(
+  judge: JudgeModel,
+  prices: Prices,
+  used: { promptTokens: number; completionTokens: number; cost: number | null },
+): number | null {
+  const { usdPerMillionInput: input, usdPerMillionOutput: output } = prices;
+  if (input !== null && output !== null) return (used.promptTokens * input + used.completionTokens * output) / 1e6;
+  if (judge.kind === 'engine' || judge.isFree === true) return 0;
+  return judge.tellsCost === true ? used.cost : null;
+}
