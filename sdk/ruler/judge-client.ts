@@ -99,7 +99,7 @@ function createJudge(
         check(body);
         return readAnswer(ruler, body);
       } catch (error) {
-        if (late.aborted && !signal.aborted) throw new Error(`no answer within ${timeoutMs} ms`, { cause: error });
+        if (late.aborted && !signal.aborted) throw new Error(`no answer within ${timeoutMs} ms`);
         throw error;
       }
     },

@@ -93,10 +93,7 @@ class Scripted implements ScriptedJudge {
   private readonly replies: JudgeReply[] = [];
   private score = byGoodWords;
   private server: Server | null = null;
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.server?.address() as AddressInfo).port}/v1`;
-  }
+  url = '';
 
   replyNext(...replies: JudgeReply[]): void {
     this.replies.push(...replies);
@@ -110,6 +107,7 @@ class Scripted implements ScriptedJudge {
     const server = createServer((request, response) => void this.serve(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     this.server = server;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   }
 
   async close(): Promise<void> {
@@ -141,7 +139,8 @@ class Scripted implements ScriptedJudge {
   }
 
   private judge(messages: readonly AskedMessage[]): string {
-    const { outside, attempts } = readPrompt(messages);
+    // What it is told when it is asked again is the ruler's own word.
+    const { outside, attempts } = readPrompt(messages.slice(0, 2));
     const told = obey(outside, [...attempts.keys()]);
     const scores = [...attempts].map(([id, lines]) => {
       const score = told.get(id) ?? this.score(lines.map((line) => JSON.parse(line) as unknown));
