@@ -3,6 +3,8 @@ export {
   defineAgent,
   type Agent,
   type AgentDefinition,
+  type JudgedAgentDefinition,
+  type JudgedResult,
   type RolloutContext,
   type RolloutResult,
   type Scenario,

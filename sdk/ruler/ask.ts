@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
+import type { JudgeAnswer } from '../../store/verdicts.ts';
 import type { OutageClock } from '../recorder/outage-clock.ts';
 import { parseRetryAfter } from '../recorder/send.ts';
-import type { Judge, JudgeAnswer, JudgeMessage } from './judge-client.ts';
+import type { Judge, JudgeMessage } from './judge-client.ts';
 
 export interface Patience {
   readonly callTimeoutMs: number;

@@ -2,19 +2,10 @@
 import OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
+import type { JudgeAnswer } from '../../store/verdicts.ts';
 import type { EngineConnection } from '../recorder/engine-connection.ts';
 import { priceOf, requireJudgeKey, type EngineModel, type HostedModel } from './providers.ts';
 import type { Ruler } from './ruler.ts';
-
-/** As it is kept: nothing of it depends on time. */
-export interface JudgeAnswer {
-  readonly text: string;
-  readonly finishReason: string;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Null where it is not known. */
-  readonly usd: number | null;
-}
 
 export interface JudgeMessage {
   readonly role: 'system' | 'user';

@@ -2,14 +2,16 @@
  * Judges conversations against each other: equal ones once, what was judged before not at all. Knows nothing of
  * Temporal or of runs: the judge activity and the imperative API both come through here.
  */
+import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { spendingOf } from '../../core/judge-spending.ts';
+import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/verdicts.ts';
 import { askPatiently, type Patience } from './ask.ts';
 import type { Conversation } from './conversation.ts';
-import type { Judge, JudgeAnswer } from './judge-client.ts';
-import { isUnusable, parseVerdict, type Score, type Unusable } from './parse-verdict.ts';
+import type { Judge } from './judge-client.ts';
+import { isUnusable, parseVerdict, type Unusable } from './parse-verdict.ts';
 import { planQuestion, type PlannedQuestion } from './prompt.ts';
 import type { Ruler } from './ruler.ts';
-import type { Answers, Verdict, Verdicts } from './verdicts.ts';
 
 export interface JudgingOptions {
   readonly ruler: Ruler;
@@ -21,23 +23,12 @@ export interface JudgingOptions {
   readonly patience: Patience;
 }
 
-/** What judging came to: numbers of answers, not of questions. */
-export interface Spending {
-  readonly calls: number;
-  /** 1 where the verdict was known and nothing was asked. */
-  readonly cached: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Null where it is not known what an answer costs. */
-  readonly usd: number | null;
-}
-
 export interface Judgement {
   /** Under which the verdict is kept. */
   readonly key: string;
   /** By the conversations' ids, in their order. */
   readonly scores: readonly ({ readonly id: string } & Score)[];
-  readonly spent: Spending;
+  readonly spent: JudgeSpending;
 }
 
 /** Each round asks once more where the first answer is unusable. */
@@ -55,7 +46,7 @@ export async function judgeConversations(
   const known = await options.verdicts.read(question.key);
   const answers = await options.answers.read(question.key);
   const verdict = known ?? (await findVerdict(question, answers, options));
-  return { key: question.key, scores: scoresOf(conversations, question, verdict), spent: sum(answers) };
+  return { key: question.key, scores: scoresOf(conversations, question, verdict), spent: spendingOf(answers) };
 }
 
 /** From what was answered before, or from what is answered now; `answers` grows by what was paid for. */
@@ -147,16 +138,4 @@ function unusable({ name }: Judge, answered: number, complaint: string): TemperE
     `the judge ${name} gave ${answered} answers that cannot be used (the last: ${complaint}); it is asked again later, or choose another judge`,
     { retryAfterMs },
   );
-}
-
-function sum(answers: readonly JudgeAnswer[]): Spending {
-  const total = (numbers: readonly number[]): number => numbers.reduce((all, number) => all + number, 0);
-  const usd = answers.map((answer) => answer.usd);
-  return {
-    calls: answers.length,
-    cached: answers.length === 0 ? 1 : 0,
-    promptTokens: total(answers.map(({ promptTokens }) => promptTokens)),
-    completionTokens: total(answers.map(({ completionTokens }) => completionTokens)),
-    usd: usd.every((amount) => amount !== null) ? total(usd) : null,
-  };
 }

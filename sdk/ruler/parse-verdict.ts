@@ -2,11 +2,7 @@
  * A judge's answer, read strictly: it is JSON as a whole, and names each attempt once, by the exact name that only the
  * prompt's delimiters carry. What an attempt shows of scores can therefore never be taken for the judge's.
  */
-
-export interface Score {
-  readonly score: number;
-  readonly explanation: string;
-}
+import type { Score } from '../../store/verdicts.ts';
 
 /** What a judge is told when it is asked again; it quotes nothing of what was answered. */
 export interface Unusable {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Conversation } from '../../../sdk/ruler/conversation.ts';
-import { storedAnswers, storedVerdicts } from '../../../sdk/ruler/verdicts.ts';
+import { storedAnswers, storedVerdicts } from '../../../store/verdicts.ts';
 import { FileStore } from '../../../store/file-store.ts';
 import { judge, saying, TASK } from './judging.ts';
 import { JUDGE_KEY, readPrompt, startScriptedJudge, type JudgeReply, type ScriptedJudge } from './scripted-judge.ts';

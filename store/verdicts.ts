@@ -2,12 +2,29 @@
  * What was judged, kept before it is used. A verdict stands under the hash of its question, for all runs of the store;
  * the answers that a run paid for stand beside the group that they were for, so that none is paid for twice.
  */
-import { TemperError } from '../../core/failures.ts';
-import { decodeJson, encodeJson } from '../../store/json.ts';
-import { groupAnswerKey, verdictKey, type GroupPlace } from '../../store/layout.ts';
-import type { Store } from '../../store/store.ts';
-import type { JudgeAnswer } from './judge-client.ts';
-import type { Score } from './parse-verdict.ts';
+import type { JudgeSpending } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { addSpendings, spendingOf } from '../core/judge-spending.ts';
+import { childNames, childNumbers } from './children.ts';
+import { decodeJson, encodeJson } from './json.ts';
+import * as layout from './layout.ts';
+import type { GroupPlace } from './layout.ts';
+import type { Store } from './store.ts';
+
+/** As it is kept: nothing of it depends on time. */
+export interface JudgeAnswer {
+  readonly text: string;
+  readonly finishReason: string;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Null where it is not known. */
+  readonly usd: number | null;
+}
+
+export interface Score {
+  readonly score: number;
+  readonly explanation: string;
+}
 
 /** `judgments/<key>.json`. */
 export interface Verdict {
@@ -32,12 +49,12 @@ export interface Answers {
 export function storedVerdicts(store: Store): Verdicts {
   return {
     async read(key) {
-      const bytes = await store.read(verdictKey(key));
-      return bytes && parseVerdictFile(bytes, verdictKey(key));
+      const bytes = await store.read(layout.verdictKey(key));
+      return bytes && parseVerdictFile(bytes, layout.verdictKey(key));
     },
     async write(key, verdict) {
-      const { bytes } = await store.publish(verdictKey(key), encodeJson(verdict));
-      return parseVerdictFile(bytes, verdictKey(key));
+      const { bytes } = await store.publish(layout.verdictKey(key), encodeJson(verdict));
+      return parseVerdictFile(bytes, layout.verdictKey(key));
     },
   };
 }
@@ -53,14 +70,14 @@ export function storedAnswers(store: Store, place: GroupPlace): Answers {
     async read(key) {
       const answers: JudgeAnswer[] = [];
       for (;;) {
-        const name = groupAnswerKey(place, key, answers.length);
+        const name = layout.groupAnswerKey(place, key, answers.length);
         const bytes = await store.read(name);
         if (bytes === null) return answers;
         answers.push(decodeJson(bytes, name) as AnswerFile);
       }
     },
     async write(question, number, answer) {
-      const name = groupAnswerKey(place, question, number);
+      const name = layout.groupAnswerKey(place, question, number);
       const file: AnswerFile = { schema: 1, question, ...answer };
       const { bytes } = await store.publish(name, encodeJson(file));
       return decodeJson(bytes, name) as AnswerFile;
@@ -86,4 +103,31 @@ function parseVerdictFile(bytes: Uint8Array, name: string): Verdict {
 function isScore(value: unknown): value is Score {
   const { score, explanation } = (value ?? {}) as Partial<Score>;
   return typeof score === 'number' && score >= 0 && score <= 1 && typeof explanation === 'string';
+}
+
+/** What a group's verdict cost its run: what was answered to any question about it. */
+export async function readGroupSpending(store: Store, place: GroupPlace): Promise<JudgeSpending> {
+  const prefix = layout.groupAnswersPrefix(place);
+  const names = await childNames(store, prefix);
+  const answers = await Promise.all(
+    names.map(async (name) => {
+      const bytes = await store.read(`${prefix}/${name}`);
+      return bytes && (decodeJson(bytes, `${prefix}/${name}`) as AnswerFile);
+    }),
+  );
+  return spendingOf(answers.filter((answer) => answer !== null));
+}
+
+/** Of all steps on all branches: what was paid stays paid when a run goes back. Null where no judge was paid. */
+export async function readRunSpending(store: Store, run: string): Promise<JudgeSpending | null> {
+  const groups: JudgeSpending[] = [];
+  for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
+    for (const step of await childNumbers(store, layout.stepsPrefix(run, branch))) {
+      const names = await childNames(store, layout.groupsPrefix({ run, branch, step }));
+      const asked = names.filter((name) => name.endsWith('.answers')).map((name) => Number.parseInt(name, 10));
+      const places = asked.map((group) => ({ run, branch, step, group }));
+      groups.push(...(await Promise.all(places.map((place) => readGroupSpending(store, place)))));
+    }
+  }
+  return groups.length === 0 ? null : addSpendings(groups);
 }
