@@ -12,3 +12,14 @@ export {
 } from './define-agent.ts';
 export { label } from './label.ts';
 export { seededRandom } from './random.ts';
+export type { Conversation } from './ruler/conversation.ts';
+export type { JudgeEndpoint } from './ruler/providers.ts';
+export type { Ruler, RulerOptions } from './ruler/ruler.ts';
+export {
+  ruler,
+  rulerScoreGroup,
+  scoreConversations,
+  type RulerScore,
+  type ScorableTrajectory,
+  type ScoreContext,
+} from './ruler/score.ts';

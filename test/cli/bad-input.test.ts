@@ -253,7 +253,7 @@ describe('steering', () => {
     [['set', 'demo', 'step=9'], 'unknown setting "step", did you mean steps?'],
     [
       ['set', 'demo', 'seed=9'],
-      'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery can; start another run with --seed',
+      'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --seed',
     ],
     [['set', 'demo', 'steps=9', 'steps=10'], 'steps stands twice; pass it once'],
     [['rollback', 'demo'], '--step is missing; pass --step N, the last step that is kept'],
@@ -314,6 +314,44 @@ describe('eval', () => {
     await writeFixtureRun(project, { steps: 2 });
     expect(await complaint(['eval', agent, '--model', 'demo@7'])).toMatchInlineSnapshot(
       `"temper: demo@7 is not committed (demo is at step 2); pass an earlier step"`,
+    );
+  });
+});
+
+describe('a judge', () => {
+  const judged = async (ruler: string) => (agent = await writeAgent(project, { reward: `reward: ruler(${ruler}), ` }));
+
+  test('without its key', async () => {
+    await judged("{ judge: 'openai/gpt-5-mini' }");
+    expect(await train()).toBe(
+      'temper: the judge openai/gpt-5-mini needs a key in OPENAI_API_KEY, which is not set; export it where the command and the workers run',
+    );
+  });
+
+  test('that nobody knows', async () => {
+    await judged("{ judge: 'acme/large' }");
+    expect(await train()).toContain('the judge must be provider/model, the provider one of openai, anthropic, gemini,');
+  });
+
+  test('that is a checkpoint which is not there', async () => {
+    await judged("{ judge: 'engine/demo@100' }");
+    expect(await train()).toContain('the judge engine/demo@100 must be a committed checkpoint of file://PROJECT');
+  });
+
+  test('whose cost is bounded and not known', async () => {
+    await judged("{ judge: 'openai/gpt-5-mini' }");
+    const args = ['train', agent, '--base-model', 'pocket', '--max-judge-usd', '5'];
+    expect(await complaint(args, { OPENAI_API_KEY: 'x' })).toBe(
+      'temper: maxJudgeUsd has no effect where it is not known what openai/gpt-5-mini costs; give ruler its usdPerMillionInput and usdPerMillionOutput',
+    );
+  });
+
+  test('whose cost is bounded though there is none', async () => {
+    expect(await train('--max-judge-usd', '5')).toBe(
+      'temper: --max-judge-usd 5 has no effect where no judge gives the rewards; give the agent reward: ruler({ … })',
+    );
+    expect(await train('--max-judge-usd', '-1')).toBe(
+      'temper: --max-judge-usd must be at least 0, got -1; see temper train --help',
     );
   });
 });
