@@ -18,7 +18,7 @@ import { publishVerdict, readVerdict, readWritten, type Written } from './writte
 import { checkInputs } from './write-once.ts';
 
 export function createJudgeActivities(dependencies: PlayDependencies) {
-  const { store, agents, logger } = dependencies;
+  const { store } = dependencies;
 
   async function judge({ group: input }: JudgeInput, scope: Scope): Promise<JudgeResult> {
     const startedAt = performance.now();
@@ -45,9 +45,9 @@ export function createJudgeActivities(dependencies: PlayDependencies) {
   }
 
   async function judgeGroup(input: RolloutInput, { rollouts, sha256 }: Written, scope: Scope) {
-    const ruler = requireRuler(input);
+    const ruler = requireRuler(dependencies, input);
     const data = rollouts.attempts.filter(({ status }) => status === 'ok');
-    const judgement = data.length === 0 ? null : await ask(input, ruler, data, scope);
+    const judgement = data.length === 0 ? null : await ask(dependencies, input, ruler, data, scope);
     const { inputsSha256 } = rollouts.header;
     return publishVerdict(store, input, {
       schema: 1,
@@ -57,41 +57,46 @@ export function createJudgeActivities(dependencies: PlayDependencies) {
     });
   }
 
-  async function ask(
-    input: RolloutInput,
-    ruler: Ruler,
-    data: readonly AttemptRecord[],
-    scope: Scope,
-  ): Promise<Judgement> {
-    const { run, branch, step, group, rollout } = input;
-    const outage = new OutageClock();
-    const { name } = ruler.judge;
-    scope.showDetail(() => ({ step, part: String(group), judge: name, waiting: describeWait(outage) }));
-    const { callTimeoutMs, callRetryBudgetMs } = rollout;
-    const { signal, checkFresh } = scope;
-    const judgement = await judgeConversations(data.map(conversationOf), {
-      ruler,
-      ...(await openJudge(dependencies, ruler)),
-      verdicts: storedVerdicts(store),
-      answers: storedAnswers(store, input),
-      patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh, outage },
-    });
-    logger.info({ run, branch, step, group, judge: name, verdict: judgement.key, ...judgement.spent }, 'judged');
-    return judgement;
-  }
-
-  function requireRuler({ run, agent: name, judge: expected }: RolloutInput): Ruler {
-    const ruler = requireAgent(agents, name).agent.reward;
-    if (ruler === undefined) {
-      const rule = `the run ${run} is judged by ${expected}, and its agent ${name} has no reward: ruler({ … }) any more`;
-      throw new TemperError('BadConfig', `${rule}; give it back, or start another run`);
-    }
-    if (ruler.judge.name !== expected)
-      logger.warn({ run, agent: name, judge: ruler.judge.name, expected }, 'the judge has changed; the run goes on');
-    return ruler;
-  }
-
   return { judge: asActivity(dependencies, judge) };
+}
+
+async function ask(
+  dependencies: PlayDependencies,
+  input: RolloutInput,
+  ruler: Ruler,
+  data: readonly AttemptRecord[],
+  scope: Scope,
+): Promise<Judgement> {
+  const { store, logger } = dependencies;
+  const { run, branch, step, group, rollout } = input;
+  const outage = new OutageClock();
+  const { name } = ruler.judge;
+  scope.showDetail(() => ({ step, part: String(group), judge: name, waiting: describeWait(outage) }));
+  const { callTimeoutMs, callRetryBudgetMs } = rollout;
+  const { signal, checkFresh } = scope;
+  const judgement = await judgeConversations(data.map(conversationOf), {
+    ruler,
+    ...(await openJudge(dependencies, ruler)),
+    verdicts: storedVerdicts(store),
+    answers: storedAnswers(store, input),
+    patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh, outage },
+  });
+  logger.info({ run, branch, step, group, judge: name, verdict: judgement.key, ...judgement.spent }, 'judged');
+  return judgement;
+}
+
+function requireRuler(
+  { agents, logger }: PlayDependencies,
+  { run, agent: name, judge: expected }: RolloutInput,
+): Ruler {
+  const ruler = requireAgent(agents, name).agent.reward;
+  if (ruler === undefined) {
+    const rule = `the run ${run} is judged by ${expected}, and its agent ${name} has no reward: ruler({ … }) any more`;
+    throw new TemperError('BadConfig', `${rule}; give it back, or start another run`);
+  }
+  if (ruler.judge.name !== expected)
+    logger.warn({ run, agent: name, judge: ruler.judge.name, expected }, 'the judge has changed; the run goes on');
+  return ruler;
 }
 
 type Verdict = Pick<Judged, 'judge' | 'rewards' | 'explanations' | 'scores' | 'verdict' | 'metrics'>;

@@ -4,7 +4,7 @@ import type { Scenario } from '../sdk/define-agent.ts';
 import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/group-result.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
 import { hashBytes } from '../store/sha256.ts';
-import { decodeRollouts, encodeRollouts, type AttemptRecord, type Rollouts } from '../store/trajectories.ts';
+import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/trajectories.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';

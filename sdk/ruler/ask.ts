@@ -1,6 +1,6 @@
 /** One question to a judge, until it is answered: an outage is waited for as the provider asks, within a budget. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import OpenAI from 'openai';
+import { APIError } from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/verdicts.ts';
@@ -81,7 +81,7 @@ async function tryOnce(judge: Judge, messages: readonly JudgeMessage[], patience
 }
 
 function readFailure(judge: Judge, error: unknown): Outage {
-  const status = error instanceof OpenAI.APIError ? (error.status as number | undefined) : undefined;
+  const status = error instanceof APIError ? (error.status as number | undefined) : undefined;
   if (status === undefined) return { outage: describe(error), retryAfterMs: 0 };
   const headers = (error as { headers?: Headers }).headers;
   const said = describe(error);
@@ -110,10 +110,11 @@ function exhausted({ name }: Judge, budgetMs: number, { outage, retryAfterMs }: 
 
 const MAX_SAID = 300;
 
-/** The cause says what a connection failed for. */
+/** The cause says what a connection failed for; of a deadline it says no more than that. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error).slice(0, MAX_SAID);
-  const cause = error.cause instanceof Error ? innermost(error.cause) : null;
+  const isConnection = error instanceof APIError && error.cause instanceof Error;
+  const cause = isConnection ? innermost(error.cause as Error) : null;
   const text = cause === null || cause.message === '' ? error.message : `${error.message} (${cause.message})`;
   return text.slice(0, MAX_SAID);
 }

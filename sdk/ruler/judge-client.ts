@@ -19,7 +19,7 @@ export interface Judge {
   ask(messages: readonly JudgeMessage[], options: AskOptions): Promise<JudgeAnswer>;
 }
 
-export interface AskOptions {
+interface AskOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -45,9 +45,12 @@ export function connectEngineJudge(
   judge: EngineModel,
   { connection, adapterSha256 }: JudgingEngine,
 ): Judge {
-  const fetch = async (_url: unknown, init?: RequestInit): Promise<Response> => {
-    const signals = init?.signal ? [init.signal] : [];
-    const { status, retryAfter, text } = await connection.post(String(init?.body), {
+  const fetch = async (
+    _url: unknown,
+    init: { body?: unknown; signal?: AbortSignal | null } = {},
+  ): Promise<Response> => {
+    const signals = init.signal ? [init.signal] : [];
+    const { status, retryAfter, text } = await connection.post(init.body as string, {
       headers: {},
       deadlineMs: LONGEST_MS,
       signals,
@@ -90,7 +93,7 @@ function createJudge(
         check(body);
         return readAnswer(ruler, body);
       } catch (error) {
-        if (late.aborted && !signal.aborted) throw new Error(`no answer within ${timeoutMs} ms`);
+        if (late.aborted && !signal.aborted) throw new Error(`no answer within ${timeoutMs} ms`, { cause: error });
         throw error;
       }
     },
@@ -107,7 +110,7 @@ function readAnswer(ruler: Ruler, body: Body): JudgeAnswer {
   const content: unknown = choice.message.content;
   return {
     text: typeof content === 'string' ? content : '',
-    finishReason: String(choice.finish_reason ?? ''),
+    finishReason: choice.finish_reason ?? '',
     ...used,
     usd: priceOf(ruler.judge, ruler, { ...used, cost: typeof cost === 'number' ? cost : null }),
   };

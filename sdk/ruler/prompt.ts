@@ -29,7 +29,7 @@ export interface Question {
 }
 
 /** An attempt as the prompt names it. */
-export interface AskedAttempt extends DistinctAttempt {
+interface AskedAttempt extends DistinctAttempt {
   readonly askedAs: string;
 }
 

@@ -9,7 +9,7 @@ import { essence } from './conversation.ts';
 const UNSAFE = /[<>&]|\p{Cc}|\p{Cf}|\p{Co}|\p{Zl}|\p{Zp}/gu;
 
 /** JSON in which everything that could be taken for a delimiter is an escape. */
-export function quote(value: unknown): string {
+function quote(value: unknown): string {
   return (JSON.stringify(value) ?? 'null').replace(UNSAFE, escapeUnits);
 }
 

@@ -107,11 +107,11 @@ function complaintAboutNumbers(given: Record<string, unknown>): string | null {
   const amounts = { usdPerMillionInput: input, usdPerMillionOutput: output, maxJudgeUsd };
   const wrong = Object.entries(amounts).find(([, value]) => value !== undefined && !isAmount(value));
   if (wrong !== undefined)
-    return `${wrong[0]} must be a number of at least 0, got ${String(wrong[1])}; pass US dollars`;
+    return `${wrong[0]} must be a number of at least 0, got ${JSON.stringify(wrong[1])}; pass US dollars`;
   if ((input === undefined) !== (output === undefined))
     return 'usdPerMillionInput and usdPerMillionOutput have an effect together; pass both';
   if (chars === undefined || (Number.isSafeInteger(chars) && Number(chars) >= LEAST_MAX_CHARS)) return null;
-  return `maxCharsPerAttempt must be a whole number of at least ${LEAST_MAX_CHARS}, got ${String(chars)}; pass more`;
+  return `maxCharsPerAttempt must be a whole number of at least ${LEAST_MAX_CHARS}, got ${JSON.stringify(chars)}; pass more`;
 }
 
 function complaintAboutRequest({ request }: Record<string, unknown>): string | null {

@@ -32,7 +32,7 @@ async function judgedWorld(
   env: NodeJS.ProcessEnv = ENV,
 ): Promise<World> {
   const judge = { baseUrl: scripted.url, model: 'scripted', keyVariable: JUDGE_KEY_VARIABLE };
-  const world = await openWorld({ ...play, reward: createRuler({ judge, ...options }) } as Play, { env });
+  const world = await openWorld({ ...play, reward: createRuler({ judge, ...options }) }, { env });
   worlds.push(world);
   return world;
 }
@@ -85,12 +85,15 @@ test('the agent’s own reward is weighed in', async () => {
 });
 
 test('where the judge alone gives the reward, the agent needs none of its own', async () => {
-  const world = await judgedWorld({}, {
-    async rollout(context) {
-      await say(context, 'x');
-      context.metric('calls', 1);
+  const world = await judgedWorld(
+    {},
+    {
+      async rollout(context) {
+        await say(context, 'x');
+        context.metric('calls', 1);
+      },
     },
-  } as Play);
+  );
   const input = await judgedInput(world);
   await call(world.activities.rollout, input);
   const { group } = await call(world.activities.judge, { group: input });
@@ -99,20 +102,23 @@ test('where the judge alone gives the reward, the agent needs none of its own', 
 });
 
 test('where its own reward is weighed in, an attempt without one has failed', async () => {
-  const world = await judgedWorld({ weights: { ruler: 1, agent: 1 } }, { rollout: () => undefined } as unknown as Play);
+  const world = await judgedWorld({ weights: { ruler: 1, agent: 1 } }, { rollout: () => undefined });
   const input = await judgedInput(world);
   expect(await call(world.activities.rollout, input)).toMatchObject({ failed: 6, rewards: [] });
 });
 
 test('attempts that failed are not shown to the judge, and a group of them is not judged', async () => {
   let played = 0;
-  const world = await judgedWorld({}, {
-    async rollout(context) {
-      const attempt = played++;
-      await say(context, 'x');
-      if (attempt > 0) throw new Error('lost');
+  const world = await judgedWorld(
+    {},
+    {
+      async rollout(context) {
+        const attempt = played++;
+        await say(context, 'x');
+        if (attempt > 0) throw new Error('lost');
+      },
     },
-  } as Play);
+  );
   const input = await judgedInput(world);
   await call(world.activities.rollout, input);
   const { group } = await call(world.activities.judge, { group: input });
@@ -241,7 +247,7 @@ test('a judge that has changed is noted, and judges', async () => {
 describe('the run’s own engine as judge', () => {
   async function engineWorld(model: string): Promise<World> {
     const world = await openWorld(
-      { reward: createRuler({ judge: `engine/${model}` }) } as Play,
+      { reward: createRuler({ judge: `engine/${model}` }) },
       {},
       {
         answer({ messages, seed }) {

@@ -58,7 +58,7 @@ export async function openWorld(
   const store = new FileStore(root);
   const warnings: string[] = [];
   const connection = connectEngine({ url: engine.url, key: engine.key });
-  const agent: Agent = defineAgent({ ...guessing, ...definition } as AgentDefinition<Scenario>);
+  const agent: Agent = defineAgent({ ...guessing, ...definition });
   const activities = createAgentActivities({
     store,
     engine: connection,

@@ -259,7 +259,7 @@ describe('a judge that does not answer', () => {
     const asking = judge(scripted, group, { signal: controller.signal });
     await expect.poll(() => scripted.asked.length).toBe(1);
     controller.abort();
-    await expect(asking).rejects.toThrow();
+    await expect(asking).rejects.toThrow('aborted');
   });
 });
 

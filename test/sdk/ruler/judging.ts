@@ -19,9 +19,9 @@ export function saying(id: string, content: string): Conversation {
   return { id, messages: [...TASK, { role: 'assistant', content }] };
 }
 
-export function rulerFor(judge: ScriptedJudge, options: Partial<RulerOptions> = {}) {
+export function rulerFor({ url }: ScriptedJudge, options: Partial<RulerOptions> = {}) {
   return createRuler({
-    judge: { baseUrl: judge.url, model: 'scripted', keyVariable: JUDGE_KEY_VARIABLE },
+    judge: { baseUrl: url, model: 'scripted', keyVariable: JUDGE_KEY_VARIABLE },
     ...options,
   });
 }

@@ -122,7 +122,15 @@ class Scripted implements ScriptedJudge {
     const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { model: string; messages: AskedMessage[] };
     const { authorization } = request.headers;
     this.asked.push({ ...body, authorization, body });
-    const reply = this.replies.shift() ?? {};
+    this.reply(request, response, body, this.replies.shift() ?? {});
+  }
+
+  private reply(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: { model: string; messages: AskedMessage[] },
+    reply: JudgeReply,
+  ): void {
     if (reply.hang === true) return;
     if (reply.destroy === true) return void request.socket.destroy();
     if (reply.body !== undefined || (reply.status ?? 200) !== 200)
