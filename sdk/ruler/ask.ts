@@ -80,6 +80,18 @@ async function tryOnce(judge: Judge, messages: readonly JudgeMessage[], patience
   }
 }
 
+/** The judge cannot read so much; shorter attempts may do. */
+export class PromptTooLong extends Error {
+  override readonly name = 'PromptTooLong';
+}
+
+const TOO_LONG =
+  /context[ _]length|context window|maximum context|too (?:long|large|many tokens)|exceeds? .{0,40}tokens/i;
+
+function isTooLong(status: number, said: string, code: unknown): boolean {
+  return status === 413 || (status === 400 && (code === 'context_length_exceeded' || TOO_LONG.test(said)));
+}
+
 function readFailure(judge: Judge, error: unknown): Outage {
   const status = error instanceof APIError ? (error.status as number | undefined) : undefined;
   if (status === undefined) return { outage: describe(error), retryAfterMs: 0 };
@@ -87,6 +99,7 @@ function readFailure(judge: Judge, error: unknown): Outage {
   const said = describe(error);
   if (status >= 500 || OUTAGE_STATUSES.has(status))
     return { outage: said, retryAfterMs: parseRetryAfter(headers?.get('retry-after') ?? null) };
+  if (isTooLong(status, said, (error as { code?: unknown }).code)) throw new PromptTooLong(said);
   throw new TemperError(
     'BadConfig',
     `the judge ${judge.name} refused with ${said}; ${REMEDIES[status] ?? OTHER_REMEDY}`,
@@ -94,11 +107,10 @@ function readFailure(judge: Judge, error: unknown): Outage {
 }
 
 const REMEDIES: Readonly<Record<number, string>> = {
-  400: 'change the request of ruler, or lower its maxCharsPerAttempt',
+  400: 'change the request of ruler',
   401: "check the key in the provider's environment variable, where the worker runs",
   403: 'check that the key may use this model',
   404: 'check the name of the model, and the address',
-  413: 'lower maxCharsPerAttempt of ruler',
 };
 const OTHER_REMEDY = 'check the name of the model, and what ruler adds to the request';
 

@@ -6,12 +6,12 @@ import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { spendingOf } from '../../core/judge-spending.ts';
 import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/verdicts.ts';
-import { askPatiently, type Patience } from './ask.ts';
+import { askPatiently, PromptTooLong, type Patience } from './ask.ts';
 import type { Conversation } from './conversation.ts';
-import type { Judge } from './judge-client.ts';
+import type { Judge, JudgeMessage } from './judge-client.ts';
 import { isUnusable, parseVerdict, type Unusable } from './parse-verdict.ts';
 import { planQuestion, type PlannedQuestion } from './prompt.ts';
-import type { Ruler } from './ruler.ts';
+import { LEAST_MAX_CHARS, type Ruler } from './ruler.ts';
 
 export interface JudgingOptions {
   readonly ruler: Ruler;
@@ -62,7 +62,7 @@ async function findVerdict(
     complaint = read.complaint;
   }
   for (let ask = 0; ask < ASKS_PER_ROUND; ask++) {
-    const answer = await askOnce(question, complaint, options);
+    const answer = await askShortened(question, complaint, options);
     answers.push(await options.answers.write(question.key, answers.length, answer));
     const read = readAnswer(question, answers.at(-1)!);
     if (!isUnusable(read)) return keep(question, read, options);
@@ -71,14 +71,33 @@ async function findVerdict(
   throw unusable(options.judge, answers.length, complaint ?? '');
 }
 
-function askOnce(
-  { messages }: PlannedQuestion,
+/** Where the judge cannot read so much, every attempt is cut to half, and to half again. */
+async function askShortened(
+  question: PlannedQuestion,
   complaint: string | null,
-  { judge, patience }: JudgingOptions,
+  options: JudgingOptions,
 ): Promise<JudgeAnswer> {
+  const { judge, patience, ruler } = options;
+  for (let maxChars = ruler.maxCharsPerAttempt; ; maxChars = Math.floor(maxChars / 2)) {
+    try {
+      return await askPatiently(judge, withComplaint(question.messages(maxChars), complaint), patience);
+    } catch (error) {
+      if (!(error instanceof PromptTooLong)) throw error;
+      if (maxChars < 2 * LEAST_MAX_CHARS) throw unreadable(judge, question, maxChars, error);
+    }
+  }
+}
+
+function withComplaint(messages: readonly JudgeMessage[], complaint: string | null): readonly JudgeMessage[] {
+  if (complaint === null) return messages;
   const again = `An earlier answer to this could not be used: ${complaint}. Answer again, exactly in the form asked for.`;
-  const asked = complaint === null ? messages : [...messages, { role: 'user' as const, content: again }];
-  return askPatiently(judge, asked, patience);
+  return [...messages, { role: 'user', content: again }];
+}
+
+function unreadable({ name }: Judge, { attempts }: PlannedQuestion, maxChars: number, cause: Error): TemperError {
+  const rule = `the judge ${name} cannot read ${attempts.length} attempts at once, not even with ${maxChars} characters of each`;
+  const remedy = 'lower --group-size, shorten the rubric, or choose a judge that reads more';
+  return new TemperError('BadConfig', `${rule} (${cause.message}); ${remedy}`, { cause });
 }
 
 function readAnswer(

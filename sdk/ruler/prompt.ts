@@ -37,7 +37,8 @@ export interface PlannedQuestion {
   /** Of the verdict: the same for the same question, whatever its run, and in whatever order its attempts came. */
   readonly key: string;
   readonly attempts: readonly AskedAttempt[];
-  readonly messages: readonly { role: 'system' | 'user'; content: string }[];
+  /** With attempts of at most so many characters: fewer for a judge that cannot read more. */
+  messages(maxChars: number): readonly { role: 'system' | 'user'; content: string }[];
 }
 
 export function planQuestion(question: Question): PlannedQuestion {
@@ -47,13 +48,13 @@ export function planQuestion(question: Question): PlannedQuestion {
   const shas = distinct.map(({ sha256 }) => sha256);
   const key = hashOf({ format: FORMAT, model, rubric, maxCharsPerAttempt, request, tools, attempts: shas });
   const attempts = distinct.map((attempt, index) => ({ ...attempt, askedAs: nameAttempt(key, index) }));
-  const user = quoteGroup(attempts, tools, { maxChars: maxCharsPerAttempt, mark: markOf(key) });
+  const mark = markOf(key);
   return {
     key,
     attempts,
-    messages: [
+    messages: (maxChars) => [
       { role: 'system', content: instructions(rubric) },
-      { role: 'user', content: user },
+      { role: 'user', content: quoteGroup(attempts, tools, { maxChars, mark }) },
     ],
   };
 }

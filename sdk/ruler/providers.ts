@@ -38,6 +38,8 @@ export interface JudgeEndpoint {
   /** As the `openai` client takes it, with `/v1` where the endpoint has it. */
   readonly baseUrl: string;
   readonly model: string;
+  /** What it is called in results and verdicts; by default `endpoint`, before the model's name. */
+  readonly name?: string;
   /** The environment variable that holds its key; without one none is sent. */
   readonly keyVariable?: string;
 }
@@ -63,7 +65,7 @@ export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
 }
 
 function resolveNamed(judge: string): JudgeModel {
-  const [, provider = '', model = ''] = /^([a-z]+)\/(\S+)$/.exec(judge) ?? [];
+  const [, provider = '', model = ''] = /^([a-z]+)\/([\w.:@/~+-]{1,150})$/.exec(judge) ?? [];
   if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };
   const known = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
   if (known !== undefined && model !== '') return { kind: 'hosted', name: judge, model, ...known };
@@ -74,20 +76,26 @@ function resolveNamed(judge: string): JudgeModel {
   );
 }
 
-function resolveEndpoint({ baseUrl, model, keyVariable }: JudgeEndpoint): JudgeModel {
+/** Its address is nowhere but in the process that asks: what a judge is called stands under hashes. */
+function resolveEndpoint({ baseUrl, model, name = 'endpoint', keyVariable }: JudgeEndpoint): JudgeModel {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     const rule = "the judge's baseUrl must be an http(s) URL without a key in it";
     throw new TemperError('BadConfig', `${rule}; pass one like https://api.openai.com/v1, and the key by keyVariable`);
   }
-  if (typeof model !== 'string' || !/^\S+$/.test(model))
+  if (typeof model !== 'string' || !/^[\w.:@/~+-]{1,120}$/.test(model))
     throw new TemperError(
       'BadConfig',
       `the judge's model must be the name that ${url.host} knows it by, got ${JSON.stringify(model)}; pass it`,
     );
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
+    throw new TemperError(
+      'BadConfig',
+      `the judge's name must be letters, digits and ._-, got ${JSON.stringify(name)}; pass another one`,
+    );
   return {
     kind: 'hosted',
-    name: `${url.host}/${model}`,
+    name: `${name}/${model}`,
     model,
     baseUrl: baseUrl.replace(/\/+$/, ''),
     keyVariable: keyVariable ?? null,

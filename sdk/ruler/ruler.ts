@@ -46,7 +46,8 @@ const MEMBERS = new Set([
 ]);
 const OUR_PARAMETERS = new Set(['model', 'messages', 'stream', 'n']);
 const DEFAULT_MAX_CHARS = 40_000;
-const LEAST_MAX_CHARS = 500;
+/** Less of an attempt tells nothing. */
+export const LEAST_MAX_CHARS = 500;
 const MAX_RUBRIC = 20_000;
 
 /** Whether a value came from `ruler`. */

@@ -37,9 +37,9 @@ async function judgedWorld(
   return world;
 }
 
-const nameOf = (): string => `${new URL(scripted.url).host}/scripted`;
+const NAME = 'endpoint/scripted';
 const judgedInput = (world: World, changes: Partial<RolloutInput> = {}) =>
-  rolloutInput(world.store, { judge: nameOf(), ...changes });
+  rolloutInput(world.store, { judge: NAME, ...changes });
 
 async function failureOf(doing: Promise<unknown>): Promise<ApplicationFailure> {
   const error: unknown = await doing.catch((thrown: unknown) => thrown);
@@ -67,7 +67,7 @@ test('a group whose agent names a judge is played and not judged, until its judg
   const own = played.rewards.reduce((sum, reward) => sum + reward, 0) / 6;
   expect(result.group.metrics).toMatchObject({ agentReward: own, evenRate: expect.any(Number) as number });
   expect((await readGroup(world.store, input))!.judged).toMatchObject({
-    judge: nameOf(),
+    judge: NAME,
     rewards: result.group.rewards,
     scores: result.group.rewards,
     explanations: Array.from({ length: 6 }, () => '4 lines'),
@@ -216,7 +216,7 @@ describe('a judge that cannot be asked', () => {
     expect(beats[0]).toEqual({
       step: 2,
       part: '3',
-      judge: nameOf(),
+      judge: NAME,
       waiting: {
         attempts: 1,
         reason: '429 slow down',

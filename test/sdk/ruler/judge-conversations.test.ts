@@ -253,6 +253,27 @@ describe('a judge that does not answer', () => {
     expect(scripted.asked).toHaveLength(1);
   });
 
+  test('one that cannot read so much is shown less of each attempt', async () => {
+    const long = [saying('a', 'good '.repeat(4000)), saying('b', 'bad '.repeat(4000))];
+    const tooLong = { status: 400, body: '{"error":{"message":"too long","code":"context_length_exceeded"}}' };
+    scripted.replyNext(tooLong, { status: 413 }, tooLong);
+    const { scores } = await judge(scripted, long, { options: { maxCharsPerAttempt: 16_000 } });
+    expect(scoresOf(scores)).toEqual([1, 0]);
+    const lengths = scripted.asked.map(({ messages }) => messages[1]!.content.length);
+    expect(lengths.map((length) => Math.round(length / 1000))).toEqual([32, 16, 8, 4]);
+  });
+
+  test('one that cannot read even a little of each is BadConfig', async () => {
+    scripted.replyNext(...Array.from({ length: 9 }, () => ({ status: 413 })));
+    await expect(judge(scripted, group, { options: { maxCharsPerAttempt: 4000 } })).rejects.toMatchObject({
+      type: 'BadConfig',
+      message: expect.stringContaining(
+        'cannot read 3 attempts at once, not even with 500 characters of each',
+      ) as string,
+    });
+    expect(scripted.asked).toHaveLength(4);
+  });
+
   test('a call that is given up ends at once', async () => {
     scripted.replyNext({ hang: true });
     const controller = new AbortController();

@@ -32,13 +32,14 @@ test('the engine of the run is a judge, by a base model or a checkpoint', () => 
   expect(resolveJudge('engine/demo@100')).toEqual({ kind: 'engine', name: 'engine/demo@100', model: 'demo@100' });
 });
 
-test('any other endpoint goes by its address, and its name says no more than host and model', () => {
+test('any other endpoint goes by its address, which is no part of its name', () => {
   const endpoint = { baseUrl: 'https://judges.example.com/api/v1/', model: 'big', keyVariable: 'BIG_KEY' };
   expect(resolveJudge(endpoint)).toMatchObject({
-    name: 'judges.example.com/big',
+    name: 'endpoint/big',
     baseUrl: 'https://judges.example.com/api/v1',
     keyVariable: 'BIG_KEY',
   });
+  expect(resolveJudge({ ...endpoint, name: 'mine' }).name).toBe('mine/big');
 });
 
 test('what is cost is told by the provider where it tells it, else known by prices alone', () => {
@@ -67,6 +68,7 @@ test.each<[string, unknown, string]>([
   ['a prototype’s member', { judge: 'constructor/gpt' }, 'the judge must be provider/model'],
   ['no address', { judge: { baseUrl: 'judges', model: 'x' } }, 'must be an http(s) URL'],
   ['a key in the address', { judge: { baseUrl: 'https://me:key@x.com/v1', model: 'x' } }, 'without a key in it'],
+  ['a name that is none', { judge: { baseUrl: 'https://x.com', model: 'x', name: 'a b' } }, "the judge's name must be"],
   ['no model', { judge: { baseUrl: 'https://x.com/v1' } }, "the judge's model must be the name"],
   ['a typo', { ...good, rubrik: 'x' }, 'got rubrik; take it out'],
   ['an empty rubric', { ...good, rubric: ' ' }, 'the rubric must be text'],
