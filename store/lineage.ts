@@ -79,7 +79,7 @@ export async function findPosition(store: Store, run: string, made: number | nul
     emptySteps: step - checkpoint.step,
     evals: await readEvals(store, run, lineage, step),
     ...(await readAllChanges(store, run)),
-    judging: await readRunSpending(store, run),
+    judging: await readRunSpending(store, run, { branch, step }),
   };
 }
 

@@ -118,11 +118,19 @@ export async function readGroupSpending(store: Store, place: GroupPlace): Promis
   return spendingOf(answers.filter((answer) => answer !== null));
 }
 
-/** Of all steps on all branches: what was paid stays paid when a run goes back. Null where no judge was paid. */
-export async function readRunSpending(store: Store, run: string): Promise<JudgeSpending | null> {
+/**
+ * Of all steps on all branches: what was paid stays paid when a run goes back. Not of steps after the one that the run
+ * stands on: they are told again when they are done again. Null where no judge was paid.
+ */
+export async function readRunSpending(
+  store: Store,
+  run: string,
+  standing: { branch: number; step: number },
+): Promise<JudgeSpending | null> {
   const groups: JudgeSpending[] = [];
   for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
     for (const step of await childNumbers(store, layout.stepsPrefix(run, branch))) {
+      if (branch === standing.branch && step > standing.step) continue;
       const names = await childNames(store, layout.groupsPrefix({ run, branch, step }));
       const asked = names.filter((name) => name.endsWith('.answers')).map((name) => Number.parseInt(name, 10));
       const places = asked.map((group) => ({ run, branch, step, group }));

@@ -165,8 +165,11 @@ describe('nothing is paid for twice', () => {
     expect(results[1]!.group).toEqual(results[0]!.group);
     expect(results[1]!.spent).toMatchObject({ calls: 0, cached: 1, promptTokens: 0 });
     expect(scripted.asked).toHaveLength(1);
-    expect(await readRunSpending(world.store, 'first')).toMatchObject({ calls: 1 });
-    expect(await readRunSpending(world.store, 'second')).toBeNull();
+    expect(await readRunSpending(world.store, 'first', { branch: 0, step: 2 })).toMatchObject({ calls: 1 });
+    // The step in hand is told of when it is done.
+    expect(await readRunSpending(world.store, 'first', { branch: 0, step: 1 })).toBeNull();
+    expect(await readRunSpending(world.store, 'first', { branch: 1, step: 0 })).toMatchObject({ calls: 1 });
+    expect(await readRunSpending(world.store, 'second', { branch: 0, step: 2 })).toBeNull();
   });
 });
 
