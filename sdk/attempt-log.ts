@@ -2,6 +2,8 @@ import { format } from 'node:util';
 
 const MAX_LINES = 200;
 const MAX_BYTES = 16_384;
+/** Of one line, so that a long one is not all or nothing. */
+const MAX_CHARACTERS = 4000;
 
 /** What an agent logs in one attempt, bounded: it goes into the trajectory for ever. */
 export class AttemptLog {
@@ -10,9 +12,10 @@ export class AttemptLog {
   private dropped = 0;
 
   add(values: readonly unknown[]): void {
-    const line = format(...values);
-    const bytes = Buffer.byteLength(line);
-    if (this.kept.length >= MAX_LINES || this.bytes + bytes > MAX_BYTES) {
+    // Not even formatted: an agent may log without end.
+    const line = this.dropped > 0 ? null : clip(format(...values));
+    const bytes = line === null ? 0 : Buffer.byteLength(line);
+    if (line === null || this.kept.length >= MAX_LINES || this.bytes + bytes > MAX_BYTES) {
       this.dropped += 1;
       return;
     }
@@ -23,4 +26,9 @@ export class AttemptLog {
   lines(): string[] {
     return this.dropped === 0 ? this.kept : [...this.kept, `… ${this.dropped} more lines were left out`];
   }
+}
+
+function clip(line: string): string {
+  if (line.length <= MAX_CHARACTERS) return line;
+  return `${line.slice(0, MAX_CHARACTERS)} … (${line.length - MAX_CHARACTERS} more characters)`;
 }

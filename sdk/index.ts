@@ -13,7 +13,7 @@ export {
 export { label } from './label.ts';
 export { seededRandom } from './random.ts';
 export type { Conversation } from './ruler/conversation.ts';
-export type { JudgeEndpoint } from './ruler/providers.ts';
+export type { JudgeEndpoint } from './ruler/judge-model.ts';
 export type { Ruler, RulerOptions } from './ruler/ruler.ts';
 export {
   ruler,

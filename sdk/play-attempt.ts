@@ -26,6 +26,9 @@ type Outcome = { reward: number | null; metrics: Metrics } | { failure: string }
 
 const MAX_MESSAGE = 2000;
 const RECHECK_MS = 50;
+/** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
+const MAX_METRICS = 100;
+const MAX_METRIC_NAME = 100;
 
 /** Throws the recorder's mark (EngineFailed, PolicyMismatch, …) where the attempt is no data. */
 export async function playAttempt(options: AttemptOptions): Promise<AttemptRecord> {
@@ -109,9 +112,19 @@ function checkResult(result: unknown, noted: Metrics, mayLack: boolean): Outcome
     };
   }
   const all = { ...noted, ...(metrics as Record<string, unknown>) };
+  const names = Object.keys(all);
+  if (names.length > MAX_METRICS || names.some((name) => name.length > MAX_METRIC_NAME)) {
+    return { failure: tooManyMetrics(names) };
+  }
   const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
   if (wrong === undefined) return { reward: isMissing ? null : Number(reward), metrics: all as Metrics };
   return { failure: `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; leave it out` };
+}
+
+function tooManyMetrics(names: readonly string[]): string {
+  const rule = `an attempt may report ${MAX_METRICS} metrics with names of up to ${MAX_METRIC_NAME} characters`;
+  const longest = Math.max(...names.slice(0, 1000).map(({ length }) => length));
+  return `${rule}, got ${names.length}, the longest of ${longest}; log what is no metric`;
 }
 
 /**

@@ -15,7 +15,7 @@ import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './recorder/engine-connection.ts';
 import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/outage-clock.ts';
-import { Recorder } from './recorder/recorder.ts';
+import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import type { RequestMode } from './recorder/request.ts';
 
 export interface Episode {
@@ -25,7 +25,7 @@ export interface Episode {
   scenario: Scenario;
 }
 
-export interface EpisodesOptions {
+export interface EpisodesOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer'> {
   agent: Agent;
   episodes: readonly Episode[];
   /** At most so many are played at once. */
@@ -148,7 +148,7 @@ export class Episodes {
   }
 
   private createRecorder({ attempt, scenarioIndex }: Episode): Recorder {
-    const { engine, policy, mode, rollout, place, attemptKey, isFresh } = this.options;
+    const { engine, policy, mode, rollout, place, attemptKey, isFresh, rewrite, onAnswer } = this.options;
     const seedOf = (key: string, occurrence: number): number =>
       callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
     const { journal } = this;
@@ -162,6 +162,8 @@ export class Episodes {
       rollout,
       seedOf,
       isFresh,
+      ...(rewrite && { rewrite }),
+      ...(onAnswer && { onAnswer }),
     });
   }
 

@@ -40,6 +40,13 @@ export class S3Server {
     return join(this.root, 'buckets', BUCKET, key);
   }
 
+  /** Forgets a folder of objects, and what the server noted beside them. */
+  forget(key: string): void {
+    for (const path of [this.file(key), join(this.root, 'sidecar', BUCKET, key)]) {
+      rmSync(path, { recursive: true, force: true });
+    }
+  }
+
   /** The server's process; for signals. */
   get process(): ChildProcess {
     if (this.child === null) throw new Error('the S3 server is not running');

@@ -4,7 +4,7 @@ import { TemperError } from '../core/failures.ts';
 import { rolloutQueue } from '../core/queues.ts';
 import { isAgent, type Agent } from '../sdk/define-agent.ts';
 import { connectEngine } from '../sdk/recorder/engine-connection.ts';
-import { requireJudgeKey } from '../sdk/ruler/providers.ts';
+import { requireJudgeKey } from '../sdk/ruler/judge-model.ts';
 import { agentCodeSha256, importAgentFile } from './agent-code.ts';
 import type { Logger } from './logs.ts';
 import type { WorkerSettings } from './worker-settings.ts';

@@ -1,7 +1,7 @@
 /** Runs one program to its end, line by line, and never leaves it behind. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { splitLines } from './lines.ts';
 import { leashed } from './local-stack/leashed.ts';
 
 export interface CommandResult {
@@ -51,7 +51,7 @@ export async function runCommand(
 /** Both outputs of a child, as lines. */
 export function collectLines(child: ChildProcess, onLine: (line: string) => void): void {
   for (const stream of [child.stdout, child.stderr]) {
-    if (stream) createInterface({ input: stream, crlfDelay: Infinity }).on('line', onLine);
+    if (stream) splitLines(stream, onLine);
   }
 }
 

@@ -34,9 +34,15 @@ const TemperConfigSchema = z.strictObject({
     .prefault({}),
   /** What `--base-model` names mean on this host: name → folder, relative to the project. */
   models: z.record(z.string(), z.string()).prefault({}),
-  /** Ports of the local stack; null: free ones are chosen once and remembered. */
   localStack: z
-    .strictObject({ temporalPort: port.prefault(null), uiPort: port.prefault(null), enginePort: port.prefault(null) })
+    .strictObject({
+      /** Ports; null: free ones are chosen once and remembered. */
+      temporalPort: port.prefault(null),
+      uiPort: port.prefault(null),
+      enginePort: port.prefault(null),
+      /** A second GPU worker waits with its imports done (some 450 MB, no weights) to take the place of one that dies. */
+      standby: z.boolean().prefault(true),
+    })
     .prefault({}),
 });
 

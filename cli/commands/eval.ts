@@ -1,24 +1,29 @@
+import { join, relative, resolve } from 'node:path';
+import { PROVIDER_NAMES } from '../../sdk/providers.ts';
 import type { Command, CommandContext } from '../command.ts';
-import { JSON_OPTION } from '../command.ts';
+import { JSON_OPTION, stringFlag } from '../command.ts';
 import { CommandFailed, EXIT } from '../errors.ts';
-import type { PlannedEval } from '../eval/plan-eval.ts';
+import type { EvalSummary } from '../eval/summarise.ts';
 import { printJson } from '../output.ts';
 
 export const evaluate: Command = {
   name: 'eval',
-  summary: 'play held-out scenarios without training, with any model or checkpoint',
-  usage: 'eval AGENT --model MODEL [--scenarios N] [--base-url URL] [--json]',
+  summary: 'play held-out scenarios without training, with any models or checkpoints side by side',
+  usage: 'eval AGENT --model MODEL… [--scenarios N] [--json]',
   details: [
-    'MODEL is run@step, a run (its last step) or a base model on the local stack; with --base-url any model',
-    'of an OpenAI-compatible server. Prints mean reward and metrics with 95 % intervals.',
+    'MODEL is run@step, a run (its last step) or a base model on the local stack, or a hosted model: provider/model',
+    `(${PROVIDER_NAMES.join(', ')}; the key is in`,
+    'PROVIDER_API_KEY) or URL#MODEL for any OpenAI-compatible server. Named several times, all play the same',
+    'scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.',
   ],
   examples: [
-    'temper eval examples/tic-tac-toe/agent.ts --model demo',
-    'temper eval agent.ts --model gpt-5 --base-url https://api.openai.com/v1 --key-env OPENAI_API_KEY',
+    'temper eval examples/tic-tac-toe/agent.ts --model demo --model demo@0 --model pocket',
+    'temper eval agent.ts --model demo --model openai/gpt-5 --price openai/gpt-5=1.25/10 --max-tokens 2000',
+    'temper eval agent.ts --model my-model --base-url http://127.0.0.1:8000/v1 --key-env MY_KEY',
   ],
   positionals: ['AGENT'],
   options: {
-    model: { type: 'string', placeholder: 'MODEL', description: 'what plays' },
+    model: { type: 'string', multiple: true, placeholder: 'MODEL', description: 'who plays; may stand several times' },
     scenarios: {
       type: 'string',
       placeholder: 'N',
@@ -27,59 +32,70 @@ export const evaluate: Command = {
     'base-url': {
       type: 'string',
       placeholder: 'URL',
-      description: 'an OpenAI-compatible server, instead of the local stack',
+      description: 'an OpenAI-compatible server that has every MODEL, instead of the local stack',
     },
-    'key-env': { type: 'string', placeholder: 'NAME', description: 'environment variable that holds its key' },
-    temperature: { type: 'string', placeholder: 'X', description: "absent: the run's, or 1" },
+    'key-env': {
+      type: 'string',
+      placeholder: 'NAME',
+      description: 'environment variable that holds its key, and that of URL#MODEL',
+    },
+    price: {
+      type: 'string',
+      multiple: true,
+      placeholder: 'MODEL=IN/OUT',
+      description: 'US dollars for a million tokens, read and written',
+    },
+    temperature: { type: 'string', placeholder: 'X', description: "absent: the run's, or 1; a hosted model's own" },
+    'max-tokens': {
+      type: 'string',
+      placeholder: 'N',
+      description: "of a hosted model's call, whatever the agent says: for models that think first",
+    },
     seed: { type: 'string', placeholder: 'N', description: "absent: the run's, or 1" },
     concurrency: { type: 'string', placeholder: 'N', description: 'scenarios played at once; absent: 64' },
+    out: {
+      type: 'string',
+      placeholder: 'FILE',
+      description: 'where to write the page; absent: .temper/reports/eval-AGENT.html',
+    },
     json: JSON_OPTION,
   },
   async run(context) {
     const { planEval } = await import('../eval/plan-eval.ts');
-    const { evalLines, summariseEval } = await import('../eval/summarise.ts');
+    const { playAll } = await import('../eval/play-all.ts');
+    const { summariseEval } = await import('../eval/summarise.ts');
     const plan = await planEval(context);
-    const summary = summariseEval(
-      plan.model,
-      plan.elsewhere === null ? await playLocally(plan, context) : await play(plan, plan.elsewhere, 'text', context),
-    );
-    if (context.flags['json'] === true) printJson(context.output, summary);
-    else for (const line of evalLines(summary)) context.output.line(line);
-    if (summary.failed < summary.attempts) return EXIT.ok;
-    throw new CommandFailed(
-      `all ${summary.attempts} attempts failed, the first with: ${summary.failures[0] ?? 'no message'}`,
-    );
+    const outcomes = await playAll(plan, context);
+    const { agentFile, scenarios, notes } = plan;
+    const summary = summariseEval(agentFile.agent.name, scenarios, notes, outcomes);
+    const { renderEvalReport } = await import('../report/eval-page.ts');
+    const { writePage } = await import('../report/shell.ts');
+    const { version } = await import('../version.ts');
+    const file = reportFile(context, summary.agent);
+    const scenarioIds = scenarios.map(({ id }) => id);
+    await writePage(file, renderEvalReport({ summary, outcomes, scenarioIds, version: version() }));
+    await tell(context, summary, file);
+    return checkPlayed(summary);
   },
 };
 
-async function playLocally(plan: PlannedEval, context: CommandContext) {
-  const { openLocalStack } = await import('../../workers/local-stack/client.ts');
-  const { createEventPrinter } = await import('../view/stack-events.ts');
-  const { project, output, signal, env } = context;
-  const stack = await openLocalStack({
-    project,
-    agentFile: null,
-    models: plan.models,
-    // Progress is not the result: it goes where pipes do not see it.
-    onEvent: createEventPrinter((line) => output.errorLine(line)),
-    signal,
-    env,
-  });
-  try {
-    return await play(plan, { url: stack.engineUrl, key: stack.engineKey }, 'eval', context);
-  } finally {
-    await stack.close();
-  }
+function reportFile({ flags, cwd, project }: CommandContext, agent: string): string {
+  const out = stringFlag(flags, 'out');
+  return out === null ? join(project, '.temper', 'reports', `eval-${agent}.html`) : resolve(cwd, out);
 }
 
-async function play(
-  plan: PlannedEval,
-  engine: { url: string; key: string | null },
-  mode: 'eval' | 'text',
-  { signal, output }: CommandContext,
-) {
-  const { playScenarios } = await import('../eval/play.ts');
-  const onProgress = (done: number, of: number, waitingFor: string | null) =>
-    output.errorLine(`played ${done} of ${of}${waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`}`);
-  return playScenarios({ plan, engine, mode, signal, onProgress });
+async function tell({ flags, output, cwd }: CommandContext, summary: EvalSummary, file: string): Promise<void> {
+  const { evalLines } = await import('../eval/lines.ts');
+  if (flags['json'] === true) printJson(output, summary);
+  else for (const line of [...evalLines(summary), `report: ${relative(cwd, file) || file}`]) output.line(line);
+}
+
+/** A model of which nothing came is no baseline. */
+function checkPlayed({ models }: EvalSummary): number {
+  const bad = models.filter(({ error, failed, attempts }) => error !== null || failed === attempts);
+  const [first] = bad;
+  if (first === undefined) return EXIT.ok;
+  const reason =
+    first.error ?? `all ${first.attempts} attempts failed, the first with: ${first.failures[0] ?? 'no message'}`;
+  throw new CommandFailed(models.length === 1 ? reason : `${first.model}: ${reason}`);
 }

@@ -1,24 +1,35 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
 import { Episodes, forgetfulSegments } from '../../sdk/play-episodes.ts';
+import type { HostedModel } from '../../sdk/providers.ts';
 import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
 import type { EngineAddress } from '../../sdk/recorder/engine-connection.ts';
-import type { RequestMode } from '../../sdk/recorder/request.ts';
 import type { AttemptRecord } from '../../store/trajectories.ts';
+import { Ledger } from './ledger.ts';
+import type { AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './plan-eval.ts';
+import type { Player } from './players.ts';
 
 export interface PlayOptions {
   readonly plan: PlannedEval;
-  readonly engine: EngineAddress;
-  readonly mode: RequestMode;
+  readonly player: Player;
+  /** Of the local stack; not needed by a hosted player. */
+  readonly engine: EngineAddress | null;
   readonly signal: AbortSignal;
   readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;
 }
 
+export interface Played {
+  readonly attempts: readonly AttemptRecord[];
+  readonly costs: readonly AttemptCost[];
+}
+
 const TELL_EVERY_MS = 2000;
 
-export async function playScenarios({ plan, engine, mode, signal, onProgress }: PlayOptions): Promise<AttemptRecord[]> {
-  const connection = connectEngine(engine);
-  const { agentFile, scenarios, firstScenario, concurrency, model, adapterSha256, rollout, place } = plan;
+export async function playScenarios({ plan, player, engine, signal, onProgress }: PlayOptions): Promise<Played> {
+  const { model, adapterSha256, hosted, rollout, place, price } = player;
+  const connection = connectEngine(hosted === null ? engine! : addressOf(hosted));
+  const { agentFile, scenarios, firstScenario, concurrency } = plan;
+  const ledger = new Ledger();
   const episodes = new Episodes({
     agent: agentFile.agent,
     // As a run numbers them: what plays `run@step` draws the same answers as the run's own evaluation did.
@@ -27,21 +38,53 @@ export async function playScenarios({ plan, engine, mode, signal, onProgress }: 
     engine: connection,
     segments: forgetfulSegments(),
     policy: { model, adapterSha256 },
-    mode,
+    mode: hosted === null ? 'eval' : 'text',
     rollout,
     place,
     attemptKey: (attempt) => `eval/${model}/${attempt}`,
     signal,
     isFresh: () => true,
+    onAnswer: (facts) => ledger.add(facts),
+    ...(hosted && { rewrite: createRewrite(hosted, plan.asked) }),
   });
   const timer = setInterval(() => {
     const { done, of, waiting } = episodes.progress();
     onProgress(done, of, waiting?.reason ?? null);
   }, TELL_EVERY_MS);
   try {
-    return await episodes.play();
+    const attempts = await episodes.play();
+    return { attempts: inAskedOrder(attempts, episodes.callOrders()), costs: ledger.costs(price, hosted) };
   } finally {
     clearInterval(timer);
     await connection.close();
   }
+}
+
+/** A bare host is completed; what has a path is an API's base as it stands. */
+function addressOf({ baseUrl, key, keyVariable }: HostedModel): EngineAddress {
+  return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/' };
+}
+
+/** The agent's own words, but for what the person asked for and for what this server calls otherwise. */
+function createRewrite({ maxTokensName }: HostedModel, { temperature, maxTokens }: PlannedEval['asked']) {
+  return (body: object): object => {
+    const { max_tokens: old, max_completion_tokens: newer, ...rest } = body as Record<string, unknown>;
+    const limit = maxTokens ?? newer ?? old;
+    return {
+      ...(temperature !== null && { temperature }),
+      ...rest,
+      ...(limit !== undefined && { [maxTokensName]: limit }),
+    };
+  };
+}
+
+/** A hosted model tells no prompt ids, so the order of the record would be the order of hashes. */
+function inAskedOrder(
+  attempts: readonly AttemptRecord[],
+  orders: Readonly<Record<number, readonly number[]>>,
+): AttemptRecord[] {
+  return attempts.map((record) => ({
+    ...record,
+    calls: (orders[record.attempt] ?? []).map((index) => record.calls[index]!),
+  }));
 }

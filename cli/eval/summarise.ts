@@ -1,34 +1,96 @@
 /** What an evaluation came to, with the intervals that so few games leave. */
+import type { Scenario } from '../../sdk/define-agent.ts';
 import type { AttemptRecord } from '../../store/trajectories.ts';
-import { formatNumber, metricLabel, sortMetrics } from '../format.ts';
 import { estimateMean, estimateShare } from '../statistics.ts';
 import type { Estimate } from '../statistics.ts';
+import type { AttemptCost } from './ledger.ts';
+import type { Played } from './play.ts';
 
-export interface EvalSummary {
+export interface ModelSummary {
   readonly model: string;
   readonly attempts: number;
   readonly failed: number;
   readonly reward: Estimate | null;
+  /** Reward less that of the first model at the same scenarios; null for the first. */
+  readonly rewardDifference: Estimate | null;
   readonly metrics: Readonly<Record<string, Estimate>>;
+  /** Of a scenario. */
+  readonly promptTokens: Estimate | null;
+  readonly completionTokens: Estimate | null;
+  readonly costUsd: Estimate | null;
+  /** Of all scenarios together. */
+  readonly totalCostUsd: number | null;
+  /** Of a call. */
+  readonly latencySeconds: Estimate | null;
   /** The first failures, as the agent's author would want to read them. */
   readonly failures: readonly string[];
+  /** Why it was not played to its end. */
+  readonly error: string | null;
+}
+
+export interface EvalSummary {
+  readonly agent: string;
+  readonly scenarios: number;
+  readonly models: readonly ModelSummary[];
+  readonly notes: readonly string[];
+}
+
+/** One model's attempts, or why there are none. */
+export interface Outcome {
+  readonly model: string;
+  readonly played: Played | null;
+  readonly error: string | null;
 }
 
 const SHOWN_FAILURES = 3;
 
-export function summariseEval(model: string, records: readonly AttemptRecord[]): EvalSummary {
-  const played = records.filter(({ status }) => status === 'ok');
-  const failures = records.flatMap(({ failure }) => (failure === null ? [] : [failure.message]));
-  const rewards = played.flatMap(({ reward }) => (reward === null ? [] : [reward]));
-  const names = new Set(played.flatMap(({ metrics }) => Object.keys(metrics)));
+export function summariseEval(
+  agent: string,
+  scenarios: readonly Scenario[],
+  notes: readonly string[],
+  outcomes: readonly Outcome[],
+): EvalSummary {
+  const first = outcomes[0]?.played?.attempts ?? [];
+  const models = outcomes.map((outcome, index) => summariseModel(outcome, index === 0 ? null : first));
+  return { agent, scenarios: scenarios.length, models, notes };
+}
+
+function summariseModel({ model, played, error }: Outcome, first: readonly AttemptRecord[] | null): ModelSummary {
+  const { attempts, costs } = played ?? { attempts: [], costs: [] };
+  const good = attempts.filter(({ status }) => status === 'ok');
+  const failures = attempts.flatMap(({ failure }) => (failure === null ? [] : [failure.message]));
+  const names = new Set(good.flatMap(({ metrics }) => Object.keys(metrics)));
+  const paid = known(costs, ({ costUsd }) => costUsd);
   return {
     model,
-    attempts: records.length,
+    attempts: attempts.length,
     failed: failures.length,
-    reward: rewards.length === 0 ? null : estimateMean(rewards),
-    metrics: Object.fromEntries([...names].map((name) => estimateMetric(name, played))),
+    reward: estimate(good.flatMap(({ reward }) => reward ?? [])),
+    rewardDifference: first === null ? null : estimate(differences(good, first)),
+    metrics: Object.fromEntries([...names].map((name) => estimateMetric(name, good))),
+    promptTokens: estimate(known(costs, ({ promptTokens }) => promptTokens)),
+    completionTokens: estimate(known(costs, ({ completionTokens }) => completionTokens)),
+    costUsd: estimate(paid),
+    totalCostUsd: paid.length === 0 ? null : paid.reduce((sum, cost) => sum + cost, 0),
+    latencySeconds: estimate(costs.map(({ latencySeconds }) => latencySeconds)),
     failures: failures.slice(0, SHOWN_FAILURES),
+    error,
   };
+}
+
+/** All of them or none: a sum over some is no sum. */
+function known(costs: readonly AttemptCost[], value: (cost: AttemptCost) => number | null): number[] {
+  const values = costs.flatMap((cost) => value(cost) ?? []);
+  return values.length === costs.length ? values : [];
+}
+
+/** Scenario by scenario: what is hard for all is not counted as anybody's doing. */
+function differences(attempts: readonly AttemptRecord[], first: readonly AttemptRecord[]): number[] {
+  const rewards = new Map(first.map(({ attempt, reward }) => [attempt, reward]));
+  return attempts.flatMap(({ attempt, reward }) => {
+    const other = rewards.get(attempt) ?? null;
+    return reward === null || other === null ? [] : [reward - other];
+  });
 }
 
 /** As in a run's evaluations: a metric that is always boolean becomes `<name>Rate`. */
@@ -40,20 +102,6 @@ function estimateMetric(name: string, played: readonly AttemptRecord[]): [string
   return [`${name}Rate`, estimateShare(share, numbers.length)];
 }
 
-export function evalLines({ model, attempts, failed, reward, metrics, failures }: EvalSummary): string[] {
-  const rows: [string, Estimate][] = sortMetrics(Object.keys(metrics)).map((name) => [
-    metricLabel(name),
-    metrics[name]!,
-  ]);
-  if (reward !== null) rows.unshift(['reward', reward]);
-  const width = Math.max(0, ...rows.map(([label]) => label.length));
-  return [
-    `${model}: ${attempts} scenarios${failed > 0 ? `, ${failed} failed` : ''}`,
-    ...rows.map(
-      ([label, { mean, low, high }]) =>
-        `  ${label.padEnd(width)}  ${formatNumber(mean)}  (${formatNumber(low)} to ${formatNumber(high)})`,
-    ),
-    ...failures.map((failure) => `  failure: ${failure}`),
-    '95 % intervals in brackets',
-  ];
+function estimate(values: readonly number[]): Estimate | null {
+  return values.length === 0 ? null : estimateMean(values);
 }

@@ -29,6 +29,8 @@ export interface Rewards {
   readonly judged: Readonly<Record<string, number>>;
 }
 
+export const NOT_JUDGED: Pick<Rewards, 'explanation' | 'judged'> = { explanation: null, judged: {} };
+
 function viewTurn(call: CallRecord, previous: CallRecord | null): TurnView {
   const { messages } = call.request;
   const known = previous === null ? 0 : sharedLength(previous, messages);

@@ -15,6 +15,8 @@ export interface ReportData {
 /** One step's groups, or one evaluation's games. */
 export interface EpisodeSet {
   readonly kind: 'step' | 'eval';
+  /** What its button says; absent: its kind and step. */
+  readonly label?: string;
   readonly step: number;
   readonly groups: readonly GroupView[];
   readonly leftOut: string | null;

@@ -8,7 +8,7 @@ import type { PlayedGroup } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRecord, Judged } from '../../store/trajectories.ts';
 import { plural } from '../format.ts';
-import { viewAttempt, type Rewards } from './attempt-view.ts';
+import { NOT_JUDGED, viewAttempt, type Rewards } from './attempt-view.ts';
 import { BOUNDS, clipText, sampleEvenly } from './data.ts';
 import type { EpisodeSet, GroupView } from './data.ts';
 
@@ -91,8 +91,6 @@ function viewVerdict(
     judged: Object.fromEntries(numbers.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== null)),
   };
 }
-
-const NOT_JUDGED: Pick<Rewards, 'explanation' | 'judged'> = { explanation: null, judged: {} };
 
 async function readEvaluation(store: Store, place: StepPlace): Promise<EpisodeSet | null> {
   const attempts = (await readEvalRollouts(store, place))?.attempts;

@@ -1,30 +1,17 @@
-/** The report: one HTML file that holds all it needs and may fetch nothing. */
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+/** A run's report. */
 import { formatNumber, metricLabel, sortMetrics } from '../format.ts';
 import { planCharts } from './charts.ts';
 import type { ReportData } from './data.ts';
-import { embedJson, markup, trusted } from './html.ts';
+import { markup } from './html.ts';
 import type { Html } from './html.ts';
+import { renderPage } from './shell.ts';
 import { renderSummary } from './summary.ts';
 
 export function renderReport(data: ReportData): string {
-  const style = ['uplot/dist/uPlot.min.css'].map(readPackage).join('\n') + readAsset('report.css');
-  const scripts = [readPackage('uplot/dist/uPlot.iife.min.js'), readAsset('report.js')];
-  const page = { charts: planCharts(data.steps, data.state.evals), episodes: data.episodes };
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${contentPolicy(style, scripts)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${data.state.run} · Temper</title>
-${inline('style', style)}
-</head>
-<body>
-<main>
-${renderSummary(data)}
+  return renderPage({
+    title: data.state.run,
+    data: { charts: planCharts(data.steps, data.state.evals), episodes: data.episodes },
+    body: markup`${renderSummary(data)}
 <h2>Curves</h2>
 <div id="charts" class="charts"></div>
 <h2>Steps</h2>
@@ -33,41 +20,8 @@ ${stepTable(data)}
 <p class="note">Calls of an attempt stand by the length of their prompts; of equal ones the store does not say which came first.</p>
 <div id="picker" class="picker"></div>
 <div id="episodes"></div>
-${footer(data)}
-</main>
-<script type="application/json" id="data">${embedJson(page)}</script>
-${scripts.map((script) => inline('script', script))}
-</body>
-</html>
-`.html;
-}
-
-/** To the byte what the policy's hashes are of: a space more, and the browser refuses it. */
-function inline(tag: 'style' | 'script', source: string): Html {
-  return trusted(`<${tag}>${source}</${tag}>`);
-}
-
-/** No network, no frame, no form; of scripts and styles only these very bytes. */
-function contentPolicy(style: string, scripts: readonly string[]): string {
-  return [
-    "default-src 'none'",
-    `script-src ${scripts.map(sourceHash).join(' ')}`,
-    `style-src ${sourceHash(style)}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join('; ');
-}
-
-function sourceHash(text: string): string {
-  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-}
-
-function readAsset(name: string): string {
-  return readFileSync(new URL(`browser/${name}`, import.meta.url), 'utf8');
-}
-
-function readPackage(path: string): string {
-  return readFileSync(createRequire(import.meta.url).resolve(path), 'utf8');
+${footer(data)}`,
+  });
 }
 
 function stepTable({ steps }: ReportData): Html {

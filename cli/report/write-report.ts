@@ -1,10 +1,10 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { requireRun } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { readEpisodes } from './episodes.ts';
 import { renderReport } from './page.ts';
+import { writePage } from './shell.ts';
 
 export function defaultReportFile(project: string, run: string): string {
   return join(project, '.temper', 'reports', `${run}.html`);
@@ -25,16 +25,5 @@ export async function writeReport(store: Store, run: string, file: string, versi
     storeUri: store.uri,
     version,
   });
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(temporary, page);
-    await rename(temporary, file);
-  } catch (cause) {
-    throw new TemperError(
-      'StoreUnavailable',
-      `cannot write the report to ${file} (${String(cause)}); choose another place with --out FILE`,
-      { cause },
-    );
-  }
+  await writePage(file, page);
 }

@@ -2,7 +2,7 @@
 import type { RunConfig } from '../../core/contract.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
 import type { Agent } from '../../sdk/define-agent.ts';
-import { requireJudgeKey } from '../../sdk/ruler/providers.ts';
+import { requireJudgeKey } from '../../sdk/ruler/judge-model.ts';
 import { checkBudget } from '../../sdk/ruler/ruler.ts';
 import { readCheckpoint } from '../../store/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { Client, WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
 import { connectClient, patiently } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
@@ -111,18 +112,16 @@ async function tellReasons({ plan, viewer }: Session, server: TemporalClient, si
   }
 }
 
-/** The innermost cause is what a person can act on: Temporal wraps it twice. */
+/** The run's own last word, as `temper show` has it: below it are causes that do not say which step they stopped. */
 function explainFailure(run: string, error: unknown): unknown {
   if (isGrpcServiceError(error))
     return new CommandFailed(`the Temporal server does not answer: ${error.message}; see temper doctor`, {
       cause: error,
     });
   if (!(error instanceof WorkflowFailedError)) return error;
-  let cause: Error = error;
-  while (cause.cause instanceof Error) cause = cause.cause;
-  const isCancelled = error.cause?.name === 'CancelledFailure';
-  const text = isCancelled
-    ? `the run ${run} was cancelled; its committed steps stay`
-    : `the run ${run} failed: ${cause.message}`;
-  return new CommandFailed(text, { cause: error });
+  const { cause = error } = error;
+  if (cause.name === 'CancelledFailure')
+    return new CommandFailed(`the run ${run} was cancelled; its committed steps stay`, { cause: error });
+  const reason = cause instanceof ApplicationFailure ? `${cause.type}: ${cause.message}` : cause.message;
+  return new CommandFailed(`the run ${run} failed: ${reason}`, { cause: error });
 }

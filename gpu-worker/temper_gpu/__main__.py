@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 from temper_gpu.arguments import parse_arguments
 from temper_gpu.failures import TemperError
@@ -16,26 +17,42 @@ EXIT_USAGE = 2
 # A step begins with hundreds of calls at once.
 BACKLOG = 2048
 
+log = logging.getLogger("temper.gpu")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(argv)
     try:
         key = require_key(os.environ.get("TEMPER_ENGINE_KEY"))
-        listener = listen(arguments.host, arguments.port)
         configure_logs()
+        if arguments.standby and not stand_by():
+            return 0
+        # torch and transformers take seconds: bad usage is told before.
+        listener = listen(arguments.host, arguments.port)
         store = open_checked_store(arguments.store)
-        # torch and transformers take seconds: bad usage is told before. Half a million objects are made, and stay:
-        # looking among them for garbage costs a tenth of the start, and time in every collection to come.
-        gc.disable()
-        from temper_gpu.worker import run_worker
-
-        gc.freeze()
-        gc.enable()
-        run_worker(arguments, key, listener, store)
+        import_worker().run_worker(arguments, key, listener, store)
     except TemperError as error:
         print(f"temper_gpu: {error}", file=sys.stderr)
         return EXIT_USAGE if error.type == "BadConfig" else 1
     return 0
+
+
+def stand_by() -> bool:
+    """Has everything imported when its turn comes, with the first byte on stdin. False: stdin ended instead."""
+    import_worker().import_polling()
+    log.info("standing by", extra={"pid": os.getpid()})
+    return os.read(sys.stdin.fileno(), 1) != b""
+
+
+def import_worker() -> ModuleType:
+    """Half a million objects are made, and stay: looking among them for garbage costs a tenth of the start, and time
+    in every collection to come."""
+    gc.disable()
+    from temper_gpu import worker
+
+    gc.freeze()
+    gc.enable()
+    return worker
 
 
 def require_key(key: str | None) -> str:
@@ -67,7 +84,7 @@ def open_checked_store(uri: str) -> Store:
     except TemperError as error:
         if not error.retryable:
             raise
-        logging.getLogger("temper.gpu").warning("store not reached yet: %s", error)
+        log.warning("store not reached yet: %s", error)
     return store
 
 

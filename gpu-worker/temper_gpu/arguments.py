@@ -21,6 +21,7 @@ class Arguments:
     queue: str
     no_temporal: bool
     leash: bool
+    standby: bool
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
@@ -34,6 +35,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     for flags in (_place, _machine, _temporal):
         flags(parser)
     parser.add_argument("--leash", action="store_true", help="end when stdin ends")
+    parser.add_argument("--standby", action="store_true", help="import everything, then wait for a byte on stdin")
     return Arguments(**vars(parser.parse_args(argv)))
 
 

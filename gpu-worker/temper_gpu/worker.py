@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -72,12 +73,18 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
 
 
 def _polling(arguments: Arguments, trainer: Trainer, store: Store, host: EngineHost) -> Coroutine[Any, Any, None]:
-    # Only here: engine and trainer run without Temporal. Before the server answers: importing blocks the loop.
-    from temper_gpu.activities import GpuActivities
-    from temper_gpu.temporal_worker import poll_forever
+    activities, temporal_worker = import_polling()
+    gpu = activities.GpuActivities(trainer, store, partial(probe, host))
+    return temporal_worker.poll_forever(
+        arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train]
+    )
 
-    gpu = GpuActivities(trainer, store, partial(probe, host))
-    return poll_forever(arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train])
+
+def import_polling() -> tuple[ModuleType, ModuleType]:
+    """Engine and trainer run without. Before the server answers: importing blocks the loop."""
+    from temper_gpu import activities, temporal_worker
+
+    return activities, temporal_worker
 
 
 def probe(host: EngineHost, policy: str) -> str | None:

@@ -3,12 +3,19 @@
  * does from here on is data. `fail`: the agent broke a rule of the game; that is data. The first word counts, and
  * after it every call fails.
  */
+import { setMaxListeners } from 'node:events';
+
 import { TemperError } from '../../core/failures.ts';
 
 export class Ending {
   mark: TemperError | null = null;
   failure: TemperError | null = null;
   private readonly controller = new AbortController();
+
+  constructor() {
+    // One for each call under way, as many as the agent likes.
+    setMaxListeners(0, this.controller.signal);
+  }
 
   /** Aborted once no further call will be answered. */
   get signal(): AbortSignal {

@@ -9,6 +9,10 @@ export interface EngineAddress {
   url: string;
   /** Sent as bearer token; never logged. Null sends none. */
   key: string | null;
+  /** The URL is a hosted API's base as it stands (`https://host/v1beta/openai`): nothing but the endpoint is added. */
+  isBaseUrl?: boolean;
+  /** Where a person finds the key, for messages; absent: the engine's own. */
+  keyVariable?: string | null;
 }
 
 export interface HttpAnswer {
@@ -25,6 +29,7 @@ interface PostOptions {
 
 export interface EngineConnection {
   readonly url: string;
+  readonly keyVariable: string | null;
   /** Rejects where there was no complete answer: refused, cut, out of time, aborted. */
   post(body: string, options: PostOptions): Promise<HttpAnswer>;
   close(): Promise<void>;
@@ -34,14 +39,17 @@ export interface EngineConnection {
 const MAX_CONNECTIONS = 256;
 const PATH = '/chat/completions';
 
-export function connectEngine({ url, key }: EngineAddress): EngineConnection {
-  const base = new URL(url.replace(/\/+$/, '').replace(/\/v1$/, ''));
-  const path = `${base.pathname.replace(/\/$/, '')}/v1${PATH}`;
+const ENGINE_KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
+
+export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddress): EngineConnection {
+  const base = new URL(isBaseUrl ? url : url.replace(/\/+$/, '').replace(/\/v1$/, ''));
+  const path = `${base.pathname.replace(/\/+$/, '')}${isBaseUrl ? '' : '/v1'}${PATH}`;
   const pool = new Pool(base.origin, { connections: MAX_CONNECTIONS, headersTimeout: 0, bodyTimeout: 0 });
   const common: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
   if (key !== null) common['authorization'] = `Bearer ${key}`;
   return {
-    url: base.href.replace(/\/$/, ''),
+    url: base.href.replace(/\/+$/, ''),
+    keyVariable: keyVariable === undefined ? ENGINE_KEY_VARIABLE : keyVariable,
     post: (body, options) =>
       new Promise((resolve, reject) => {
         const exchange = new Exchange(resolve, reject, options);

@@ -38,6 +38,18 @@ export interface RecorderOptions {
   seedOf: (key: string, occurrence: number) => number;
   /** False where this process may have lost the attempt to another one. */
   isFresh: () => boolean;
+  /** What a hosted model is asked in place of what the agent wrote; in `text` mode alone. */
+  rewrite?: (body: object) => object;
+  /** Told of each call that was answered now: for the books, never part of the trajectory. */
+  onAnswer?: (facts: AnswerFacts) => void;
+}
+
+export interface AnswerFacts {
+  attempt: number;
+  /** How long the answered try took. */
+  ms: number;
+  /** As the server counts, unchecked. */
+  usage: unknown;
 }
 
 /** Tells identical calls made in parallel apart; see `label` in the SDK. */
@@ -123,6 +135,7 @@ export class Recorder {
     const sent = await this.send(frame, init.signal ?? null);
     if ('refusal' in sent) return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
     const completion = this.keep(sent.completion, frame, sent.text);
+    this.options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
     // What came after the end is in the journal, for a repetition, and goes no further.
     this.ending.check();
     return jsonReply(200, forAgent(completion, wantsLogprobs));
@@ -154,7 +167,7 @@ export class Recorder {
   private body({ request, key, occurrence }: CallFrame): string {
     const { policy, mode } = this.options;
     const asked = { ...request, model: policy.model };
-    if (mode === 'text') return JSON.stringify(asked);
+    if (mode === 'text') return JSON.stringify(this.options.rewrite?.(asked) ?? asked);
     // A seed that stands in the request is the agent's own: evaluations honour it, training refused it.
     return JSON.stringify({
       seed: this.options.seedOf(key, occurrence),

@@ -31,11 +31,13 @@ interface Refusal {
   text: string;
 }
 
-export type Sent = { completion: Completion; text: string } | { refusal: Refusal };
+/** `ms`: how long the try took that was answered; waits before it are an outage's, not the model's. */
+export type Sent = { completion: Completion; text: string; ms: number } | { refusal: Refusal };
 
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 2000;
 const OUTAGE_STATUSES = new Set([408, 425, 429]);
+const OUT_OF_CREDIT = 'insufficient_quota';
 /** A conversation that outgrew the model is the agent's affair: data, like any other lost game. */
 const CONTEXT_EXCEEDED = 'context_length_exceeded';
 /** As vLLM says it, without a code. */
@@ -86,28 +88,29 @@ async function outlast(body: string, options: SendOptions, first: Outage): Promi
 async function tryOnce(body: string, options: SendOptions): Promise<Trial> {
   options.checkFresh();
   const { engine, headers, signals, rollout } = options;
+  const start = performance.now();
   try {
     const answer = await engine.post(body, { headers, signals, deadlineMs: rollout.callTimeoutMs });
-    return judgeAnswer(answer, engine.url);
+    return judgeAnswer(answer, engine, performance.now() - start);
   } catch (error) {
     if (error instanceof TemperError || signals.some((signal) => signal.aborted)) throw error;
     return { outage: describeFailure(error), retryAfterMs: 0 };
   }
 }
 
-function judgeAnswer(answer: HttpAnswer, engineUrl: string): Trial {
+function judgeAnswer(answer: HttpAnswer, engine: EngineConnection, ms: number): Trial {
   const { status, text } = answer;
   if (status === 200) {
     const completion = parseCompletion(text);
     return completion === null
       ? { outage: `an answer that is no chat completion: ${excerpt(text)}`, retryAfterMs: 0 }
-      : { sent: { completion, text } };
+      : { sent: { completion, text, ms } };
   }
-  if (status >= 500 || OUTAGE_STATUSES.has(status)) {
+  if (status >= 500 || (OUTAGE_STATUSES.has(status) && !isOutOfCredit(text))) {
     return { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
   }
   if (status === 400 && isContextExceeded(text)) return { sent: { refusal: { status, text } } };
-  throw namedFailure(text, engineUrl) ?? refused(status, text, engineUrl);
+  throw namedFailure(text, engine.url) ?? refused(status, text, engine);
 }
 
 /** The GPU worker says which boundary was crossed: weights that are damaged in the store, or give no numbers. */
@@ -118,15 +121,18 @@ function namedFailure(text: string, engineUrl: string): TemperError | null {
   return new TemperError(type as FailureType, `the engine at ${engineUrl} cannot answer: ${message}`);
 }
 
-function refused(status: number, text: string, engineUrl: string): TemperError {
+function refused(status: number, text: string, { url, keyVariable }: EngineConnection): TemperError {
+  const setKey = keyVariable === null ? 'name a key that it knows' : `set the key that it knows (${keyVariable})`;
   const remedies: Record<number, string> = {
     400: 'change the request',
-    401: 'set the key that the engine was started with (TEMPER_ENGINE_KEY)',
-    403: 'set the key that the engine was started with (TEMPER_ENGINE_KEY)',
+    401: setKey,
+    402: 'add credit to the account',
+    403: setKey,
     404: 'check that the engine serves this model and reads the store of this run',
+    429: 'add credit to the account',
   };
   const remedy = remedies[status] ?? 'check the address of the engine';
-  return new TemperError('BadConfig', `the engine at ${engineUrl} refused with ${status}: ${excerpt(text)}; ${remedy}`);
+  return new TemperError('BadConfig', `the engine at ${url} refused with ${status}: ${excerpt(text)}; ${remedy}`);
 }
 
 /** An engine that wants to be left alone for longer than a call may wait is left alone by the next try of all. */
@@ -142,6 +148,12 @@ export function parseRetryAfter(value: string | null): number {
   const seconds = Number(value);
   const waitMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();
   return Number.isFinite(waitMs) ? Math.max(0, waitMs) : 0;
+}
+
+/** A hosted model's account is empty: it says 429, and waiting does not help. */
+function isOutOfCredit(text: string): boolean {
+  const error = parseError(text);
+  return error?.code === OUT_OF_CREDIT || error?.type === OUT_OF_CREDIT;
 }
 
 function isContextExceeded(text: string): boolean {

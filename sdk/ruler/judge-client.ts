@@ -4,7 +4,7 @@ import OpenAI from 'openai';
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/verdicts.ts';
 import type { EngineConnection } from '../recorder/engine-connection.ts';
-import { priceOf, requireJudgeKey, type EngineModel, type HostedModel } from './providers.ts';
+import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
 
 export interface JudgeMessage {
@@ -32,17 +32,17 @@ export interface JudgingEngine {
 
 type Body = Partial<OpenAI.Chat.ChatCompletion> & { adapter_sha256?: string | null };
 
-export function connectHosted(ruler: Ruler, judge: HostedModel, env: NodeJS.ProcessEnv): Judge {
+export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.ProcessEnv): Judge {
   const key = requireJudgeKey(judge, env);
   // The client insists on a key, and would else look for one of its own provider's in the environment.
-  const client = new OpenAI({ apiKey: key ?? 'none', baseURL: judge.baseUrl, maxRetries: 0, ...NO_DEFAULTS });
+  const client = new OpenAI({ apiKey: key ?? 'none', baseURL: judgeUrl(judge, env), maxRetries: 0, ...NO_DEFAULTS });
   return createJudge(ruler, client, {});
 }
 
 /** Sampled greedily and seeded, so that the same question has the same answer. */
 export function connectEngineJudge(
   ruler: Ruler,
-  judge: EngineModel,
+  judge: EngineJudge,
   { connection, adapterSha256 }: JudgingEngine,
 ): Judge {
   const fetch = async (
@@ -127,7 +127,7 @@ function countOf(value: unknown): number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }
 
-function checkAdapter({ name }: EngineModel, { adapter_sha256: found }: Body, expected: string | null): void {
+function checkAdapter({ name }: EngineJudge, { adapter_sha256: found }: Body, expected: string | null): void {
   if ((found ?? null) === expected) return;
   const rule = `the judge ${name} must answer with the adapter ${String(expected)}, the engine answered with ${String(found)}`;
   throw new TemperError('PolicyMismatch', `${rule}; restart the engine, and check that it reads this run's store`);

@@ -1,7 +1,7 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. Plain data; what asks is elsewhere. */
 import { TemperError } from '../../core/failures.ts';
 import { DEFAULT_RUBRIC } from './prompt.ts';
-import { hasPrice, resolveJudge, type JudgeEndpoint, type JudgeModel, type Prices } from './providers.ts';
+import { hasPrice, resolveJudge, type JudgeEndpoint, type JudgeModel, type Prices } from './judge-model.ts';
 
 export interface RulerOptions {
   /** `provider/model`, such as `openai/gpt-5-mini`; `engine/pocket` or `engine/demo@100` on the run's own engine; or an endpoint. */

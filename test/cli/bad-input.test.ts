@@ -295,25 +295,3 @@ describe('the surroundings', () => {
     expect(Date.now() - started).toBeLessThan(15_000);
   });
 });
-
-describe('eval', () => {
-  test('without a model, with a key for nobody, with a key that is not set', async () => {
-    expect(await complaint(['eval', agent])).toMatchInlineSnapshot(
-      `"temper: --model is missing; pass run@step, a run, a base model, or a name that --base-url knows"`,
-    );
-    expect(await complaint(['eval', agent, '--model', 'pocket', '--key-env', 'KEY'])).toMatchInlineSnapshot(
-      `"temper: --key-env has no effect without --base-url; pass both"`,
-    );
-    const elsewhere = ['--model', 'm', '--base-url', 'https://example.test/v1', '--key-env', 'KEY'];
-    expect(await complaint(['eval', agent, ...elsewhere])).toMatchInlineSnapshot(
-      `"temper: --key-env names KEY, which is not set; export it"`,
-    );
-  });
-
-  test('a checkpoint that is not committed', async () => {
-    await writeFixtureRun(project, { steps: 2 });
-    expect(await complaint(['eval', agent, '--model', 'demo@7'])).toMatchInlineSnapshot(
-      `"temper: demo@7 is not committed (demo is at step 2); pass an earlier step"`,
-    );
-  });
-});

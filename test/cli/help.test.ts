@@ -31,7 +31,7 @@ test('temper alone lists every command', async () => {
       schedule     retrain again and again, each time from the newest checkpoint
       checkpoints  a run's checkpoints: list them, copy the run to or from another store, drop old weights
       verify       re-read a whole run, check every hash, and re-compute a step
-      eval         play held-out scenarios without training, with any model or checkpoint
+      eval         play held-out scenarios without training, with any models or checkpoints side by side
       dev          the local stack in the foreground: Temporal server and UI, workers, GPU worker
       worker       a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
       doctor       check server, queues, engine, store and environments; says what to do
@@ -286,27 +286,33 @@ test('verify', () => {
 
 test('eval', () => {
   expect(help('eval')).toMatchInlineSnapshot(`
-    "play held-out scenarios without training, with any model or checkpoint
+    "play held-out scenarios without training, with any models or checkpoints side by side
 
-    Usage: temper eval AGENT --model MODEL [--scenarios N] [--base-url URL] [--json]
+    Usage: temper eval AGENT --model MODEL… [--scenarios N] [--json]
 
-    MODEL is run@step, a run (its last step) or a base model on the local stack; with --base-url any model
-    of an OpenAI-compatible server. Prints mean reward and metrics with 95 % intervals.
+    MODEL is run@step, a run (its last step) or a base model on the local stack, or a hosted model: provider/model
+    (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama; the key is in
+    PROVIDER_API_KEY) or URL#MODEL for any OpenAI-compatible server. Named several times, all play the same
+    scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.
 
     Options:
-      --model MODEL    what plays
-      --scenarios N    at most so many scenarios; absent: those of the run, or 200
-      --base-url URL   an OpenAI-compatible server, instead of the local stack
-      --key-env NAME   environment variable that holds its key
-      --temperature X  absent: the run's, or 1
-      --seed N         absent: the run's, or 1
-      --concurrency N  scenarios played at once; absent: 64
-      --json           print one JSON object
-      -h, --help       print this
+      --model MODEL         who plays; may stand several times
+      --scenarios N         at most so many scenarios; absent: those of the run, or 200
+      --base-url URL        an OpenAI-compatible server that has every MODEL, instead of the local stack
+      --key-env NAME        environment variable that holds its key, and that of URL#MODEL
+      --price MODEL=IN/OUT  US dollars for a million tokens, read and written
+      --temperature X       absent: the run's, or 1; a hosted model's own
+      --max-tokens N        of a hosted model's call, whatever the agent says: for models that think first
+      --seed N              absent: the run's, or 1
+      --concurrency N       scenarios played at once; absent: 64
+      --out FILE            where to write the page; absent: .temper/reports/eval-AGENT.html
+      --json                print one JSON object
+      -h, --help            print this
 
     Examples:
-      temper eval examples/tic-tac-toe/agent.ts --model demo
-      temper eval agent.ts --model gpt-5 --base-url https://api.openai.com/v1 --key-env OPENAI_API_KEY"
+      temper eval examples/tic-tac-toe/agent.ts --model demo --model demo@0 --model pocket
+      temper eval agent.ts --model demo --model openai/gpt-5 --price openai/gpt-5=1.25/10 --max-tokens 2000
+      temper eval agent.ts --model my-model --base-url http://127.0.0.1:8000/v1 --key-env MY_KEY"
   `);
 });
 

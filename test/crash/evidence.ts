@@ -11,13 +11,13 @@ export type Digest = Readonly<Record<string, string>>;
 
 /** Every file under a hash, by its place in the run, as its own hash: equal runs have equal maps. */
 export function digest(world: World, run: string): Digest {
-  const folder = world.path('store', 'runs', run);
+  const folder = join(world.store, 'runs', run);
   const branches = filesIn(join(folder, 'branches')).filter((file) => !file.endsWith('.times.json'));
   const named = ['prepared.json', 'scenarios.jsonl', ...branches.map((file) => `branches/${file}`)];
-  const blobs = filesIn(world.path('store', 'blobs'));
+  const blobs = filesIn(join(world.store, 'blobs'));
   return Object.fromEntries([
     ...named.map((file) => [file, hashFile(join(folder, file))]),
-    ...blobs.map((name) => [`blobs/${name}`, hashFile(world.path('store', 'blobs', name))]),
+    ...blobs.map((name) => [`blobs/${name}`, hashFile(join(world.store, 'blobs', name))]),
   ]);
 }
 
@@ -34,7 +34,7 @@ function isForged(name: string, sha256: string | undefined): boolean {
 /** Each step has an adapter of its own. */
 export function learns(world: World, run: string): boolean {
   const adapters = Array.from({ length: STEPS + 1 }, (_, step) => {
-    const file = world.path('store', 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
+    const file = join(world.store, 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
     if (!existsSync(file)) return '';
     return (JSON.parse(readFileSync(file, 'utf8')) as { adapter: { sha256: string } }).adapter.sha256;
   });
@@ -43,7 +43,7 @@ export function learns(world: World, run: string): boolean {
 
 /** A step played more groups than it trains: one carried no signal. */
 export function replaces(world: World, run: string): boolean {
-  const groups = filesIn(world.path('store', 'runs', run, 'branches', '0', 'steps'));
+  const groups = filesIn(join(world.store, 'runs', run, 'branches', '0', 'steps'));
   return groups.some((file) => /^\d+\/groups\/2\.judged\.json$/.test(file));
 }
 
@@ -62,6 +62,9 @@ export interface Death {
   readonly time: number;
 }
 
+const STORED =
+  /^(blob|manifest|view|view-config|rollouts|judged|eval|eval-rollouts|prepared|scenarios|run|steps|state|times)\.after$/;
+
 /** What stood in the run's journals at a moment: calls by their name in the engine's log, and values of `once`. */
 export interface Journaled {
   readonly time: number;
@@ -70,13 +73,11 @@ export interface Journaled {
 }
 
 export function readJournals(world: World, run: string): Journaled {
-  const root = world.path('store', 'runs', run, 'journal');
   const calls = new Set<string>();
   const values = new Set<number>();
-  for (const file of filesIn(root)) {
-    const [place = '', part = ''] = file.split('/');
-    for (const record of readRecords(join(root, file))) {
-      if ('k' in record) calls.add(`${run}.${place}.${part}.${record.a}/${record.k}/${record.o}`);
+  for (const { place, bytes } of world.journals(run).flatMap(readSegments)) {
+    for (const record of readRecords(bytes)) {
+      if ('k' in record) calls.add(`${run}.${place}.${record.a}/${record.k}/${record.o}`);
       else values.add(record.v);
     }
   }
@@ -95,9 +96,16 @@ export function paidTwice(world: World, { time, calls, values }: Journaled): num
 
 type Recorded = { a: number; k: string; o: number } | { a: number; n: string; v: number };
 
+/** Each with its step and group, as the engine's log names them. */
+function readSegments(folder: string): { place: string; bytes: Buffer }[] {
+  return filesIn(folder).map((file) => {
+    const [step = '', part = ''] = file.split('/');
+    return { place: `${step}.${part}`, bytes: readIfThere(join(folder, file)) };
+  });
+}
+
 /** From the format's description; a torn tail is nobody's record. */
-function readRecords(file: string): Recorded[] {
-  const bytes = readIfThere(file);
+function readRecords(bytes: Buffer): Recorded[] {
   const records: Recorded[] = [];
   for (let start = 0; start + 8 <= bytes.length;) {
     const end = start + 8 + bytes.readUInt32LE(start);
@@ -112,17 +120,28 @@ function readRecords(file: string): Recorded[] {
 /**
  * Milliseconds from the death of a process to the next piece of work that is done with its successor's help: something
  * that the successor wrote or answered; after a death of the server, something that anybody wrote after taking up an
- * activity from the new one. Null where nothing was left to do.
+ * activity from the new one; after a death of the S3 server, something of the run that it took. Null where nothing was
+ * left to do.
  */
 export function recoveryMs(passes: readonly Pass[], { process, pid, time }: Death): number | null {
   const later = passes.filter((pass) => pass.time > time);
+  if (process === 's3-server') return sinceDeath(later.find(isStored), time);
   const from = process === 'temporal-server' ? later.find(({ point }) => point.endsWith('.entry'))?.time : time;
   const isOfSuccessor = (pass: Pass) => pass.process === process && pass.pid !== pid;
   const isAnybodys = process === 'temporal-server' || process === 'everything';
   const done = later
     .filter((pass) => isWork(pass) && pass.time >= (from ?? Infinity))
     .find((pass) => isAnybodys || isOfSuccessor(pass));
+  return sinceDeath(done, time);
+}
+
+function sinceDeath(done: Pass | undefined, time: number): number | null {
   return done === undefined ? null : done.time - time;
+}
+
+/** An object of the run was taken by its store; journals go there behind its back. */
+function isStored({ point }: Pass): boolean {
+  return STORED.test(point);
 }
 
 /** Something was written down or answered. */

@@ -12,7 +12,8 @@ import { digest, learns, replaces, type Digest } from './evidence.ts';
 import { untilEnded } from './row.ts';
 import { allScenes, type Scene } from './scenes.ts';
 import { Tally } from './tally.ts';
-import { World } from './world.ts';
+import type { StoreKind } from './table.ts';
+import { createBucketWorld, World } from './world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -30,6 +31,8 @@ process.env['TEMPER_PYTHON'] = python;
 process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
 const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);
+/** The one that is open; never two stacks at once. */
+const entered: { world: World | null; store: StoreKind } = { world: null, store: 'folder' };
 const tally = new Tally();
 let isOver = false;
 /** A scene in hand is played to its end: a run that goes on would be hit by what the next one aims. */
@@ -38,12 +41,12 @@ const stopped = new AbortController();
 process.on('SIGINT', () => stopped.abort());
 
 try {
-  await world.open();
+  if (values.hold === true) await enter('folder');
   if (values.hold === true && !stopped.signal.aborted) await once(stopped.signal, 'abort');
   else await playAll();
   isOver = true;
 } finally {
-  await world.close();
+  await entered.world?.close();
   if (isOver && tally.isGood() && project === null) world.remove();
   else console.log(`what is left of it is in ${world.folder}`);
 }
@@ -55,11 +58,21 @@ process.exit(!tally.isGood() ? 1 : stopped.signal.aborted ? 130 : 0);
 async function playAll(): Promise<void> {
   const reference = recalled() ?? (await playUndisturbed());
   for (const scene of chosenScenes()) {
-    await play(scene, reference);
+    await play(scene, await enter(scene.store), reference);
     if (!stopped.signal.aborted) continue;
     console.log(`stopped; --from ${scene.number + 1} goes on`);
     return;
   }
+}
+
+/** One whose store is in a bucket has a project and a stack of its own. */
+async function enter(store: StoreKind): Promise<World> {
+  if (entered.world !== null && entered.store === store) return entered.world;
+  await entered.world?.close();
+  entered.world = store === 'folder' ? world : await createBucketWorld(python, join(world.folder, 'bucket'));
+  entered.store = store;
+  await entered.world.open();
+  return entered.world;
 }
 
 /** A project that is kept has it from the last time. */
@@ -69,6 +82,7 @@ function recalled(): Digest | null {
 }
 
 async function playUndisturbed(): Promise<Digest> {
+  await enter('folder');
   world.clear();
   const startedAt = Date.now();
   const running = world.train('undisturbed');
@@ -92,9 +106,9 @@ function chosenScenes(): readonly Scene[] {
   return scenes.filter(({ number, inSlice }) => number >= from && (values.all === true || inSlice));
 }
 
-async function play(scene: Scene, reference: Digest): Promise<void> {
+async function play(scene: Scene, at: World, reference: Digest): Promise<void> {
   const startedAt = Date.now();
-  const verdict = await scene.play(world, reference);
+  const verdict = await scene.play(at, reference);
   tally.add(verdict);
   const { complaint, recoveries, kills } = verdict;
   const facts = [
@@ -105,7 +119,7 @@ async function play(scene: Scene, reference: Digest): Promise<void> {
     ...recoveries.map(({ process: name, seconds: s }) => `${name} recovered in ${s.toFixed(1)} s`),
   ];
   console.log(facts.filter((fact) => fact !== '').join(' · '));
-  if (complaint !== null) console.log(`${complaint}\nkept in ${world.keep(`scene-${scene.number}`)}`);
+  if (complaint !== null) console.log(`${complaint}\nkept in ${at.keep(`scene-${scene.number}`)}`);
 }
 
 function seconds(startedAt: number): string {

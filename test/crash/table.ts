@@ -1,15 +1,18 @@
 /**
  * What is hit, where, and how. `process` is hit by SIGKILL, or by SIGSTOP and, beyond every heartbeat's time-out, SIGCONT.
  * It hits itself at its own point, or it is hit from outside while another process (`holder`) is held at the point:
- * Temporal's server, which has no points, and whoever has nothing to do there (`idle`).
+ * Temporal's server and the S3 server, which have no points, and whoever has nothing to do there (`idle`).
  */
 import type { ProcessName } from './points/protocol.ts';
 
 /**
  * When the one hit from outside is hit: while the holder is held (`held`), with what the holder did next sent to it and
- * not yet read (`sent`), or in the middle of writing it down, told by its database's file (`writing`).
+ * not yet read (`sent`), or in the middle of writing it down, told by its database's file or the bucket's folders
+ * (`writing`).
  */
 type Moment = 'held' | 'sent' | 'writing';
+
+export type StoreKind = 'folder' | 'bucket';
 
 export interface Row {
   readonly number: number;
@@ -17,6 +20,7 @@ export interface Row {
   readonly point: string;
   readonly occurrence: number;
   readonly signal: 'SIGKILL' | 'SIGSTOP';
+  readonly store: StoreKind;
   readonly isIdle: boolean;
   readonly holder: ProcessName | null;
   readonly moment: Moment;
@@ -142,6 +146,47 @@ const COMMAND_LINE: readonly Short[] = [
   ['looks', 4, { ...STOP, ...SLICE }],
 ];
 
+/** Hit while it is away, it is started again two seconds later. */
+const S3_SERVER: readonly Short[] = [
+  ['manifest.before', 2, { ...GPU, ...SENT, ...SLICE }],
+  ['prepared.before', 1, { ...TYPESCRIPT }],
+  ['initialise.entry', 1, { ...GPU }],
+  ['rollout.entry', 3, { ...TYPESCRIPT, ...STOP }],
+  ['adapter-load.before', 2, { ...GPU }],
+  ['upload.before', 3, { ...TYPESCRIPT, ...SENT }],
+  ['blob.before', 5, { ...GPU, ...SENT }],
+  ['rollouts.before', 2, { ...TYPESCRIPT }],
+  ['manifest.before', 3, { ...GPU, ...STOP }],
+  ['rollouts.after', 3, { ...TYPESCRIPT }],
+  ['train.load.before', 2, { ...GPU }],
+  ['judged.before', 3, { ...TYPESCRIPT, ...WRITING }],
+  ['blob.after', 6, { ...GPU }],
+  ['evaluate.entry', 1, { ...TYPESCRIPT }],
+  ['manifest.after', 2, { ...GPU }],
+  ['eval.before', 2, { ...TYPESCRIPT, ...SENT }],
+  ['view.before', 2, { ...GPU, ...WRITING }],
+  ['state.before', 3, { ...TYPESCRIPT, ...STOP }],
+];
+
+/** What lives otherwise in a bucket: journals in the worker's spool, and a commit by a conditional put. */
+const IN_BUCKET: readonly (readonly [ProcessName, readonly Short[]])[] = [
+  ['s3-server', S3_SERVER],
+  [
+    'typescript-worker',
+    [
+      ['journal.after', 30],
+      ['upload.after', 2],
+    ],
+  ],
+  [
+    'gpu-worker',
+    [
+      ['manifest.after', 3],
+      ['manifest.before', 2, STOP],
+    ],
+  ],
+];
+
 const BY_PROCESS: readonly (readonly [ProcessName, readonly Short[]])[] = [
   ['temporal-server', TEMPORAL_SERVER],
   ['typescript-worker', TYPESCRIPT_WORKER],
@@ -149,9 +194,13 @@ const BY_PROCESS: readonly (readonly [ProcessName, readonly Short[]])[] = [
   ['cli', COMMAND_LINE],
 ];
 
-/** In turn by process, so that a supervisor sees each die now and then, and not again and again. */
-export const TABLE: readonly Row[] = inTurns().map((row, index) => ({ ...row, number: index + 1 }));
+/** Runs in a folder, then those in a bucket, which has a stack of its own. */
+export const TABLE: readonly Row[] = [
+  ...inTurns(),
+  ...IN_BUCKET.flatMap(([process, rows]) => rows.map((row) => ({ ...fill(process, row), store: 'bucket' as const }))),
+].map((row, index) => ({ ...row, number: index + 1 }));
 
+/** In turn by process, so that a supervisor sees each die now and then, and not again and again. */
 function inTurns(): Row[] {
   const longest = Math.max(...BY_PROCESS.map(([, rows]) => rows.length));
   return Array.from({ length: longest }, (_, turn) =>
@@ -169,6 +218,7 @@ function fill(process: ProcessName, [point, occurrence, options]: Short): Row {
     point,
     occurrence,
     signal: 'SIGKILL',
+    store: 'folder',
     isIdle: false,
     holder: null,
     moment: 'held',

@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -18,8 +19,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import { isAlive } from '../../workers/local-stack/processes.ts';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { readStackFile, type StackFile } from '../../workers/local-stack/stack-file.ts';
 import { nodeFlags } from '../../workers/module-path.ts';
+import { freePort } from '../free-port.ts';
+import { findVersitygw } from '../run/versitygw.ts';
+import { BUCKET, S3Server } from '../s3-server.ts';
 import type { Aim, Hit, Pass, ProcessName } from './points/protocol.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -40,6 +44,9 @@ const FLAGS: Record<string, number | string> = {
   seed: 10,
 };
 const POLL_MS = 5;
+const STANDBY_WITHIN_MS = 240_000;
+/** Of the store in the bucket. */
+const PREFIX = 'crash';
 const CHILDREN: Partial<Record<ProcessName, string>> = {
   'temporal-server': 'temporal-server',
   'typescript-worker': 'worker-',
@@ -56,22 +63,32 @@ export interface Running {
 
 export class World {
   readonly folder: string;
+  /** Where the store's objects lie as files, by their keys: those in a bucket as well. */
+  readonly store: string;
+  private readonly s3: S3Server | null;
   private readonly points: string;
   private readonly state: string;
   private readonly python: string;
   private stack: LocalStack | null = null;
+  /** Pids of all that ever did, as they said in logs that are emptied with each row. */
+  private readonly standingBy = new Set<unknown>();
 
-  constructor(python: string, project: string | null) {
+  /** With an S3 server the store is in its bucket, without one in the project's folder. */
+  constructor(python: string, project: string | null, s3: S3Server | null = null) {
     this.python = python;
+    this.s3 = s3;
     this.folder = project ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
     this.points = join(this.folder, 'points');
     this.state = join(this.folder, '.temper');
+    this.store = s3?.file(PREFIX) ?? this.path('store');
     for (const folder of [this.points, this.state]) mkdirSync(folder, { recursive: true });
-    // Inherited by all that the stack starts.
-    process.env['TEMPER_CRASH_FOLDER'] = this.points;
   }
 
   async open(): Promise<void> {
+    await this.openBucket();
+    // Inherited by all that the stack starts.
+    process.env['TEMPER_CRASH_FOLDER'] = this.points;
+    process.env['TEMPER_CRASH_STORE'] = this.s3 === null ? 'folder' : 'bucket';
     this.stack = await openLocalStack({
       project: this.folder,
       agentFile: AGENT,
@@ -87,6 +104,7 @@ export class World {
   async close(): Promise<void> {
     await this.stack?.close();
     this.stack = null;
+    await this.s3?.kill();
   }
 
   remove(): void {
@@ -99,9 +117,25 @@ export class World {
     return start([...entry, 'train', AGENT, '--run', run, ...flags], this.folder);
   }
 
+  /** Recovery is that of a stack that has settled since the last death: another GPU worker stands by. */
+  async settle(): Promise<void> {
+    const standby = () => this.stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid ?? 0;
+    await until('a GPU worker stands by', () => this.findStandingBy().has(standby()), STANDBY_WITHIN_MS);
+  }
+
+  private findStandingBy(): Set<unknown> {
+    for (const { msg, pid } of this.log('gpu-worker')) if (msg === 'standing by') this.standingBy.add(pid);
+    return this.standingBy;
+  }
+
   /** An empty store and empty logs; the processes stay. What was in the store's cache of hashes is in no store now. */
   clear(): void {
-    for (const name of ['blobs', 'runs']) rmSync(this.path('store', name), { recursive: true, force: true });
+    this.findStandingBy();
+    for (const name of ['blobs', 'runs']) {
+      if (this.s3 === null) rmSync(join(this.store, name), { recursive: true, force: true });
+      else this.s3.forget(`${PREFIX}/${name}`);
+    }
+    for (const spool of this.spools()) rmSync(join(spool, 'runs'), { recursive: true, force: true });
     for (const name of readdirSync(this.points)) rmSync(join(this.points, name), { force: true });
     for (const log of readdirSync(this.path('logs'))) truncateSync(this.path('logs', log));
   }
@@ -110,7 +144,8 @@ export class World {
   keep(name: string): string {
     const folder = join(this.folder, 'failed', name);
     cpSync(this.path('logs'), join(folder, 'logs'), { recursive: true });
-    cpSync(this.path('store'), join(folder, 'store'), { recursive: true });
+    cpSync(this.store, join(folder, 'store'), { recursive: true });
+    for (const spool of this.spools()) cpSync(spool, join(folder, 'spool'), { recursive: true });
     cpSync(this.points, join(folder, 'points'), { recursive: true });
     return folder;
   }
@@ -140,14 +175,30 @@ export class World {
     return readLines(this.path('logs', `${name}.jsonl`));
   }
 
-  /** Changes whenever Temporal's server writes something down. */
-  databaseStamp(): string {
-    const files = readdirSync(this.state).filter((name) => name.startsWith('temporal.db'));
+  /**
+   * The folders of a run's journal. A record on its way to a bucket lies on this host first, and leaves it once the
+   * bucket has it: in this order none is missed.
+   */
+  journals(run: string): string[] {
+    return [...this.spools(), this.store].map((folder) => join(folder, 'runs', run, 'journal'));
+  }
+
+  /** Changes whenever a server writes something down. */
+  writtenStamp(server: ProcessName): string {
+    if (server === 's3-server') return foldersIn(join(this.store, 'runs')).map(stamp).join();
+    const files = namesIn(this.state).filter((name) => name.startsWith('temporal.db'));
     return files.map((name) => stamp(join(this.state, name))).join();
   }
 
+  /** As its supervisor would: it is none of the local stack's. */
+  async restartS3Server(): Promise<void> {
+    await this.s3?.kill();
+    await this.s3?.start();
+  }
+
   pid(name: ProcessName): number | null {
-    const stack = readStackFile(this.path('stack.json'));
+    if (name === 's3-server') return this.s3?.process.pid ?? null;
+    const stack = this.stackFile();
     if (stack === null) return null;
     if (name === 'leash') return stack.pid;
     const child = CHILDREN[name];
@@ -157,7 +208,7 @@ export class World {
   }
 
   childPids(): number[] {
-    return (readStackFile(this.path('stack.json'))?.children ?? []).filter(isAlive).map(({ pid }) => pid);
+    return (this.stackFile()?.children ?? []).filter(isAlive).map(({ pid }) => pid);
   }
 
   /** Servers on this project's database, whoever started them. */
@@ -167,7 +218,7 @@ export class World {
   }
 
   alive(): string[] {
-    const stack = readStackFile(this.path('stack.json'));
+    const stack = this.stackFile();
     return (stack?.children ?? []).filter(isAlive).map(({ name }) => name);
   }
 
@@ -181,9 +232,32 @@ export class World {
     return join(this.state, ...parts);
   }
 
+  private stackFile(): StackFile | null {
+    return readStackFile(this.path('stack.json'));
+  }
+
+  private async openBucket(): Promise<void> {
+    if (this.s3 === null) return;
+    await this.s3.start();
+    for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name];
+    Object.assign(process.env, this.s3.env);
+    const config = `export default { store: 's3://${BUCKET}/${PREFIX}' };\n`;
+    writeFileSync(join(this.folder, 'temporal.config.ts'), config);
+  }
+
+  /** Of the one store; none where it is no bucket. */
+  private spools(): string[] {
+    return namesIn(this.path('spool')).map((id) => this.path('spool', id));
+  }
+
   private lines<T>(name: string): T[] {
     return readLines(join(this.points, `${name}.jsonl`)) as T[];
   }
+}
+
+/** One whose store is in a bucket of its own S3 server. */
+export async function createBucketWorld(python: string, folder: string): Promise<World> {
+  return new World(python, folder, new S3Server(await findVersitygw(), join(folder, 's3'), await freePort()));
 }
 
 function start(command: readonly string[], cwd: string): Running {
@@ -216,6 +290,17 @@ function commandOf(pid: string): string {
   } catch {
     return '';
   }
+}
+
+function namesIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+/** A folder changes with each name in it. */
+function foldersIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
 }
 
 function stamp(file: string): string {

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checks } from './checks.ts';
-import { runStep } from './command.ts';
+import { runStep, type Showing } from './command.ts';
 import { openTools } from './tools.ts';
 
 interface Counts {
@@ -16,22 +16,32 @@ const { python, temporalCli, versitygw } = await openTools();
 const tools = { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, TEMPER_VERSITYGW: versitygw };
 const env = { ...process.env, ...tools };
 const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
-const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
+const total: Counts = { ...NONE };
 
-for (const check of checks(python)) {
-  add((await runStep(check, env)) ? { passed: 1, failed: 0, skipped: 0 } : { passed: 0, failed: 1, skipped: 0 });
-}
-await runPytest();
-for (const project of ['unit', 'workflows', 'e2e']) await runVitest(project);
-await runCrashes();
+// Beside each other: whole stacks wait, for time-outs and for their processes, more than they compute.
+await Promise.all([runShort('at its end'), runLong('at once')]);
 rmSync(results, { recursive: true });
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
 
-async function runPytest(): Promise<void> {
+async function runShort(showing: Showing): Promise<void> {
+  for (const check of checks(python)) {
+    add((await runStep(check, env, showing)) ? { ...NONE, passed: 1 } : { ...NONE, failed: 1 });
+  }
+  await runPytest(showing);
+  for (const project of ['unit', 'workflows']) await runVitest(project, showing);
+}
+
+async function runLong(showing: Showing): Promise<void> {
+  await runVitest('e2e', showing);
+  await runCrashes(showing);
+}
+
+async function runPytest(showing: Showing): Promise<void> {
   const report = join(results, 'pytest.xml');
   const command = [python, '-m', 'pytest', '-q', `--junitxml=${report}`] as const;
-  const succeeded = await runStep({ title: 'tests of Python', command, cwd: 'gpu-worker' }, env);
+  const succeeded = await runStep({ title: 'tests of Python', command, cwd: 'gpu-worker' }, env, showing);
   addSuite(succeeded, () => {
     const suite = /<testsuite [^>]*>/.exec(readFileSync(report, 'utf8'))?.[0] ?? '';
     const count = (name: string) => Number(new RegExp(`${name}="(\\d+)"`).exec(suite)?.[1] ?? 0);
@@ -40,12 +50,13 @@ async function runPytest(): Promise<void> {
   });
 }
 
-async function runVitest(project: string): Promise<void> {
+async function runVitest(project: string, showing: Showing): Promise<void> {
   const report = join(results, `${project}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const succeeded = await runStep(
     { title: `tests: ${project}`, command: ['vitest', 'run', '--project', project, ...reporters] },
     env,
+    showing,
   );
   addSuite(succeeded, () => {
     const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'));
@@ -53,10 +64,10 @@ async function runVitest(project: string): Promise<void> {
   });
 }
 
-async function runCrashes(): Promise<void> {
+async function runCrashes(showing: Showing): Promise<void> {
   const report = join(results, 'crash.json');
   const command = ['tsx', 'test/crash/run.ts', '--report', report] as const;
-  const succeeded = await runStep({ title: 'crash suite, slice', command }, env);
+  const succeeded = await runStep({ title: 'crash suite, slice', command }, env, showing);
   addSuite(succeeded, () => {
     const { points, good } = JSON.parse(readFileSync(report, 'utf8')) as { points: number; good: number };
     return { passed: good, failed: points - good, skipped: 0 };
@@ -65,7 +76,7 @@ async function runCrashes(): Promise<void> {
 
 /** A suite that failed without a failed test (it did not start, say) counts as one failure. */
 function addSuite(succeeded: boolean, read: () => Counts): void {
-  let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  let counts: Counts = NONE;
   try {
     counts = read();
   } catch (error) {

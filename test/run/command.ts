@@ -1,4 +1,4 @@
-/** Runs a command of the test suite in the foreground. */
+/** Runs a command of the test suite. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -8,12 +8,21 @@ export interface Step {
   readonly cwd?: string;
 }
 
+/** What it prints is seen at once, or in one piece at its end where others print meanwhile. */
+export type Showing = 'at once' | 'at its end';
+
 /** True where it exited with 0. */
-export async function runStep({ title, command, cwd }: Step, env: NodeJS.ProcessEnv): Promise<boolean> {
-  console.log(`\n── ${title}: ${command.join(' ')}`);
+export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showing = 'at once'): Promise<boolean> {
+  const { title, command, cwd = process.cwd() } = step;
   const [file, ...args] = command;
-  const child = spawn(file, args, { stdio: 'inherit', env, cwd: cwd ?? process.cwd() });
-  const [code] = (await once(child, 'exit')) as [number | null];
+  const heading = `\n── ${title}: ${command.join(' ')}`;
+  if (showing === 'at once') console.log(heading);
+  const output = showing === 'at once' ? 'inherit' : 'pipe';
+  const child = spawn(file, args, { stdio: ['inherit', output, output], env, cwd });
+  const printed: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => printed.push(chunk));
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (showing === 'at its end') process.stdout.write(`${heading}\n${Buffer.concat(printed).toString('utf8')}`);
   if (code !== 0) console.log(`── ${title} failed (exit ${code})`);
   return code === 0;
 }

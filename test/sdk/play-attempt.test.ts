@@ -58,7 +58,27 @@ test('logs are bounded in lines and bytes', async () => {
     log('x'.repeat(1_000_000));
     return 1;
   });
-  expect(long.logs).toEqual(['… 1 more lines were left out']);
+  expect(long.logs).toEqual([`${'x'.repeat(4000)} … (996000 more characters)`]);
+});
+
+test('what an agent logs after its log is full is not even formatted', async () => {
+  let formatted = 0;
+  const costly = { [Symbol.for('nodejs.util.inspect.custom')]: () => `${++formatted}` };
+  const attempt = await playOne(engine, ({ log }) => {
+    for (let line = 0; line < 5000; line++) log(costly);
+    return 1;
+  });
+  expect(attempt.logs.at(-1)).toBe('… 4800 more lines were left out');
+  expect(formatted).toBe(201);
+});
+
+test.each([
+  ['a metric for each move', Object.fromEntries(Array.from({ length: 5000 }, (_, move) => [`move ${move}`, 1]))],
+  ['a metric with a story for a name', { ['x'.repeat(1000)]: 1 }],
+])('%s is refused: metrics are averaged, and go through the run’s history', async (_, metrics) => {
+  const attempt = await playOne(engine, () => ({ reward: 1, metrics }));
+  expect(attempt).toMatchObject({ status: 'failed', failure: { type: 'AgentFailed' }, metrics: {} });
+  expect(attempt.failure?.message).toContain('an attempt may report 100 metrics');
 });
 
 test('an attempt that was cut at max_tokens is truncated', async () => {

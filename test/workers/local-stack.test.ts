@@ -125,6 +125,30 @@ describe('a local stack', PATIENT, () => {
     });
   });
 
+  it('has a second GPU worker standing by, which takes the place of one that is killed, and ends with it', async () => {
+    const folder = project();
+    const { stack } = await opened(folder);
+    await until('one stands by', () => isRunning(childPid(folder, 'standby-gpu-worker')));
+    const standby = childPid(folder, 'standby-gpu-worker');
+    process.kill(childPid(folder, 'gpu-worker'), 'SIGKILL');
+    await until('it has taken the place', () => childPid(folder, 'gpu-worker') === standby);
+    await until('it answers', () => stackFile(folder).children.some(({ name }) => name === 'standby-gpu-worker'));
+    expect((await fetch(`${stack.engineUrl}/health`)).status).toBe(200);
+    const left = stackFile(folder).children.map(({ pid }) => pid);
+    await stack.close();
+    expect(left.filter(isRunning)).toEqual([]);
+  });
+
+  it('starts a GPU worker from nothing where the one that stood by is gone too', async () => {
+    const folder = project();
+    const { events } = await opened(folder);
+    await until('one stands by', () => isRunning(childPid(folder, 'standby-gpu-worker')));
+    const gone = ['standby-gpu-worker', 'gpu-worker'].map((name) => childPid(folder, name));
+    for (const pid of gone) process.kill(pid, 'SIGKILL');
+    await until('another runs', () => !gone.includes(childPid(folder, 'gpu-worker')));
+    expect(events.filter(({ kind }) => kind === 'died')).toHaveLength(1);
+  });
+
   it('leaves nothing behind when its leash is killed, and is started again by who holds it', async () => {
     const folder = project();
     const { stack, events } = await opened(folder);

@@ -1,5 +1,5 @@
 /** A child's output as one JSON line each in `.temper/logs/<name>.jsonl`; never a reason for the stack to fail. */
-import { createWriteStream, renameSync, statSync } from 'node:fs';
+import { createWriteStream, openSync, renameSync, statSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 
 export interface ChildLog {
@@ -8,32 +8,55 @@ export interface ChildLog {
   close(): void;
 }
 
+/** Of a file, of which there are two: what an agent prints may be without end, the disk is not. */
 const MAX_BYTES = 20 * 1024 * 1024;
 
-export function openChildLog(folder: string, name: string): ChildLog {
+export function openChildLog(folder: string, name: string, maxBytes = MAX_BYTES): ChildLog {
   const file = join(folder, `${name}.jsonl`);
-  keepOneOlder(file);
-  const stream = createWriteStream(file, { flags: 'a', mode: 0o600 });
-  // A full disk stops the log, not the run; the next start opens it anew.
-  stream.on('error', () => undefined);
+  let { stream, bytes } = openFile(file, maxBytes);
   return {
     write(line) {
       const entry = parseEntry(line);
-      stream.write(
-        `${entry === null ? JSON.stringify({ level: 'info', time: new Date().toISOString(), process: name, msg: line }) : line}\n`,
-      );
+      const text = `${entry === null ? JSON.stringify({ level: 'info', time: new Date().toISOString(), process: name, msg: line }) : line}\n`;
+      if (bytes > maxBytes) {
+        stream?.end();
+        ({ stream, bytes } = openFile(file, maxBytes, bytes));
+      }
+      bytes += Buffer.byteLength(text);
+      stream?.write(text);
       return entry === null ? line : readable(entry, line);
     },
-    close: () => stream.end(),
+    close: () => void stream?.end(),
   };
 }
 
-function keepOneOlder(file: string): void {
+/** `written` may not be on disk yet. */
+function openFile(file: string, maxBytes: number, written = 0): { stream: WriteStream | null; bytes: number } {
+  const bytes = keepOneOlder(file, maxBytes, written);
+  return { stream: openStream(file), bytes };
+}
+
+/** Opened at once: what is written next may be due for another file already. A full disk stops the log, not the run. */
+function openStream(file: string): WriteStream | null {
   try {
-    if (statSync(file).size > MAX_BYTES) renameSync(file, `${file}.1`);
+    const stream = createWriteStream(file, { fd: openSync(file, 'a', 0o600) });
+    stream.on('error', () => undefined);
+    return stream;
   } catch {
-    // No such file yet.
+    return null;
   }
+}
+
+/** How large the file is that is written to from here on. */
+function keepOneOlder(file: string, maxBytes: number, written: number): number {
+  try {
+    const bytes = Math.max(statSync(file).size, written);
+    if (bytes <= maxBytes) return bytes;
+    renameSync(file, `${file}.1`);
+  } catch {
+    // No such file yet, or a system that does not rename what is open: it is tried again after as much more.
+  }
+  return 0;
 }
 
 function parseEntry(line: string): Record<string, unknown> | null {

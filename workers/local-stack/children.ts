@@ -34,6 +34,7 @@ export function temporalServer({ spec, folders, ports }: ChildContext): ChildSpe
   };
   return {
     name: 'temporal-server',
+    standbyCommand: null,
     command: [...(spec.temporalCommand ?? []), 'server', 'start-dev', ...Object.entries(flags).flat(), ...NO_PROFILE],
     env: process.env,
     cwd: folders.project,
@@ -59,9 +60,11 @@ export function gpuWorker(context: ChildContext): ChildSpec {
     .filter(Boolean)
     .join(process.platform === 'win32' ? ';' : ':');
   env.PYTHONUNBUFFERED = '1';
+  const command = [...(spec.gpuWorkerCommand ?? []), ...Object.entries(flags).flat(), '--leash'];
   return {
     name: 'gpu-worker',
-    command: [...(spec.gpuWorkerCommand ?? []), ...Object.entries(flags).flat(), '--leash'],
+    command,
+    standbyCommand: spec.standby ? [...command, '--standby'] : null,
     env,
     cwd: folders.project,
     ready: { kind: 'health', url: `${stack.engineUrl}/health` },
@@ -76,6 +79,7 @@ export function typescriptWorker(context: ChildContext, agent: AgentRequest | nu
   return {
     name: agent ? workerName(agent.file) : 'worker',
     command: [...spec.workerCommand, JSON.stringify(options)],
+    standbyCommand: null,
     env: childEnvironment(context),
     cwd: folders.project,
     ready: { kind: 'line', text: WORKER_READY },

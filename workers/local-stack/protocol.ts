@@ -17,6 +17,8 @@ export interface StackSpec {
   readonly temporal: { readonly address: string; readonly namespace: string } | null;
   /** Command line of the GPU worker up to its flags; null where an engine elsewhere is used. */
   readonly gpuWorkerCommand: readonly string[] | null;
+  /** A second GPU worker waits with its imports done, to take the place of one that dies. */
+  readonly standby: boolean;
   /** Command line of the TypeScript worker; its options follow as one JSON argument. */
   readonly workerCommand: readonly string[];
   readonly engineUrl: string | null;

@@ -36,6 +36,7 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
       temporalCommand: temporalLine,
       temporal,
       gpuWorkerCommand: gpuWorkerLine,
+      standby: config.localStack.standby,
       workerCommand: options.commands?.worker ?? [process.execPath, ...nodeFlags(), modulePath('./worker-main')],
       engineUrl: config.engine.url,
       engineKeyVariable: config.engine.keyVariable,

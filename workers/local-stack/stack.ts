@@ -75,10 +75,9 @@ export function createStack(
     },
     statuses: () => [...children.values()].map((child) => child.supervised.status()),
     marks: () =>
-      [...children].flatMap(([name, child]) => {
-        const { pid } = child.supervised.status();
-        return (pid === null ? null : markProcess(name, pid)) ?? [];
-      }),
+      [...children.values()].flatMap(({ supervised }) =>
+        Object.entries(supervised.pids()).flatMap(([name, pid]) => (pid && markProcess(name, pid)) || []),
+      ),
     async end() {
       // Workers first: they finish what they can while the server still listens.
       const workers = [...children.keys()].filter((name) => name !== 'temporal-server');

@@ -1,16 +1,17 @@
 /** Keeps one child running: a death is told with its last log lines, and followed by a new start after a growing pause. */
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { collectLines } from '../command.ts';
 import type { ChildState, ChildStatus, StackEvent } from './events.ts';
-import { leashed } from './leashed.ts';
 import type { ChildLog } from './child-log.ts';
+import { endChild, startChild, whenEnded } from './child-process.ts';
 import { waitUntilReady } from './readiness.ts';
 import type { Readiness } from './readiness.ts';
+import { Standby } from './standby.ts';
 
 export interface ChildSpec {
   readonly name: string;
   readonly command: readonly string[];
+  /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
+  readonly standbyCommand: readonly string[] | null;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly ready: Readiness;
@@ -20,6 +21,8 @@ export interface ChildSpec {
 
 export interface Supervised {
   status(): ChildStatus;
+  /** The child's, and that of the one that stands by; undefined where there is none. */
+  pids(): Readonly<Record<string, number | undefined>>;
   /** Ends the child for good; resolves when it is gone. */
   stop(): Promise<void>;
 }
@@ -28,7 +31,6 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5000;
 /** A child that lived this long has proven itself: its next death is a first one again. */
 const SETTLED_MS = 30_000;
-const SHOWN_LINES = 15;
 
 export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: StackEvent) => void): Supervised {
   let child: ChildProcess | null = null;
@@ -44,30 +46,28 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
     onEvent({ kind: 'child', child: status() });
   };
 
+  const standby = new Standby(spec, log, () => onEvent({ kind: 'child', child: status() }));
+
   const start = () => {
-    const startedAt = Date.now();
-    const lines: string[] = [];
     const alive = new AbortController();
-    const started = spawnChild(spec);
-    child = started;
-    collectLines(started, (line) => {
-      lines.push(log.write(line));
-      if (lines.length > SHOWN_LINES) lines.shift();
-    });
-    started.on('error', (error) => lines.push(log.write(error.message)));
-    whenEnded(started, (exit) => {
+    const started = standby.take() ?? startChild(spec, spec.command, log);
+    child = started.child;
+    whenEnded(started.child, (exit) => {
       alive.abort();
       child = null;
       if (stopping) return;
-      onDeath(exit, lines, Date.now() - startedAt);
+      onDeath(exit, started.lastLines, Date.now() - startedAt);
     });
+    const startedAt = Date.now();
     enter('starting');
-    void watchReadiness(started, alive.signal);
+    void watchReadiness(started.child, alive.signal);
   };
 
   const watchReadiness = async (started: ChildProcess, alive: AbortSignal) => {
     const ready = await waitUntilReady(spec.ready, started, alive);
-    if (ready && child === started && !stopping) enter('ready');
+    if (!ready || child !== started || stopping) return;
+    enter('ready');
+    standby.prepare();
   };
 
   const onDeath = (exit: string, lastLines: readonly string[], livedMs: number) => {
@@ -81,41 +81,16 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
 
   const stop = async () => {
     clearTimeout(pause);
+    const standbyEnded = standby.stop();
     if (child) {
       enter('stopping');
       await endChild(child, spec.stopMs);
     }
+    await standbyEnded;
     enter('stopped');
   };
 
   start();
-  return { status, stop: () => (stopping ??= stop()) };
-}
-
-function spawnChild({ command: [program = '', ...rest], env, cwd }: ChildSpec): ChildProcess {
-  const [file, args] = leashed(program, rest);
-  // stdin stays open as long as this process lives: workers end when it closes.
-  const child = spawn(file, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
-  child.stdin.on('error', () => undefined);
-  return child;
-}
-
-/** Once, also where the program could not be started at all. */
-function whenEnded(child: ChildProcess, onEnd: (exit: string) => void): void {
-  let told = false;
-  const tell = (exit: string) => {
-    if (told) return;
-    told = true;
-    onEnd(exit);
-  };
-  child.on('error', (error) => tell(error.message));
-  child.on('close', (code, signal) => tell(signal ?? `exit code ${code}`));
-}
-
-async function endChild(child: ChildProcess, stopMs: number): Promise<void> {
-  const ended = new Promise<void>((resolve) => whenEnded(child, () => resolve()));
-  child.kill('SIGTERM');
-  const kill = setTimeout(() => child.kill('SIGKILL'), stopMs);
-  await ended;
-  clearTimeout(kill);
+  const pids = () => ({ [spec.name]: child?.pid, [`standby-${spec.name}`]: standby.pid });
+  return { status, pids, stop: () => (stopping ??= stop()) };
 }

@@ -118,7 +118,8 @@
       return;
     }
     const buttons = data.episodes.map((set, index) => {
-      const button = element('button', '', set.kind === 'eval' ? `eval after ${set.step}` : `step ${set.step}`);
+      const name = set.kind === 'eval' ? `eval after ${set.step}` : `step ${set.step}`;
+      const button = element('button', '', set.label ?? name);
       button.type = 'button';
       button.addEventListener('click', () => show(index));
       picker.append(button);

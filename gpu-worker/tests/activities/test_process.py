@@ -1,5 +1,6 @@
 """The worker as a process: usage, leash, signals."""
 
+import json
 import os
 import signal
 import socket
@@ -76,6 +77,29 @@ def test_it_serves_until_it_is_ended(tmp_path: Path, how: str):
     out, error = process.communicate(timeout=END_TIMEOUT_S)
     assert process.returncode == 0, error
     assert '"msg":"ready"' in out
+
+
+def test_one_that_stands_by_takes_a_port_only_when_its_turn_comes(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as others:
+        port = others.getsockname()[1]
+        process = start("--store", tmp_path.as_uri(), "--port", str(port), "--leash", "--no-temporal", "--standby")
+        assert process.stdin is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    wait_for_health(process, port)
+    process.stdin.close()
+    process.stdin = None
+    out, error = process.communicate(timeout=END_TIMEOUT_S)
+    assert process.returncode == 0, error
+    assert '"msg":"ready"' in out
+
+
+def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):
+    code, out, error = finish("--store", tmp_path.as_uri(), "--leash", "--standby")
+    assert code == 0, error
+    assert [json.loads(line)["msg"] for line in out.splitlines()] == ["standing by"]
 
 
 def wait_for_health(process: subprocess.Popen[str], port: int) -> None:

@@ -16,6 +16,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\/steps\/\d+\.\d+\.jsonl$/, 'steps'],
   [/\/state\.json$/, 'state'],
   [/\/store\.json$/, 'store'],
+  [/\.journal$/, 'upload'],
 ];
 
 /** In place: the store takes this very object by default. */
@@ -32,10 +33,11 @@ export function layFilePoints(): void {
   });
 }
 
-async function around(kind: string, write: () => Promise<void>): Promise<void> {
+export async function around<T>(kind: string, write: () => Promise<T>): Promise<T> {
   await reach(`${kind}.before`);
-  await write();
+  const written = await write();
   await reach(`${kind}.after`);
+  return written;
 }
 
 function append(journal: AppendFile, bytes: Uint8Array): void {
@@ -46,6 +48,6 @@ function append(journal: AppendFile, bytes: Uint8Array): void {
   pass('journal.after');
 }
 
-function kindOf(file: string): string {
+export function kindOf(file: string): string {
   return KINDS.find(([pattern]) => pattern.test(file))?.[1] ?? 'other';
 }

@@ -29,6 +29,9 @@ KINDS = (
     (re.compile(r"\.times\.json$"), "times"),
 )
 
+# What makes an object in a bucket.
+S3_WRITES = frozenset({"PutObject", "CopyObject", "CompleteMultipartUpload"})
+
 _passed: dict[str, Any] = {"row": "", "count": 0}
 
 
@@ -88,12 +91,38 @@ def lay_file_points(store: ModuleType) -> None:
 
 def _placing(place: Callable[..., None]) -> Callable[..., None]:
     def placed(self: Any, source: Path, target: Path) -> None:
-        kind = next((kind for pattern, kind in KINDS if pattern.search(target.as_posix())), "other")
+        kind = kind_of(target.as_posix())
         reach(f"{kind}.before")
         place(self, source, target)
         reach(f"{kind}.after")
 
     return placed
+
+
+def lay_s3_points(s3_store: ModuleType) -> None:
+    create = s3_store.create_client
+
+    def create_with_points(settings: Any) -> Any:
+        client = create(settings)
+        call = client._make_api_call
+
+        def call_with_points(operation: str, arguments: dict[str, Any]) -> Any:
+            if operation not in S3_WRITES:
+                return call(operation, arguments)
+            kind = kind_of("/" + arguments["Key"])
+            reach(f"{kind}.before")
+            answer = call(operation, arguments)
+            reach(f"{kind}.after")
+            return answer
+
+        client._make_api_call = call_with_points
+        return client
+
+    s3_store.create_client = create_with_points
+
+
+def kind_of(name: str) -> str:
+    return next((kind for pattern, kind in KINDS if pattern.search(name)), "other")
 
 
 def lay_trainer_points(trainer: ModuleType) -> None:
@@ -164,6 +193,7 @@ def lay_server_points(server: ModuleType) -> None:
 
 LAYERS: dict[str, Callable[[ModuleType], None]] = {
     "temper_gpu.store": lay_file_points,
+    "temper_gpu.store.s3_store": lay_s3_points,
     "temper_gpu.training.trainer": lay_trainer_points,
     "temper_gpu.activities": lay_activity_points,
     "temper_gpu.engine.forward": lay_engine_points,

@@ -20,6 +20,11 @@ export function openPoints(name: string): void {
   processName = name;
 }
 
+/** Whether this project's store is in a bucket. */
+export function isInBucket(): boolean {
+  return process.env['TEMPER_CRASH_STORE'] === 'bucket';
+}
+
 /** Passes a point at a synchronous seam: whoever is held there holds the whole process. */
 export function pass(point: string): void {
   if (isHit(point, true)) act(point);

@@ -5,10 +5,12 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { Worker } from '@temporalio/worker';
 import type { ActivityInboundCallsInterceptor, WorkerOptions } from '@temporalio/worker';
 import { layFilePoints } from './file-points.ts';
-import { openPoints, pass, reach } from './reach.ts';
+import { isInBucket, openPoints, pass, reach } from './reach.ts';
 
 openPoints('typescript-worker');
 layFilePoints();
+// The SDK is large, and its loading would count as recovery where there is no bucket.
+if (isInBucket()) (await import('./s3-points.ts')).layS3Points();
 subscribe('undici:request:bodySent', () => pass('call.sent'));
 subscribe('undici:request:trailers', () => pass('call.answered'));
 

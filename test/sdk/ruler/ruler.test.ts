@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 
-import { hasPrice, priceOf, requireJudgeKey, resolveJudge } from '../../../sdk/ruler/providers.ts';
+import {
+  hasPrice,
+  judgeUrl,
+  priceOf,
+  requireJudgeKey,
+  resolveJudge,
+  type HostedJudge,
+} from '../../../sdk/ruler/judge-model.ts';
 import { createRuler, isRuler, type RulerOptions } from '../../../sdk/ruler/ruler.ts';
 
 const NO_PRICES = { usdPerMillionInput: null, usdPerMillionOutput: null };
@@ -14,12 +21,18 @@ test.each([
   ['groq/qwen/qwen3-32b', 'https://api.groq.com/openai/v1', 'GROQ_API_KEY'],
   ['mistral/mistral-small-latest', 'https://api.mistral.ai/v1', 'MISTRAL_API_KEY'],
   ['xai/grok-4', 'https://api.x.ai/v1', 'XAI_API_KEY'],
-  ['deepseek/deepseek-chat', 'https://api.deepseek.com', 'DEEPSEEK_API_KEY'],
+  ['deepseek/deepseek-chat', 'https://api.deepseek.com/v1', 'DEEPSEEK_API_KEY'],
 ])('%s is asked at %s, with the key in %s', (name, baseUrl, keyVariable) => {
   const judge = resolveJudge(name);
   expect(judge).toMatchObject({ kind: 'hosted', name, baseUrl, keyVariable, model: name.slice(name.indexOf('/') + 1) });
   expect(requireJudgeKey(judge, { [keyVariable]: 'secret' })).toBe('secret');
   expect(() => requireJudgeKey(judge, {})).toThrow(`needs a key in ${keyVariable}, which is not set; export it`);
+});
+
+test('a gateway of one’s own stands in the environment', () => {
+  const judge = resolveJudge('openai/gpt-5-mini') as HostedJudge;
+  expect(judgeUrl(judge, { OPENAI_BASE_URL: 'https://gateway.test/openai' })).toBe('https://gateway.test/openai');
+  expect(judgeUrl(judge, {})).toBe('https://api.openai.com/v1');
 });
 
 test('a local server needs no key, and costs nothing', () => {

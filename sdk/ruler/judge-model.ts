@@ -3,32 +3,7 @@
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
 import { TemperError } from '../../core/failures.ts';
-
-interface Provider {
-  readonly baseUrl: string;
-  /** Null where none is asked for. */
-  readonly keyVariable: string | null;
-  /** Its answers say what they cost. */
-  readonly tellsCost?: boolean;
-  /** Nobody sends a bill. */
-  readonly isFree?: boolean;
-}
-
-const PROVIDERS: Readonly<Record<string, Provider>> = {
-  openai: { baseUrl: 'https://api.openai.com/v1', keyVariable: 'OPENAI_API_KEY' },
-  anthropic: { baseUrl: 'https://api.anthropic.com/v1', keyVariable: 'ANTHROPIC_API_KEY' },
-  gemini: {
-    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    keyVariable: 'GEMINI_API_KEY',
-  },
-  openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyVariable: 'OPENROUTER_API_KEY', tellsCost: true },
-  together: { baseUrl: 'https://api.together.xyz/v1', keyVariable: 'TOGETHER_API_KEY' },
-  groq: { baseUrl: 'https://api.groq.com/openai/v1', keyVariable: 'GROQ_API_KEY' },
-  mistral: { baseUrl: 'https://api.mistral.ai/v1', keyVariable: 'MISTRAL_API_KEY' },
-  xai: { baseUrl: 'https://api.x.ai/v1', keyVariable: 'XAI_API_KEY' },
-  deepseek: { baseUrl: 'https://api.deepseek.com', keyVariable: 'DEEPSEEK_API_KEY' },
-  ollama: { baseUrl: 'http://127.0.0.1:11434/v1', keyVariable: null, isFree: true },
-};
+import { findProvider, PROVIDER_NAMES } from '../providers.ts';
 
 /** As `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';
@@ -44,21 +19,30 @@ export interface JudgeEndpoint {
   readonly keyVariable?: string;
 }
 
-export interface HostedModel extends Provider {
+export interface HostedJudge {
   readonly kind: 'hosted';
   /** For people, and as part of verdicts' keys. */
   readonly name: string;
   readonly model: string;
+  readonly baseUrl: string;
+  /** Where the environment may name another address; null for one that was named in the agent's file. */
+  readonly baseUrlVariable: string | null;
+  /** Null where no key is asked for. */
+  readonly keyVariable: string | null;
+  /** Its answers say what they cost. */
+  readonly tellsCost: boolean;
+  /** Nobody sends a bill. */
+  readonly isFree: boolean;
 }
 
 /** A base model or a checkpoint, on the engine that plays the run. */
-export interface EngineModel {
+export interface EngineJudge {
   readonly kind: 'engine';
   readonly name: string;
   readonly model: string;
 }
 
-export type JudgeModel = HostedModel | EngineModel;
+export type JudgeModel = HostedJudge | EngineJudge;
 
 export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
   return typeof judge === 'string' ? resolveNamed(judge) : resolveEndpoint(judge);
@@ -67,9 +51,12 @@ export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
 function resolveNamed(judge: string): JudgeModel {
   const [, provider = '', model = ''] = /^([a-z]+)\/([\w.:@/~+-]{1,150})$/.exec(judge) ?? [];
   if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };
-  const known = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
-  if (known !== undefined && model !== '') return { kind: 'hosted', name: judge, model, ...known };
-  const names = [...Object.keys(PROVIDERS), ENGINE].join(', ');
+  const known = model === '' ? null : findProvider(provider);
+  if (known !== null) {
+    const { baseUrl, baseUrlVariable, keyVariable, tellsCost = false, isFree = false } = known;
+    return { kind: 'hosted', name: judge, model, baseUrl, baseUrlVariable, keyVariable, tellsCost, isFree };
+  }
+  const names = [...PROVIDER_NAMES, ENGINE].join(', ');
   throw new TemperError(
     'BadConfig',
     `the judge must be provider/model, the provider one of ${names}, got ${JSON.stringify(judge)}; pass such a name, or { baseUrl, model, keyVariable }`,
@@ -98,8 +85,17 @@ function resolveEndpoint({ baseUrl, model, name = 'endpoint', keyVariable }: Jud
     name: `${name}/${model}`,
     model,
     baseUrl: baseUrl.replace(/\/+$/, ''),
+    baseUrlVariable: null,
     keyVariable: keyVariable ?? null,
+    tellsCost: false,
+    isFree: false,
   };
+}
+
+/** Where it is asked: a gateway of one's own stands in the environment. */
+export function judgeUrl({ baseUrl, baseUrlVariable }: HostedJudge, env: NodeJS.ProcessEnv): string {
+  const given = baseUrlVariable === null ? undefined : env[baseUrlVariable];
+  return given === undefined || given === '' ? baseUrl : given;
 }
 
 /** The key that a judge's provider asks for; null where it asks for none. */
@@ -122,7 +118,7 @@ export interface Prices {
 /** Whether it will be known what an answer costs. */
 export function hasPrice(judge: JudgeModel, { usdPerMillionInput, usdPerMillionOutput }: Prices): boolean {
   if (usdPerMillionInput !== null && usdPerMillionOutput !== null) return true;
-  return judge.kind === 'engine' || judge.isFree === true || judge.tellsCost === true;
+  return judge.kind === 'engine' || judge.isFree || judge.tellsCost;
 }
 
 /** Null where nobody knows. */
@@ -133,6 +129,6 @@ export function priceOf(
 ): number | null {
   const { usdPerMillionInput: input, usdPerMillionOutput: output } = prices;
   if (input !== null && output !== null) return (used.promptTokens * input + used.completionTokens * output) / 1e6;
-  if (judge.kind === 'engine' || judge.isFree === true) return 0;
-  return judge.tellsCost === true ? used.cost : null;
+  if (judge.kind === 'engine' || judge.isFree) return 0;
+  return judge.tellsCost ? used.cost : null;
 }

@@ -1,0 +1,30 @@
+/** The flags of `temper eval`, each checked. */
+import { stringFlag } from '../command.ts';
+import type { Flags } from '../command.ts';
+import { UsageError } from '../errors.ts';
+
+export function countFlag(flags: Flags, name: string): number | null {
+  const text = stringFlag(flags, name);
+  if (text === null) return null;
+  const smallest = name === 'seed' ? 0 : 1;
+  if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text)) && Number(text) >= smallest) return Number(text);
+  throw new UsageError(
+    `--${name} must be a whole number of at least ${smallest}, got ${JSON.stringify(text)}; pass --${name} N`,
+  );
+}
+
+export function temperatureFlag(flags: Flags): number | null {
+  const text = stringFlag(flags, 'temperature');
+  if (text === null) return null;
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value >= 0 && value <= 2) return value;
+  throw new UsageError(`--temperature must be a number from 0 to 2, got ${JSON.stringify(text)}; pass --temperature 1`);
+}
+
+export function baseUrlFlag(flags: Flags): string | null {
+  const url = stringFlag(flags, 'base-url');
+  if (url === null || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return url;
+  throw new UsageError(
+    `--base-url must be an http(s) URL, got ${JSON.stringify(url)}; pass one like https://api.openai.com/v1`,
+  );
+}

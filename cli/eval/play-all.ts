@@ -1,0 +1,57 @@
+/** The models of an evaluation, one after the other; the local stack is started where one of them needs it. */
+import { TemperError } from '../../core/failures.ts';
+import type { EngineAddress } from '../../sdk/recorder/engine-connection.ts';
+import { openLocalStack } from '../../workers/local-stack/client.ts';
+import type { CommandContext } from '../command.ts';
+import { createEventPrinter } from '../view/stack-events.ts';
+import type { PlannedEval } from './plan-eval.ts';
+import { playScenarios } from './play.ts';
+import type { Player } from './players.ts';
+import type { Outcome } from './summarise.ts';
+
+/** In the order of the players. */
+export async function playAll(plan: PlannedEval, context: CommandContext): Promise<Outcome[]> {
+  if (plan.players.every(({ hosted }) => hosted !== null)) return playEach(plan, null, context);
+  const { project, output, signal, env } = context;
+  const stack = await openLocalStack({
+    project,
+    agentFile: null,
+    models: plan.models,
+    // Progress is not the result: it goes where pipes do not see it.
+    onEvent: createEventPrinter((line) => output.errorLine(line)),
+    signal,
+    env,
+  });
+  try {
+    return await playEach(plan, { url: stack.engineUrl, key: stack.engineKey }, context);
+  } finally {
+    await stack.close();
+  }
+}
+
+/** One after the other: models of one engine would only take each other's time, and their latencies are compared. */
+async function playEach(plan: PlannedEval, engine: EngineAddress | null, context: CommandContext): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const player of plan.players) outcomes.push(await play(plan, player, engine, context));
+  return outcomes;
+}
+
+/** What the others have cost is not lost because one cannot be played. */
+async function play(
+  plan: PlannedEval,
+  player: Player,
+  engine: EngineAddress | null,
+  { signal, output }: CommandContext,
+): Promise<Outcome> {
+  const model = player.name;
+  const onProgress = (done: number, of: number, waitingFor: string | null) => {
+    const waiting = waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`;
+    output.errorLine(`${model}: played ${done} of ${of}${waiting}`);
+  };
+  try {
+    return { model, played: await playScenarios({ plan, player, engine, signal, onProgress }), error: null };
+  } catch (error) {
+    if (!(error instanceof TemperError) || signal.aborted || plan.players.length === 1) throw error;
+    return { model, played: null, error: error.message };
+  }
+}

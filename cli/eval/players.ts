@@ -1,0 +1,122 @@
+/** Who plays: checkpoints and base models on the local stack, hosted models anywhere; each checked before anything is started. */
+import type { RolloutConfig } from '../../core/contract.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { findHostedModel, readKey } from '../../sdk/providers.ts';
+import type { HostedModel } from '../../sdk/providers.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { stringFlag, stringFlags } from '../command.ts';
+import type { CommandContext, Flags } from '../command.ts';
+import { UsageError } from '../errors.ts';
+import { resolveBaseModel } from '../train/base-model.ts';
+import { baseUrlFlag, countFlag, temperatureFlag } from './flags.ts';
+import { parsePrices } from './prices.ts';
+import type { Price } from './prices.ts';
+import { findCheckpoint } from './target.ts';
+import type { CheckpointTarget } from './target.ts';
+
+export interface Player {
+  /** As tables show it. */
+  readonly name: string;
+  /** As the server calls it; what the agent gets as `model`. */
+  readonly model: string;
+  readonly adapterSha256: string | null;
+  readonly checkpoint: CheckpointTarget | null;
+  /** Null where the local stack's engine plays it. */
+  readonly hosted: HostedModel | null;
+  readonly rollout: RolloutConfig;
+  readonly place: { readonly seed: number; readonly branch: number; readonly step: number };
+  readonly price: Price | null;
+}
+
+export interface Players {
+  readonly players: readonly Player[];
+  /** Of base models that are folders: name → folder. */
+  readonly models: Readonly<Record<string, string>>;
+}
+
+type Found = Pick<Player, 'name' | 'model' | 'checkpoint' | 'hosted'> & { models: Readonly<Record<string, string>> };
+
+export async function findPlayers(context: CommandContext, store: Store, agent: string): Promise<Players> {
+  const { flags } = context;
+  const names = stringFlags(flags, 'model');
+  if (names.length === 0)
+    throw new UsageError('--model is missing; pass run@step, a run, a base model, or provider/model');
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsageError(`--model ${twice} stands twice; name each model once`);
+  const find = await createFinder(context, store);
+  const found: Found[] = [];
+  for (const name of names) found.push(await find(name));
+  checkFlags(flags, found);
+  const prices = parsePrices(flags, names);
+  const shared = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint ?? null;
+  const settle = (each: Found, index: number): Player => ({
+    ...each,
+    ...settingsOf(flags, each.checkpoint, shared, agent),
+    adapterSha256: each.checkpoint?.adapterSha256 ?? null,
+    price: prices.get(names[index]!) ?? null,
+  });
+  return {
+    players: found.map(settle),
+    models: Object.fromEntries(found.flatMap(({ models }) => Object.entries(models))),
+  };
+}
+
+async function createFinder(
+  { flags, env, cwd, project }: CommandContext,
+  store: Store,
+): Promise<(name: string) => Promise<Found>> {
+  const baseUrl = baseUrlFlag(flags);
+  const keyVariable = stringFlag(flags, 'key-env');
+  const configured = (await loadConfig(project)).models;
+  return async (name) => {
+    // A name of one's own comes first: `openai/gpt-oss-20b` may be a folder here.
+    const hosted = Object.hasOwn(configured, name) ? null : findElsewhere(name, baseUrl, keyVariable, env);
+    if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
+    const checkpoint = await findCheckpoint(store, name);
+    if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
+    const base = resolveBaseModel(name, cwd, project, configured);
+    return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };
+  };
+}
+
+/** `--base-url` is every model's server; a key that is named is for whoever is named by URL. */
+function findElsewhere(
+  name: string,
+  baseUrl: string | null,
+  keyVariable: string | null,
+  env: CommandContext['env'],
+): HostedModel | null {
+  const byUrl = baseUrl === null ? null : { name, model: name, baseUrl, maxTokensName: 'max_tokens' as const };
+  const hosted = byUrl === null ? findHostedModel(name, env) : { ...byUrl, key: null, keyVariable: null };
+  if (hosted === null || !isNamedByUrl(hosted, baseUrl)) return hosted;
+  return { ...hosted, keyVariable, key: readKey(name, keyVariable, env) };
+}
+
+function isNamedByUrl({ name }: HostedModel, baseUrl: string | null): boolean {
+  return baseUrl !== null || /^https?:/.test(name);
+}
+
+/** No option without effect. */
+function checkFlags(flags: Flags, found: readonly Found[]): void {
+  const hosted = found.flatMap((each) => each.hosted ?? []);
+  const baseUrl = stringFlag(flags, 'base-url');
+  if (stringFlag(flags, 'key-env') !== null && !hosted.some((each) => isNamedByUrl(each, baseUrl)))
+    throw new UsageError('--key-env has no effect without --base-url or a model named by URL; pass one of them');
+  if (stringFlag(flags, 'max-tokens') !== null && hosted.length === 0)
+    throw new UsageError('--max-tokens has no effect without a hosted model; leave it out');
+}
+
+/** A checkpoint plays as its run did; the others as the first checkpoint's run, so that one thing is compared. */
+function settingsOf(
+  flags: Flags,
+  own: CheckpointTarget | null,
+  shared: CheckpointTarget | null,
+  agent: string,
+): Pick<Player, 'rollout' | 'place'> {
+  const config = (own ?? shared)?.config ?? defaultRunConfig({ run: agent, agent, baseModel: 'pocket' });
+  return {
+    rollout: { ...config.rollout, temperature: temperatureFlag(flags) ?? config.rollout.temperature },
+    place: { branch: 0, step: 0, ...own?.policy, seed: countFlag(flags, 'seed') ?? config.seed },
+  };
+}

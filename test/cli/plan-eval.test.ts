@@ -1,0 +1,106 @@
+/** What `temper eval` decides before anything is started: who plays, what, and under which settings. */
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import type { CommandContext, Flags } from '../../cli/command.ts';
+import { planEval } from '../../cli/eval/plan-eval.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { encodeJson, encodeJsonLines } from '../../store/json.ts';
+import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
+import { openStore } from '../../store/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import { madeManifest } from '../store/made-manifest.ts';
+import { write, writeAgent } from './agents.ts';
+import { fixtureState, temporaryFolder } from './fixture-store.ts';
+
+const SHA = 'e'.repeat(64);
+
+let project: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{}');
+  await writeAgent(project, { scenarios: "[{ id: 'own-1' }, { id: 'own-2' }]" });
+  store = await openStore(join(project, '.temper', 'store'));
+});
+
+/** A run at step 3, which trained on some scenarios and held out others. */
+async function writeRun(run: string, { agent = 'guess', train = ['t1'], held = ['h1', 'h2'], temperature = 0.7 } = {}) {
+  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', seed: 9, rollout: { temperature } });
+  const file = { schema: 1, config, agentCodeSha256: SHA, versions: {}, parent: null };
+  await store.publish(runKey(run), encodeJson(file));
+  await store.replace(stateKey(run), encodeJson(fixtureState(run, 3)));
+  await store.publish(manifestKey({ run, branch: 0, step: 3 }), encodeJson(madeManifest({ branch: 0, step: 3 })));
+  const lines = [...train, ...held].map((id) => ({ id, scenario: { id } }));
+  const scenarios = await store.putBlob(encodeJsonLines(lines));
+  const counts = { trainScenarios: train.length, evalScenarios: held.length };
+  const prepared = { scenarios, ...counts, heldOut: true, agentCodeSha256: SHA };
+  await store.publish(preparedKey(run), encodeJson(prepared));
+}
+
+function plan(models: string[], flags: Flags = {}, env: NodeJS.ProcessEnv = {}) {
+  const output = { line: () => undefined, errorLine: () => undefined } as never;
+  const context: CommandContext = {
+    flags: { model: models, ...flags },
+    positionals: ['agent.ts'],
+    project,
+    cwd: project,
+    env,
+    output,
+    signal: new AbortController().signal,
+  };
+  return planEval(context);
+}
+
+const idsOf = ({ scenarios }: { scenarios: readonly { id: string }[] }) => scenarios.map(({ id }) => id);
+
+test('all models play what the first checkpoint’s run held out, each checkpoint as its own run did', async () => {
+  await writeRun('demo');
+  await writeRun('other', { temperature: 0.5 });
+  const planned = await plan(['openai/x', 'demo', 'other@3', 'pocket'], {}, { OPENAI_API_KEY: 'k' });
+  expect(idsOf(planned)).toEqual(['h1', 'h2']);
+  expect(planned.firstScenario).toBe(1);
+  const { players } = planned;
+  expect(players.map(({ name }) => name)).toEqual(['openai/x', 'demo@3', 'other@3', 'pocket']);
+  expect(players.map(({ model }) => model)).toEqual(['x', 'demo@3', 'other@3', 'pocket']);
+  expect(players.map(({ rollout }) => rollout.temperature)).toEqual([0.7, 0.7, 0.5, 0.7]);
+  expect(players.map(({ place }) => place.step)).toEqual([0, 3, 3, 0]);
+  expect(players.map(({ place }) => place.seed)).toEqual([9, 9, 9, 9]);
+  expect(players.map(({ adapterSha256 }) => adapterSha256 === null)).toEqual([true, false, false, true]);
+  expect(planned.notes).toEqual([]);
+});
+
+test('a checkpoint that was trained on what another run held out is named', async () => {
+  await writeRun('demo');
+  await writeRun('other', { train: ['h1', 'h2', 'x'], held: ['t1'] });
+  const planned = await plan(['demo', 'other']);
+  expect(planned.notes).toEqual(['other@3 was trained on 2 of these 2 scenarios']);
+});
+
+test('a checkpoint of another agent lends its settings, and not its scenarios', async () => {
+  await writeRun('chess', { agent: 'chess' });
+  const planned = await plan(['chess']);
+  expect(idsOf(planned)).toEqual(['own-1', 'own-2']);
+  expect(planned.players[0]?.rollout.temperature).toBe(0.7);
+});
+
+test('what a person says goes before what a run did', async () => {
+  await writeRun('demo');
+  const planned = await plan(['demo'], { temperature: '0.2', seed: '4', scenarios: '1', price: ['demo=1/2'] });
+  expect(idsOf(planned)).toEqual(['h1']);
+  expect(planned.players[0]).toMatchObject({
+    rollout: { temperature: 0.2 },
+    place: { seed: 4 },
+    price: { prompt: 1, completion: 2 },
+  });
+});
+
+test('a name that the project gives to a folder comes before a provider’s', async () => {
+  await write(join(project, 'model', 'config.json'), '{}');
+  await write(join(project, 'model', 'model.safetensors'), '');
+  await write(join(project, 'model', 'chat_template.jinja'), '');
+  await write(join(project, 'temporal.config.ts'), "export default { models: { 'openai/gpt-oss-20b': './model' } };\n");
+  const planned = await plan(['openai/gpt-oss-20b']);
+  expect(planned.players[0]).toMatchObject({ name: 'openai/gpt-oss-20b', hosted: null });
+  expect(planned.models).toEqual({ 'openai/gpt-oss-20b': join(project, 'model') });
+});

@@ -1,0 +1,175 @@
+/**
+ * A worker that stands still while it merely polls is handed tasks all the same. What that costs a run is read from its
+ * history: one time-out for each task that was handed over, not more. Thawed, it does nothing with them.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { tsToMs } from '@temporalio/common/lib/time.js';
+import { temporal } from '@temporalio/proto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { runWorkflowId } from '../../core/queues.ts';
+import { connectClient, type TemporalClient } from '../../workers/connection.ts';
+import { Project, until, type Running } from './project.ts';
+import {
+  startSecondGpuWorker,
+  startSecondTypescriptWorker,
+  temporalAddress,
+  told,
+  type SecondWorker,
+} from './second-worker.ts';
+
+const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
+const STEPS = 3;
+const FLAGS = ['--base-model', 'pocket', '--steps', String(STEPS), '--groups-per-step', '2', '--group-size', '8'];
+const MORE = ['--eval-scenarios', '1', '--seed', '5', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
+/** Of a heartbeat, and of a workflow task. */
+const TIMEOUT_MS = 10_000;
+/** Whoever was handed a task while it stood still answers at once. */
+const THAWED_MS = 3000;
+/** Which of two polls gets a task is the server's choice; of a run's tasks, one is sooner or later the frozen one's. */
+const MOST_RUNS = 6;
+
+const { TimeoutType } = temporal.api.enums.v1;
+
+const project = new Project();
+let stack: Running;
+let server: TemporalClient;
+let second: SecondWorker | null = null;
+
+beforeAll(async () => {
+  stack = project.start('dev', '--agent', AGENT);
+  const isUp = () => stack.output().includes('Ctrl-C ends it') || stack.child.exitCode !== null;
+  await until('the stack runs', isUp, 180_000);
+  server = await connectClient({ address: temporalAddress(project), namespace: 'default' });
+  await train('alone');
+});
+
+afterEach(async () => {
+  await second?.close();
+  second = null;
+});
+
+afterAll(async () => {
+  await server.close();
+  stack.child.kill('SIGINT');
+  await stack.ended;
+  await project.close();
+});
+
+async function train(run: string): Promise<void> {
+  const { code, output } = await project.run('train', AGENT, '--run', run, ...FLAGS, ...MORE);
+  expect(code, output).toBe(0);
+}
+
+/** A task that somebody was handed who did not answer. */
+interface Late {
+  readonly what: string;
+  /** How often, so that as many time-outs passed. */
+  readonly times: number;
+  /** From its scheduling to the start that counted, or to the time-out. */
+  readonly delayMs: number;
+  readonly timeout: string;
+}
+
+type Event = temporal.api.history.v1.IHistoryEvent;
+type Events = ReadonlyMap<string, Event>;
+
+async function lateTasks(run: string): Promise<Late[]> {
+  const { events } = await server.client.workflow.getHandle(runWorkflowId(run)).fetchHistory();
+  const byId = new Map((events ?? []).map((event) => [String(event.eventId), event]));
+  return [...byId.values()].flatMap((event) => lateActivity(event, byId) ?? lateWorkflowTask(event, byId) ?? []);
+}
+
+/** Tries that failed stand in no event of their own: the one that counted tells how many there were, and why. */
+function lateActivity({ eventTime, activityTaskStartedEventAttributes: started }: Event, byId: Events): Late | null {
+  const scheduled = byId.get(String(started?.scheduledEventId));
+  if (scheduled === undefined || !started?.lastFailure) return null;
+  return {
+    what: scheduled.activityTaskScheduledEventAttributes?.activityType?.name ?? '',
+    times: started.attempt! - 1,
+    delayMs: tsToMs(eventTime) - tsToMs(scheduled.eventTime),
+    timeout: nameOf(started.lastFailure.timeoutFailureInfo?.timeoutType),
+  };
+}
+
+function lateWorkflowTask({ eventTime, workflowTaskTimedOutEventAttributes: end }: Event, byId: Events): Late | null {
+  const started = byId.get(String(end?.startedEventId));
+  if (started === undefined) return null;
+  const delayMs = tsToMs(eventTime) - tsToMs(started.eventTime);
+  return { what: 'workflow task', times: 1, delayMs, timeout: nameOf(end?.timeoutType) };
+}
+
+const nameOf = (type: temporal.api.enums.v1.TimeoutType | null | undefined) => TimeoutType[type ?? 0] ?? '';
+
+/** Plays runs with one worker frozen until one of them handed it something. */
+async function playWithFrozen(worker: SecondWorker, name: string): Promise<{ run: string; late: Late[] }> {
+  for (let number = 1; number <= MOST_RUNS; number++) {
+    const run = `${name}-${number}`;
+    worker.freeze();
+    await train(run);
+    const late = await lateTasks(run);
+    if (late.length > 0) return { run, late };
+    worker.thaw();
+  }
+  throw new Error(`in ${MOST_RUNS} runs nothing was handed to the frozen worker`);
+}
+
+/** Each hand-over costs one time-out; one more is the margin of a busy machine, and less than a second hand-over. */
+function expectOneTimeoutEach(late: readonly Late[]): void {
+  for (const { times, delayMs, what } of late) {
+    expect(delayMs, what).toBeGreaterThan((times - 0.1) * TIMEOUT_MS);
+    expect(delayMs, what).toBeLessThan((times + 1) * TIMEOUT_MS);
+  }
+}
+
+function commitsOf(run: string): number[] {
+  const commits = [...(second?.log() ?? []), ...project.log('gpu-worker')].filter(({ found }) => found === false);
+  return told(commits, 'step committed', run).toSorted((a, b) => a - b);
+}
+
+const ONCE_EACH = Array.from({ length: STEPS + 1 }, (_, step) => step);
+
+test('a GPU worker frozen while it polls costs one time-out for each task, refuses it when thawed, and the bytes are those of one worker', async () => {
+  second = await startSecondGpuWorker(project);
+  const { run, late } = await playWithFrozen(second, 'gpu');
+  expectOneTimeoutEach(late);
+  expect(new Set(late.map(({ timeout }) => timeout))).toEqual(new Set(['TIMEOUT_TYPE_HEARTBEAT']));
+  const before = project.committed(run);
+
+  second.thaw();
+  const worker = second;
+  await until('it says what it refuses', () => worker.told('activity refused', run).length >= handedOver(late), 60_000);
+  await sleep(THAWED_MS);
+  expect(worker.told('activity refused', run)).toHaveLength(handedOver(late));
+  expect(worker.told('step begins', run)).toEqual([]);
+  expect(project.committed(run)).toEqual(before);
+  expect(commitsOf(run)).toEqual(ONCE_EACH);
+  expect(before).toEqual(project.committed('alone'));
+});
+
+test('a TypeScript worker frozen while it polls costs one time-out for each task, refuses it when thawed, and the bytes are those of one worker', async () => {
+  second = await startSecondTypescriptWorker(project, AGENT);
+  const { run, late } = await playWithFrozen(second, 'typescript');
+  expectOneTimeoutEach(late);
+  const before = project.committed(run);
+
+  second.thaw();
+  const worker = second;
+  const refused = () => worker.log().filter((line) => line['run'] === run && isRefusal(line));
+  await until('it says what it refuses', () => refused().length >= handedOver(late), 60_000);
+  await sleep(THAWED_MS);
+  expect(refused()).toHaveLength(handedOver(late));
+  expect(project.committed(run)).toEqual(before);
+  expect(commitsOf(run)).toEqual(ONCE_EACH);
+  expect(before).toEqual(project.committed('alone'));
+});
+
+function handedOver(late: readonly Late[]): number {
+  const activities = late.filter(({ what }) => what !== 'workflow task');
+  return activities.reduce((sum, { times }) => sum + times, 0);
+}
+
+function isRefusal({ msg, error }: Record<string, unknown>): boolean {
+  const { message = '' } = (error ?? {}) as { message?: string };
+  return msg === 'Activity failed' && message.includes('this process stood still; another try has it');
+}

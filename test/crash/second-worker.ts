@@ -1,0 +1,94 @@
+/** A second process on the queues of a project's stack, as another host would have it, with a log of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/folders.ts';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { openTools } from '../run/tools.ts';
+import { until, type Project } from './project.ts';
+
+const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+const READY_WITHIN_MS = 120_000;
+
+export class SecondWorker {
+  readonly child: ChildProcess;
+  readonly log: () => Record<string, unknown>[];
+
+  constructor(child: ChildProcess, log: () => Record<string, unknown>[]) {
+    this.child = child;
+    this.log = log;
+  }
+
+  freeze(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.child.kill('SIGCONT');
+  }
+
+  /** Of these messages about a run, the steps that they name. */
+  told(message: string, run: string): number[] {
+    return told(this.log(), message, run);
+  }
+
+  async close(): Promise<void> {
+    this.thaw();
+    this.child.kill('SIGTERM');
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit');
+  }
+}
+
+export function told(log: Record<string, unknown>[], message: string, run: string): number[] {
+  return log.filter(({ msg, run: of }) => msg === message && of === run).map(({ step }) => Number(step));
+}
+
+export async function startSecondGpuWorker(project: Project): Promise<SecondWorker> {
+  const folders = projectFolders(project.folder);
+  const flags = {
+    '--store': pathToFileURL(folders.store).href,
+    '--port': '0',
+    '--temporal-address': temporalAddress(project),
+    '--namespace': 'default',
+    '--queue': 'gpu',
+  };
+  const line = [(await openTools()).python, '-m', 'temper_gpu', ...Object.entries(flags).flat(), '--leash'];
+  return start(project, 'second-gpu-worker', 'polling', line, { cwd: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1' });
+}
+
+export function startSecondTypescriptWorker(project: Project, agent: string): Promise<SecondWorker> {
+  const port = readStackFile(projectFolders(project.folder).stackFile)?.ports?.engine;
+  return start(project, 'second-worker', 'worker ready', [process.execPath, TEMPER, 'worker', '--agent', agent], {
+    cwd: project.folder,
+    TEMPORAL_ADDRESS: temporalAddress(project),
+    TEMPORAL_TLS: 'false',
+    TEMPER_ENGINE_URL: `http://127.0.0.1:${port}/v1`,
+  });
+}
+
+export function temporalAddress(project: Project): string {
+  return `127.0.0.1:${readStackFile(projectFolders(project.folder).stackFile)?.ports?.temporal}`;
+}
+
+async function start(
+  project: Project,
+  name: string,
+  ready: string,
+  [file = '', ...args]: readonly string[],
+  { cwd, ...variables }: { cwd: string } & Record<string, string>,
+): Promise<SecondWorker> {
+  const folders = projectFolders(project.folder);
+  const key = readFileSync(folders.engineKey, 'utf8').trim();
+  const output = openSync(join(folders.logs, `${name}.jsonl`), 'w');
+  const child = spawn(file, args, {
+    cwd,
+    stdio: ['pipe', output, 'inherit'],
+    env: { ...process.env, TEMPER_ENGINE_KEY: key, ...variables },
+  });
+  closeSync(output);
+  const worker = new SecondWorker(child, () => project.log(name));
+  await until(`the ${name} polls`, () => worker.log().some(({ msg }) => msg === ready), READY_WITHIN_MS);
+  return worker;
+}

@@ -1,0 +1,158 @@
+/** Numbers that are none and files that are broken, really so: what a run says, and how it goes on. */
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { Project, until } from '../crash/project.ts';
+import { runTemper, startCommand, type Command } from './command.ts';
+
+const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
+const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+const SIZE = ['--groups-per-step', '2', '--group-size', '8', '--eval-scenarios', '1', '--seed', '5'];
+// Constant, so that what a step makes does not depend on how many there are.
+const RATE = ['--learning-rate', '0.005', '--learning-rate-schedule', 'constant'];
+const FLAGS = ['--base-model', 'pocket', ...RATE, ...SIZE];
+
+/** Steps of a run that is to be met under way. */
+const MANY = 1000;
+
+const project = new Project();
+const started: Command[] = [];
+
+beforeAll(async () => {
+  const stack = start('dev', '--agent', AGENT);
+  await until('the stack runs', () => stack.stdout().includes('the local stack runs'), 300_000);
+});
+
+afterAll(async () => {
+  for (const command of started) command.interrupt();
+  await Promise.all(started.map(({ ended }) => ended));
+  await project.close();
+});
+
+const temper = (...args: string[]) => runTemper(project.folder, args);
+const trainLine = (run: string, steps: number) => ['train', AGENT, '--run', run, '--steps', String(steps), ...FLAGS];
+const isStepTold = (command: Command) => /^step +1\//m.test(command.stdout());
+
+function start(...args: string[]): Command {
+  const command = startCommand(project.folder, [process.execPath, TEMPER, ...args]);
+  started.push(command);
+  return command;
+}
+
+async function tell(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await temper(...args);
+  expect(code, stdout + stderr).toBe(0);
+  return stdout.trim();
+}
+
+interface Shown {
+  state: string;
+  step: number;
+  branch: number;
+  lineage: unknown[];
+  failure: string | null;
+}
+
+async function show(run: string): Promise<Shown> {
+  return JSON.parse(await tell('show', run, '--json')) as Shown;
+}
+
+const commitsOf = (files: Record<string, string>, branch: number) =>
+  Object.keys(files).filter((file) => new RegExp(`^${branch}/steps/\\d+/manifest\\.json$`).test(file)).length;
+const adapterOf = (files: Record<string, string>, branch: number, step: number) =>
+  files[`${branch}/checkpoints/${step}/adapter/adapter_model.safetensors`];
+
+test('an update beyond numbers ends a run at its last good step; it goes back, is trained anew, and the old branch stays', async () => {
+  const training = start(...trainLine('demo', MANY));
+  await until('the first step is told', () => isStepTold(training), 120_000);
+  await tell('set', 'demo', 'learningRate=1e18');
+  const { code, stderr } = await training.ended;
+
+  expect(code, stderr).toBe(1);
+  const { step: good, ...failed } = await show('demo');
+  const cause = `LossNotFinite: step ${good + 1} of demo: the updated adapter must be finite, its norm is inf (learning rate 1e+18)`;
+  expect(failed).toMatchObject({ state: 'failed', branch: 0 });
+  expect(failed.failure).toContain(cause);
+  expect(stderr).toContain(`the run demo failed: ${cause}; roll back (temper rollback) and lower the learning rate`);
+  expect(await tell('show', 'demo')).toContain(cause);
+  const before = project.committed('demo');
+  expect(before[`0/steps/${good + 1}/manifest.json`]).toBeUndefined();
+
+  const back = ['--step', String(good - 1), '--set', 'learningRate=0.01', '--set', `steps=${good + 1}`];
+  expect(await tell('rollback', 'demo', ...back)).toContain(`demo goes back from step ${good} to step ${good - 1}`);
+  const again = await temper(...trainLine('demo', MANY));
+  expect(again.code, again.stdout + again.stderr).toBe(0);
+  expect(await show('demo')).toMatchObject({
+    state: 'completed',
+    step: good + 1,
+    branch: 1,
+    lineage: [{ branch: 1, fromBranch: 0, fromStep: good - 1 }],
+    failure: null,
+  });
+  const after = project.committed('demo');
+  expect(Object.fromEntries(Object.keys(before).map((file) => [file, after[file]]))).toEqual(before);
+  expect(commitsOf(after, 1)).toBeGreaterThan(0);
+  expect(adapterOf(after, 0, good)).toMatch(/\w/);
+  expect(adapterOf(after, 1, good)).not.toBe(adapterOf(after, 0, good));
+  expect(await tell('verify', 'demo', '--no-recompute')).toContain('demo is whole');
+});
+
+/** A blob of the step that a run rests after. */
+function blobOf(run: string, step: number, part: 'adapter' | 'optimizer'): { key: string; file: string } {
+  const manifest = project.path('store', 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
+  const { key } = (JSON.parse(readFileSync(manifest, 'utf8')) as Record<typeof part, { key: string }>)[part];
+  return { key, file: project.path('store', key) };
+}
+
+function flipBit(file: string): void {
+  const bytes = readFileSync(file);
+  bytes[bytes.length - 9]! ^= 1;
+  writeFileSync(file, bytes);
+}
+
+/** All that it knew of weights is gone: the next one reads them from the store. */
+async function killGpuWorker(): Promise<void> {
+  const killed = project.pid('gpu-worker');
+  process.kill(killed, 'SIGKILL');
+  const marks = () => readStackFile(project.path('stack.json'))?.children ?? [];
+  const isAnother = ({ name, pid }: { name: string; pid: number }) => name === 'gpu-worker' && pid !== killed;
+  await until('another GPU worker is there', () => marks().some(isAnother), 60_000);
+}
+
+test('a broken adapter and a broken optimizer file end a run by name; with their bytes back it ends like an undisturbed one', async () => {
+  const training = start(...trainLine('broken', MANY));
+  await until('the first step is told', () => isStepTold(training), 120_000);
+  await tell('pause', 'broken');
+  await expect.poll(async () => (await show('broken')).state, { timeout: 60_000 }).toBe('paused');
+  const { step } = await show('broken');
+  await tell('set', 'broken', `steps=${step + 2}`);
+  await tell(...trainLine('whole', step + 2));
+
+  const adapter = blobOf('broken', step, 'adapter');
+  const whole = readFileSync(adapter.file);
+  flipBit(adapter.file);
+  await killGpuWorker();
+  await tell('resume', 'broken');
+  expectNamed(await training.ended, adapter.key);
+  expect(await show('broken')).toMatchObject({ state: 'failed', step });
+
+  writeFileSync(adapter.file, whole);
+  const optimizer = blobOf('broken', step, 'optimizer');
+  const state = readFileSync(optimizer.file);
+  truncateSync(optimizer.file, state.length - 7);
+  expectNamed(await temper(...trainLine('broken', MANY)), optimizer.key);
+
+  writeFileSync(optimizer.file, state);
+  const again = await temper(...trainLine('broken', MANY));
+  expect(again.code, again.stdout + again.stderr).toBe(0);
+  expect(await show('broken')).toMatchObject({ state: 'completed', step: step + 2, branch: 0, failure: null });
+  expect(project.committed('broken')).toEqual(project.committed('whole'));
+});
+
+function expectNamed({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }, key: string) {
+  expect(code, stdout + stderr).toBe(1);
+  expect(stderr).toContain('StoreCorrupt');
+  expect(stderr).toContain(key);
+  expect(stderr).toContain('restore it');
+}

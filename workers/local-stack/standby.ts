@@ -1,0 +1,62 @@
+/**
+ * A second process of a child whose start takes long: it has everything imported and waits for a line on stdin. When the
+ * child dies, it takes its place. One is made ready each time that a child has become of use: one that dies while it
+ * waits (of too little memory, say) is not tried again until then.
+ */
+import type { ChildLog } from './child-log.ts';
+import { endChild, startChild, whenEnded } from './child-process.ts';
+import type { StartedChild } from './child-process.ts';
+import type { ChildSpec } from './supervisor.ts';
+
+/** The first work of a new child is not to be slowed down. */
+const PREPARE_AFTER_MS = 3000;
+
+export class Standby {
+  private readonly spec: ChildSpec;
+  private readonly log: ChildLog;
+  private readonly onChange: () => void;
+  private waiting: StartedChild | null = null;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(spec: ChildSpec, log: ChildLog, onChange: () => void) {
+    this.spec = spec;
+    this.log = log;
+    this.onChange = onChange;
+  }
+
+  get pid(): number | undefined {
+    return this.waiting?.child.pid;
+  }
+
+  /** Soon there is one, where there can be. */
+  prepare(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.start(), PREPARE_AFTER_MS);
+  }
+
+  /** The one that waits, its turn given; null where there is none. */
+  take(): StartedChild | null {
+    clearTimeout(this.timer);
+    const taken = this.waiting;
+    this.waiting = null;
+    taken?.child.stdin?.write('\n');
+    return taken;
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.timer);
+    const waiting = this.waiting;
+    this.waiting = null;
+    if (waiting) await endChild(waiting.child, this.spec.stopMs);
+  }
+
+  private start(): void {
+    if (this.spec.standbyCommand === null || this.waiting !== null) return;
+    const started = startChild(this.spec, this.spec.standbyCommand, this.log);
+    this.waiting = started;
+    whenEnded(started.child, () => {
+      if (this.waiting === started) this.waiting = null;
+    });
+    this.onChange();
+  }
+}
