@@ -23,3 +23,19 @@ export {
   type ScorableTrajectory,
   type ScoreContext,
 } from './ruler/score.ts';
+export {
+  tool,
+  type ArgumentsSchema,
+  type JsonSchema,
+  type Tool,
+  type ToolDefinition,
+  type UncheckedArguments,
+} from './tools/tool.ts';
+export {
+  toolLoop,
+  type PlayedToolCall,
+  type ToolLoopContext,
+  type ToolLoopEnd,
+  type ToolLoopOptions,
+  type ToolLoopResult,
+} from './tools/tool-loop.ts';

@@ -39,7 +39,7 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
   const calls = recorder.takeCalls();
   return {
     attempt,
-    ...describeOutcome(outcome),
+    ...describeOutcome(outcome, recorder.toolCounts.metrics()),
     logs: log.lines(),
     truncated: calls.some(({ finishReason }) => finishReason === 'length'),
     unclaimedAnswers: journal.unclaimed(attempt),
@@ -47,8 +47,13 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
   };
 }
 
-function describeOutcome(outcome: Outcome): Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'> {
-  if (!('failure' in outcome)) return { status: 'ok', failure: null, ...outcome };
+type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'>;
+
+/** What the agent counts itself stands. */
+function describeOutcome(outcome: Outcome, counted: Metrics): Described {
+  if (!('failure' in outcome)) {
+    return { status: 'ok', failure: null, ...outcome, metrics: { ...counted, ...outcome.metrics } };
+  }
   const message = outcome.failure.slice(0, MAX_MESSAGE);
   return { status: 'failed', failure: { type: 'AgentFailed', message }, reward: null, metrics: {} };
 }

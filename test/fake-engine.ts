@@ -18,13 +18,15 @@ export const FAKE_ENGINE_KEY = 'fake-engine-key';
 
 export interface FakeRequest {
   model: string;
-  messages: { role: string; content: string | null }[];
+  messages: { role: string; content: string | null; tool_calls?: unknown; tool_call_id?: string }[];
   seed: number;
   temperature: number;
   max_tokens: number;
   n?: number;
   stop?: string | string[];
   tools?: unknown[];
+  tool_choice?: unknown;
+  parallel_tool_calls?: boolean;
   logprobs?: boolean;
   return_token_ids?: boolean;
 }
@@ -41,6 +43,7 @@ export interface FakeAnswer {
   content: string;
   finishReason?: 'stop' | 'length';
   toolCalls?: unknown[];
+  malformedToolCalls?: number;
 }
 
 /**
@@ -177,12 +180,18 @@ class Fake implements FakeEngine {
   private choose(request: FakeRequest, index: number): object {
     const seeded = { ...request, seed: request.seed + index };
     const answer = (this.options.answer ?? drawDigit)(seeded);
-    const { content, finishReason = 'stop', toolCalls } = typeof answer === 'string' ? { content: answer } : answer;
+    const {
+      content,
+      finishReason = 'stop',
+      toolCalls,
+      malformedToolCalls,
+    }: FakeAnswer = typeof answer === 'string' ? { content: answer } : answer;
     const tokenIds = [...encode(content), END_OF_TURN];
     return {
       index,
       message: { role: 'assistant', content, ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }) },
       finish_reason: finishReason,
+      ...(malformedToolCalls === undefined ? {} : { malformed_tool_calls: malformedToolCalls }),
       ...(request.return_token_ids === true ? { token_ids: tokenIds } : {}),
       ...(request.logprobs === true
         ? {

@@ -32,6 +32,7 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   clippedShare: 'share of tokens whose ratio was clipped',
   loss: 'of the step',
   advantageMass: 'mean |advantage|',
+  forks: 'rows begun because a prompt did not go on from what was played before',
   trainedTokens: 'sampled tokens that were trained',
 };
 /** What a step's judging came to, in all. */

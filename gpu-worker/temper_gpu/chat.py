@@ -3,15 +3,14 @@
 import hashlib
 import json
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from temper_gpu.engine import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.prompts import Prompts
+from temper_gpu.tool_calls import END, call_message, parse_answer
+from temper_gpu.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
 MAX_STOPS = 16
 ROLES = frozenset(["system", "developer", "user", "assistant", "tool"])
@@ -24,7 +23,6 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "logit_bias": (None, {}),
     "min_p": (None, 0),
     "modalities": (None, ["text"]),
-    "parallel_tool_calls": (None, True),
     "prediction": (None,),
     "presence_penalty": (None, 0),
     "reasoning_effort": (None,),
@@ -32,7 +30,6 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "response_format": (None, {"type": "text"}),
     "stream": (None, False),
     "stream_options": (None,),
-    "tool_choice": (None, "auto", "none"),
     "top_k": (None, 0, -1),
     "top_logprobs": (None, 0),
     "top_p": (None, 1),
@@ -46,10 +43,9 @@ IGNORED = frozenset(
 READ = frozenset(
     [
         *("logprobs", "max_completion_tokens", "max_tokens", "messages", "model", "n"),
-        *("return_token_ids", "seed", "stop", "temperature", "tools"),
+        *("parallel_tool_calls", "return_token_ids", "seed", "stop", "temperature", "tool_choice", "tools"),
     ]
 )
-TOOL_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,7 @@ class ChatRequest:
     model: str
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] | None
+    tool_choice: ToolChoice
     temperature: float
     max_tokens: int | None
     # None: by chance.
@@ -71,13 +68,13 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
     """Refuses what it would not honour."""
     require(isinstance(body, dict), "the body must be a JSON object, got something else; see OpenAI's chat completions")
     check_unsupported(body)
-    tools = body.get("tools") or None
-    require(tools is None or is_list_of_objects(tools), "tools must be a list of objects; see OpenAI's API")
+    tools = parse_tools(body)
     max_tokens = first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
     return ChatRequest(
         model=text(body, "model"),
         messages=parse_messages(body.get("messages")),
-        tools=None if body.get("tool_choice") == "none" else tools,
+        tools=tools,
+        tool_choice=parse_tool_choice(body, tools),
         temperature=number(body, "temperature", 1.0, 0, 100),
         max_tokens=None if max_tokens is None else integer({"max_tokens": max_tokens}, "max_tokens", 1, 1, 1 << 31),
         seed=None if body.get("seed") is None else integer(body, "seed", 0, -(1 << 63), (1 << 64) - 1),
@@ -171,8 +168,9 @@ def number(body: dict[str, Any], name: str, default: float, least: float, most: 
     return float(value)
 
 
-def stop_check(prompts: Prompts, stops: tuple[str, ...]):
+def stop_check(prompts: Prompts, request: ChatRequest):
     """Asked after each token; decodes no more of the end than the longest stop string can span."""
+    stops = (*request.stop, END) if request.tool_choice.is_single else request.stop
     if not stops:
         return None
     # A token is at least one byte, a character at most four.
@@ -224,14 +222,11 @@ def chat_response(
 def choice(
     request: ChatRequest, index: int, generation: Generation, prompts: Prompts, request_id: str
 ) -> dict[str, Any]:
-    content = before_stop(prompts.decode(generation.token_ids), request.stop)
-    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-    finish_reason: str = generation.finish_reason
-    if request.tools and (calls := tool_calls(content, f"{request_id}-{index}")):
-        message["content"] = TOOL_CALL.sub("", content).strip() or None
-        message["tool_calls"] = calls
-        finish_reason = "tool_calls" if finish_reason == "stop" else finish_reason
-    answer: dict[str, Any] = {"index": index, "message": message, "finish_reason": finish_reason, "logprobs": None}
+    answer: dict[str, Any] = {
+        "index": index,
+        **written(request, generation, prompts, f"{request_id}-{index}"),
+        "logprobs": None,
+    }
     if request.with_logprobs:
         answer["logprobs"] = {
             "content": [
@@ -245,22 +240,22 @@ def choice(
     return answer
 
 
+def written(request: ChatRequest, generation: Generation, prompts: Prompts, call_id: str) -> dict[str, Any]:
+    """The message, why it ended and, where tools were offered, how many calls in it were malformed."""
+    text = before_stop(prompts.decode(generation.token_ids), request.stop)
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    if not (request.tools and request.tool_choice.is_parsed):
+        return {"message": message, "finish_reason": generation.finish_reason}
+    parsed = parse_answer(prompts.shown_opening(request.tool_choice) + text)
+    message["content"] = parsed.content
+    if parsed.calls:
+        message["tool_calls"] = [call_message(call, f"call-{call_id}-{i}") for i, call in enumerate(parsed.calls)]
+    # As OpenAI has it, a named call ends by `stop`. What was cut stays cut: that makes an attempt truncated.
+    is_called = bool(parsed.calls) and request.tool_choice.kind != "named" and generation.finish_reason == "stop"
+    finish_reason = "tool_calls" if is_called else generation.finish_reason
+    return {"message": message, "finish_reason": finish_reason, "malformed_tool_calls": parsed.num_malformed}
+
+
 def before_stop(content: str, stops: tuple[str, ...]) -> str:
     ends = [position for position in map(content.find, stops) if position >= 0]
     return content[: min(ends)] if ends else content
-
-
-def tool_calls(content: str, call_id: str) -> list[dict[str, Any]]:
-    """Calls in Hermes format; none if one of them is malformed: then the text stays as it is."""
-    calls: list[dict[str, Any]] = []
-    for index, payload in enumerate(TOOL_CALL.findall(content)):
-        try:
-            call = orjson.loads(payload)
-            name, arguments = call["name"], call.get("arguments", {})
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            return []
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            return []
-        function = {"name": name, "arguments": orjson.dumps(arguments).decode()}
-        calls.append({"id": f"call-{call_id}-{index}", "type": "function", "function": function})
-    return calls

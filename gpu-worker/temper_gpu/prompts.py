@@ -1,7 +1,7 @@
 """Conversations to token ids and back, for one base model, by its own chat template (in jinja's sandbox)."""
 
 import json
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import orjson
@@ -9,9 +9,15 @@ from jinja2 import TemplateError
 
 from temper_gpu.failures import TemperError
 from temper_gpu.models import BaseModel
+from temper_gpu.tool_calls import END, START
+from temper_gpu.tool_choice import ToolChoice, function_name
 
 # The attempts of a group begin with the same prompt, and rendering it is the dearest part of a call.
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384
+# What a template makes of tools and calls is found out by showing it some.
+QUESTION = {"role": "user", "content": "?"}
+PROBE = "probe"
+PROBE_TOOLS = [{"type": "function", "function": {"name": PROBE, "description": PROBE, "parameters": {}}}]
 
 
 class Prompts:
@@ -21,44 +27,118 @@ class Prompts:
         # The Rust tokenizer beneath is thirty microseconds cheaper a call than its wrapper; slow tokenizers have none.
         self._backend = getattr(base.tokenizer, "backend_tokenizer", None)
         self._remembered: dict[bytes, tuple[int, ...]] = {}
+        self._hidden = self._hidden_ids()
         self.token_text = lru_cache(1 << 16)(self._token_text)
+        self.call_opening = lru_cache(256)(self._call_opening)
 
-    def encode(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> tuple[int, ...]:
-        """Token ids of the conversation with the assistant's turn opened."""
-        key = orjson.dumps([messages, tools])
+    def encode(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, choice: ToolChoice | None = None
+    ) -> tuple[int, ...]:
+        """Token ids of the conversation with the assistant's turn opened, and the call in it where one must be."""
+        opening = self.call_opening(choice.name) if choice is not None and choice.is_opened else ""
+        key = orjson.dumps([messages, tools, opening])
         if len(key) > MAX_REMEMBERED_BYTES:
-            return self._encode(messages, tools)
+            return self._encode(messages, tools, opening)
         ids = self._remembered.get(key)
         if ids is None:
             if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()
-            ids = self._remembered[key] = self._encode(messages, tools)
+            ids = self._remembered[key] = self._encode(messages, tools, opening)
         return ids
 
-    def _encode(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> tuple[int, ...]:
-        plain = [plain_message(message) for message in messages]
+    def shown_opening(self, choice: ToolChoice) -> str:
+        """What of the opened call belongs to the answer."""
+        opening = self.call_opening(choice.name) if choice.is_opened else ""
+        return opening[opening.find(START) :] if opening else ""
+
+    def tokenise(self, text: str) -> list[int]:
+        if self._backend is not None:
+            return self._backend.encode(text, add_special_tokens=False).ids
+        return self._tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    def decode(self, token_ids: list[int]) -> str:
+        if self._hidden:
+            token_ids = [token_id for token_id in token_ids if token_id not in self._hidden]
+        if self._backend is not None:
+            return self._backend.decode(token_ids, skip_special_tokens=not self._hidden)
+        return self._tokenizer.decode(token_ids, skip_special_tokens=not self._hidden)
+
+    def _encode(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opening: str
+    ) -> tuple[int, ...]:
+        # Refuses a template that writes calls otherwise than they are read.
+        joiner = self._call_joiner if tools else ""
+        return tuple(
+            self.tokenise(self._render([plain_message(each, joiner) for each in messages], tools, True) + opening)
+        )
+
+    def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
         try:
-            text = self._tokenizer.apply_chat_template(plain, tools=tools, add_generation_prompt=True, tokenize=False)
-        except (TemplateError, TypeError, ValueError, KeyError) as error:
+            return self._tokenizer.apply_chat_template(
+                messages, tools=tools, add_generation_prompt=opens_turn, tokenize=False
+            )
+        except (TemplateError, TypeError, ValueError, KeyError, RecursionError) as error:
             raise TemperError(
                 "BadConfig",
                 f"messages must fit the chat template of {self._name}, it says: {error}; change the messages",
             ) from error
-        if self._backend is not None:
-            return tuple(self._backend.encode(text, add_special_tokens=False).ids)
-        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def decode(self, token_ids: list[int]) -> str:
-        if self._backend is not None:
-            return self._backend.decode(token_ids, skip_special_tokens=True)
-        return self._tokenizer.decode(token_ids, skip_special_tokens=True)
+    def _call_opening(self, name: str | None) -> str:
+        """What the template writes from an opened turn on: up to the start tag, or to the arguments of `name`."""
+        turn = self._called("", name or PROBE)
+        if name is None:
+            return turn[: turn.index(START) + len(START)]
+        # Without the blank before the arguments: tokenizers make one token of a blank and what follows it.
+        opening = turn[: turn.index('{"probe"', turn.index(START))].rstrip()
+        if json.dumps(name, ensure_ascii=False) in opening:
+            return opening
+        raise self._knows_no_tools("writes the arguments of a call before its name")
+
+    @cached_property
+    def _call_joiner(self) -> str:
+        """What the template writes between the text of a turn and its first call."""
+        turn = self._called(PROBE, PROBE)
+        return turn[turn.index(PROBE) + len(PROBE) : turn.index(START)]
+
+    def _called(self, content: str, name: str) -> str:
+        """A turn with a call, from where a generation begins."""
+        function = {"name": name, "arguments": {PROBE: 0}}
+        call = {"id": "000000000", "type": "function", "function": function}
+        try:
+            prompt = self._render([QUESTION], PROBE_TOOLS, True)
+            message = {"role": "assistant", "content": content, "tool_calls": [call]}
+            answered = self._render([QUESTION, message], PROBE_TOOLS, False)
+        except TemperError as error:
+            raise self._knows_no_tools(f"refuses them ({error})") from error
+        turn = answered.removeprefix(prompt)
+        if PROBE not in prompt:
+            raise self._knows_no_tools("leaves tools out")
+        if turn == answered or START not in turn or END not in turn or f'{{"{PROBE}"' not in turn:
+            raise self._knows_no_tools(f"writes calls otherwise than {START}")
+        return turn
+
+    def _knows_no_tools(self, reason: str) -> TemperError:
+        rule = f"tools must be known to the chat template of {self._name} in Hermes form"
+        remedy = "take a model that has it (Qwen, Hermes), or tell of the tools in a message and read calls from text"
+        return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
+
+    def _hidden_ids(self) -> frozenset[int]:
+        """Special tokens but the tags of calls, where a tokenizer has these among them; empty otherwise."""
+        added = getattr(self._tokenizer, "added_tokens_decoder", {})
+        special = {token_id: token.content for token_id, token in added.items() if token.special}
+        is_tagged = START in special.values() or END in special.values()
+        return frozenset(token_id for token_id, text in special.items() if is_tagged and text not in (START, END))
 
     def _token_text(self, token_id: int) -> str:
         return self._tokenizer.decode([token_id])
 
 
-def plain_message(message: dict[str, Any]) -> dict[str, Any]:
-    """Templates want text, not parts, and arguments of tool calls as objects, not as JSON text."""
+def plain_message(message: dict[str, Any], joiner: str = "") -> dict[str, Any]:
+    """Templates want text, not parts, and arguments of tool calls as objects, not as JSON text.
+
+    `joiner` is what the template will write before the first call: text that ends by it, as sampled, is given without,
+    or it would stand there twice, and the conversation would not go on as it was sampled.
+    """
     plain = {name: value for name, value in message.items() if value is not None}
     if isinstance(plain.get("content"), list):
         plain["content"] = "".join(part_text(part) for part in plain["content"])
@@ -68,7 +148,8 @@ def plain_message(message: dict[str, Any]) -> dict[str, Any]:
         )
     plain.setdefault("content", "")
     if plain.get("tool_calls"):
-        plain["tool_calls"] = [plain_tool_call(call) for call in plain["tool_calls"]]
+        plain["tool_calls"] = plain_tool_calls(plain["tool_calls"])
+        plain["content"] = plain["content"].removesuffix(joiner)
     return plain
 
 
@@ -79,11 +160,20 @@ def part_text(part: Any) -> str:
     raise TemperError("BadConfig", f"parts of a message must be text, got {kind}; send text only")
 
 
-def plain_tool_call(call: Any) -> Any:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
-        return call
+def plain_tool_calls(calls: Any) -> list[dict[str, Any]]:
+    if not isinstance(calls, list) or not all(isinstance(call, dict) and function_name(call) for call in calls):
+        raise TemperError(
+            "BadConfig",
+            "tool_calls of a message must be a list of calls with a function's name; send what was answered",
+        )
+    return [{**call, "function": plain_function(call["function"])} for call in calls]
+
+
+def plain_function(function: dict[str, Any]) -> dict[str, Any]:
+    arguments = function.get("arguments") or "{}"
+    if not isinstance(arguments, str):
+        return function
     try:
-        return {**call, "function": {**function, "arguments": json.loads(function["arguments"])}}
-    except ValueError:
-        return call
+        return {**function, "arguments": json.loads(arguments)}
+    except (ValueError, RecursionError):
+        return function

@@ -136,7 +136,7 @@ class ChatServer:
         chat = parse_chat_request(parse_json(body), self._settings.max_choices)
         target = await self._target(chat.model)
         prompts = self._prompts_of(target)
-        prompt_ids = prompts.encode(chat.messages, chat.tools)
+        prompt_ids = prompts.encode(chat.messages, chat.tools, chat.tool_choice)
         seed = secrets.randbits(48) if chat.seed is None else chat.seed
         futures = self._submit(chat, target, prompts, prompt_ids, seed, deadline_s)
         generations = await self._wait(request, futures, deadline_s)
@@ -221,7 +221,7 @@ class ChatServer:
         base = target.engine.base
         room = max(1, base.context_window - len(prompt_ids))
         max_tokens = chat.max_tokens if chat.max_tokens is not None else min(self._settings.default_max_tokens, room)
-        is_stopped = stop_check(prompts, chat.stop)
+        is_stopped = stop_check(prompts, chat)
         futures: list[asyncio.Future[Generation]] = []
         try:
             for index in range(chat.num_choices):

@@ -78,7 +78,8 @@ def test_tool_calls_survive_decoding_and_control_tokens_do_not():
 def test_all_roles_tools_and_tool_calls_are_rendered():
     system, rest = render(CONVERSATION, tools=TOOLS).split("<|end|>", 1)
     assert system.startswith("<|system|>Play well.\n\n# Tools\n")
-    assert '"name": "look"' in system
+    assert '\n<tools>\n{"type": "function", "function": {"name": "look"' in system
+    assert system.endswith("}}\n</tools>")
     assert rest == (
         '<|user|>123456789<|end|><|assistant|><tool_call>{"name": "look", "arguments": {"cell": 5}}</tool_call><|end|>'
         "<|tool|>free<|end|><|assistant|>5<|end|>"

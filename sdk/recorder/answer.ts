@@ -15,6 +15,8 @@ interface Choice {
   finish_reason: string;
   token_ids?: number[];
   logprobs?: { content?: { logprob: number }[] | null } | null;
+  /** Where the GPU worker was offered tools: how many calls it could not read, and left in the text. */
+  malformed_tool_calls?: number;
   [member: string]: unknown;
 }
 

@@ -25,6 +25,7 @@ import { OutageClock } from './outage-clock.ts';
 import { errorReply, jsonReply } from './reply.ts';
 import { callKey, parseRequest, type RequestMode } from './request.ts';
 import { send, type Sent } from './send.ts';
+import { ToolCounts } from './tool-counts.ts';
 
 export interface RecorderOptions {
   engine: EngineConnection;
@@ -63,6 +64,7 @@ export class Recorder {
   readonly openai: OpenAI;
   readonly ending = new Ending();
   readonly outage = new OutageClock();
+  readonly toolCounts = new ToolCounts();
   callCount = 0;
   /** Calls without an answer yet. */
   pending = 0;
@@ -196,6 +198,7 @@ export class Recorder {
     }
     if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
     this.records.push(...records);
+    this.toolCounts.add(frame.request, completion);
     return completion;
   }
 

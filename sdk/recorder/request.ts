@@ -29,9 +29,9 @@ type Body = Record<string, unknown>;
 
 /** Not part of what is asked: the recorder fills them in, or they are for somebody's books. */
 const DROPPED = new Set(['model', 'logprobs', 'user', 'metadata', 'stream']);
-/** Honoured while training. */
-const KEPT = new Set(['messages', 'tools', 'max_tokens', 'stop', 'n']);
-/** Accepted while training with the value that changes nothing. */
+/** Honoured while training: a call that must be is opened by the prompt, and what is sampled after it is sampled freely. */
+const KEPT = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'stop', 'n']);
+/** Values that change nothing: accepted while training, and left out of what is asked. */
 const NEUTRAL: Record<string, readonly unknown[]> = {
   top_p: [1],
   top_k: [-1, 0],
@@ -53,7 +53,8 @@ export function parseRequest(body: string, rules: RequestRules): ParsedRequest {
   if (rules.mode === 'train') checkTraining(named, rules);
   const { temperature, maxTokens } = rules.rollout;
   const filled = { temperature, max_tokens: maxTokens, ...named };
-  const dropped = [...DROPPED, ...(rules.mode === 'train' ? Object.keys(NEUTRAL) : [])];
+  const neutral = Object.keys(NEUTRAL).filter((name) => isNeutral(name, named[name]));
+  const dropped = [...DROPPED, ...(rules.mode === 'train' ? neutral : [])];
   return { request: asRequest(filled, dropped), wantsLogprobs };
 }
 

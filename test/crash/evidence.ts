@@ -62,6 +62,9 @@ export interface Death {
   readonly time: number;
 }
 
+/** So long the suite takes to start it again. */
+export const S3_SERVER_AWAY_MS = 2000;
+
 const STORED =
   /^(blob|manifest|view|view-config|rollouts|judged|eval|eval-rollouts|prepared|scenarios|run|steps|state|times)\.after$/;
 
@@ -125,7 +128,13 @@ function readRecords(bytes: Buffer): Recorded[] {
  */
 export function recoveryMs(passes: readonly Pass[], { process, pid, time }: Death): number | null {
   const later = passes.filter((pass) => pass.time > time);
-  if (process === 's3-server') return sinceDeath(later.find(isStored), time);
+  if (process === 's3-server') {
+    // What the dead one took in its last moment may be told after its death.
+    return sinceDeath(
+      later.find((pass) => isStored(pass) && pass.time > time + S3_SERVER_AWAY_MS),
+      time,
+    );
+  }
   const from = process === 'temporal-server' ? later.find(({ point }) => point.endsWith('.entry'))?.time : time;
   const isOfSuccessor = (pass: Pass) => pass.process === process && pass.pid !== pid;
   const isAnybodys = process === 'temporal-server' || process === 'everything';

@@ -1,6 +1,15 @@
 /** Plays one row: a run of its own, hit once, watched to its end, and compared with the undisturbed run. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { differences, digest, learns, paidTwice, readJournals, recoveryMs, stepsCommittedTwice } from './evidence.ts';
+import {
+  differences,
+  digest,
+  learns,
+  paidTwice,
+  readJournals,
+  recoveryMs,
+  S3_SERVER_AWAY_MS,
+  stepsCommittedTwice,
+} from './evidence.ts';
 import type { Death, Digest, Journaled } from './evidence.ts';
 import type { Hit, ProcessName } from './points/protocol.ts';
 import type { Row } from './table.ts';
@@ -31,8 +40,6 @@ const FROZEN_MS = 12_000;
 /** So long a request takes at most to reach a server that does not read it. */
 const SENT_MS = 400;
 const WRITING_WITHIN_MS = 5000;
-/** Until the suite, in its supervisor's place, starts it again. */
-const S3_SERVER_AWAY_MS = 2000;
 
 export async function playRow(world: World, row: Row, reference: Digest): Promise<Verdict> {
   const name = `row-${row.number}`;

@@ -40,6 +40,9 @@ export function memoryJournal(segments: Uint8Array[] = []): MemoryJournal {
   };
 }
 
+/** Where the engine is: a fake one, or the GPU worker. */
+type TestEngine = Pick<FakeEngine, 'url' | 'key'>;
+
 export type TestRollout = (context: RolloutContext) => RolloutResult | Promise<RolloutResult>;
 
 export interface PlayOptions extends Partial<Omit<EpisodesOptions, 'agent' | 'rollout'>> {
@@ -51,7 +54,7 @@ export interface PlayOptions extends Partial<Omit<EpisodesOptions, 'agent' | 'ro
 
 const connections = new Map<string, EngineConnection>();
 
-export function prepareEpisodes(engine: FakeEngine, rollout: TestRollout, options: PlayOptions = {}): Episodes {
+export function prepareEpisodes(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Episodes {
   const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
   connections.set(engine.url, connection);
   const { attempts = 1, scenario = { id: 'one' } } = options;
@@ -73,7 +76,7 @@ export function prepareEpisodes(engine: FakeEngine, rollout: TestRollout, option
 }
 
 export function playEpisodes(
-  engine: FakeEngine,
+  engine: TestEngine,
   rollout: TestRollout,
   options: PlayOptions = {},
 ): Promise<AttemptRecord[]> {
@@ -81,7 +84,7 @@ export function playEpisodes(
 }
 
 export async function playOne(
-  engine: FakeEngine,
+  engine: TestEngine,
   rollout: TestRollout,
   options: PlayOptions = {},
 ): Promise<AttemptRecord> {

@@ -111,6 +111,70 @@ test('stop, tools and max_completion_tokens are honoured', async () => {
   expect(Object.keys(sent ?? {})).not.toEqual(expect.arrayContaining(['max_completion_tokens', 'user', 'tool_choice']));
 });
 
+test('a choice of tools goes along where it changes something, and is part of what was asked', async () => {
+  const tools = [{ type: 'function' as const, function: { name: 'look', parameters: {} } }];
+  const named = { type: 'function', function: { name: 'look' } };
+  const attempt = await playOne(engine, async (context) => {
+    await say(context, 'x', { tools, tool_choice: 'auto', parallel_tool_calls: true });
+    await say(context, 'x', { tools, tool_choice: named, parallel_tool_calls: false });
+    await say(context, 'x', { tools, tool_choice: 'required' });
+    return 0;
+  });
+  const choices = engine.executed.map(({ request: { tool_choice, parallel_tool_calls } }) => [
+    tool_choice,
+    parallel_tool_calls,
+  ]);
+  expect(choices).toEqual([
+    [undefined, undefined],
+    [named, false],
+    ['required', undefined],
+  ]);
+  expect(new Set(attempt.calls.map(({ key }) => key)).size).toBe(3);
+});
+
+describe('tool calls are counted', () => {
+  const tools = [{ type: 'function' as const, function: { name: 'look', parameters: {} } }];
+  const toolCalls = [1, 2].map((id) => ({
+    id: String(id),
+    type: 'function',
+    function: { name: 'look', arguments: '{}' },
+  }));
+  const askTwice: TestRollout = async (context) => {
+    await say(context, 'well-formed', { tools });
+    await say(context, 'malformed', { tools });
+    return { reward: 1, metrics: { found: true } };
+  };
+  let calling: FakeEngine;
+  beforeAll(async () => {
+    calling = await startFakeEngine({
+      answer: ({ messages }) =>
+        messages[0]?.content === 'malformed'
+          ? { content: '<tool_call>{<tool_call>', malformedToolCalls: 2 }
+          : { content: '', toolCalls, malformedToolCalls: 0 },
+    });
+  });
+  afterAll(() => calling.close());
+
+  test('into the metrics of the attempt, when it is played from its journal too', async () => {
+    const journal = memoryJournal();
+    for (let play = 0; play < 2; play++) {
+      const { metrics } = await playOne(calling, askTwice, { journal });
+      expect(metrics).toEqual({ toolCalls: 2, malformedToolCalls: 2, found: true });
+    }
+    expect(calling.executed).toHaveLength(2);
+  });
+
+  test('unless no tools were offered, or the agent counts itself', async () => {
+    const { metrics } = await playOne(calling, async (context) => say(context, 'malformed').then(() => 1));
+    expect(metrics).toEqual({});
+    const own = await playOne(calling, async (context) => {
+      await say(context, 'x', { tools });
+      return { reward: 1, metrics: { toolCalls: 99 } };
+    });
+    expect(own.metrics).toEqual({ toolCalls: 99, malformedToolCalls: 0 });
+  });
+});
+
 describe('while training', () => {
   test.each([
     ['temperature', 0.2],
@@ -123,7 +187,6 @@ describe('while training', () => {
     ['guided_json', {}],
     ['stream', true],
     ['seed', 3],
-    ['tool_choice', 'required'],
     ['bogus', 1],
   ])('%s %j is refused at the call, and ends the activity however the agent takes it', async (name, value) => {
     const swallowing: TestRollout = async (context) => {

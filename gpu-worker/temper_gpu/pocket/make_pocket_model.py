@@ -5,6 +5,7 @@ Shapes: B rows, T tokens.
 
 import argparse
 import functools
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config,
 
 from temper_gpu.pocket.episodes import Episode, draw_episode
 from temper_gpu.pocket.tokenizer import build_tokenizer, save_tokenizer
+from temper_gpu.pocket.tool_episodes import ToolEpisode, draw_tool_episode
 
 STEPS, ROWS = 4000, 128
 PEAK_LR, WARM_UP_STEPS = 4e-3, 50
@@ -29,14 +31,14 @@ NOT_TRAINED = -100
 Tokenise = Callable[[Episode], tuple[torch.Tensor, torch.Tensor]]
 
 
-def make_pocket_model(out: Path, seed: int, steps: int = STEPS) -> None:
+def make_pocket_model(out: Path, seed: int, steps: int = STEPS, tool_share: float = 0.0) -> None:
     # The sums of another number of threads differ in their last bits, and so would the weights.
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     tokenizer = build_tokenizer()
     model = build_model(tokenizer)
     print(f"{model.num_parameters():,} parameters")
-    warm_start(model, tokenizer, random.Random(seed), steps)
+    warm_start(model, tokenizer, random.Random(seed), steps, tool_share)
     save(model, tokenizer, out)
 
 
@@ -58,16 +60,23 @@ def build_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
     return Qwen2ForCausalLM(config)
 
 
-def warm_start(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, rng: random.Random, steps: int) -> None:
-    """Supervised training on drawn episodes; only the reply and its end of turn are trained."""
+def warm_start(
+    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, rng: random.Random, steps: int, tool_share: float
+) -> None:
+    """Supervised training on drawn episodes; only replies and their ends of turns are trained."""
     optimizer = torch.optim.AdamW(model.parameters(), PEAK_LR, betas=(0.9, 0.99), weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_factor(step, steps))
     tokenise = tokeniser(tokenizer)
+    num_tool_rows = round(tool_share * ROWS)
     for step in range(steps):
         schooling = schooling_share(step / steps)
-        rows = [tokenise(draw_episode(rng, TIC_TAC_TOE_SHARE, schooling)) for _ in range(ROWS)]
+        rows = [tokenise(draw_episode(rng, TIC_TAC_TOE_SHARE, schooling)) for _ in range(ROWS - num_tool_rows)]
         loss = supervised_loss(model, rows)
         loss.backward()
+        if num_tool_rows:
+            # Apart from the others, which are so short that they would be padding for the most part.
+            tool_rows = [tokenise_tools(tokenizer, draw_tool_episode(rng, schooling)) for _ in range(num_tool_rows)]
+            supervised_loss(model, tool_rows).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
@@ -97,6 +106,20 @@ def tokeniser(tokenizer: PreTrainedTokenizerFast) -> Tokenise:
     return tokenise
 
 
+def tokenise_tools(tokenizer: PreTrainedTokenizerFast, episode: ToolEpisode) -> tuple[torch.Tensor, torch.Tensor]:
+    conversation = json.loads(episode.conversation)
+    tools, messages = conversation["tools"], conversation["messages"]
+    render = functools.partial(tokenizer.apply_chat_template, tools=tools, return_dict=False)
+    tokens_T: Any = render(messages)
+    labels_T = [NOT_TRAINED] * len(tokens_T)
+    for index, message in enumerate(messages):
+        if message["role"] == "assistant":
+            # No turn depends on a later one: a part of the conversation is where it stands in the whole.
+            turn = slice(len(render(messages[:index], add_generation_prompt=True)), len(render(messages[: index + 1])))
+            labels_T[turn] = tokens_T[turn]
+    return torch.tensor(tokens_T), torch.tensor(labels_T)
+
+
 def supervised_loss(model: Qwen2ForCausalLM, rows: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
     # Padding on the right needs no attention mask: attention is causal, and padded places are not trained.
     tokens_BT = pad_sequence([tokens_T for tokens_T, _ in rows], batch_first=True)
@@ -119,8 +142,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the pocket model from nothing.")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--tool-share", type=float, default=0.0, help="of the episodes; the model that is shipped has none (default: 0)"
+    )
     options = parser.parse_args()
-    make_pocket_model(options.out, options.seed)
+    make_pocket_model(options.out, options.seed, tool_share=options.tool_share)
 
 
 if __name__ == "__main__":

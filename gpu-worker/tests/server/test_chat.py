@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from temper_gpu.chat import before_stop, choice_seed, parse_chat_request, stop_check, tool_calls
+from temper_gpu.chat import before_stop, choice_seed, parse_chat_request, stop_check
 from temper_gpu.failures import TemperError
 from temper_gpu.prompts import plain_message
 
@@ -35,6 +35,7 @@ def test_what_asks_for_nothing_is_accepted():
         "logit_bias": {},
         "stream": False,
         "tool_choice": "auto",
+        "parallel_tool_calls": True,
     }
     assert parse(**neutral, user="me", metadata={"a": "b"}, response_format={"type": "text"}) == parse()
 
@@ -49,7 +50,6 @@ def test_what_asks_for_nothing_is_accepted():
         ({"logit_bias": {"5": 10}}, "logit_bias must be {}"),
         ({"response_format": {"type": "json_object"}}, "response_format must be"),
         ({"stream": True}, "stream must be false"),
-        ({"tool_choice": "required"}, "tool_choice must be"),
         ({"top_logprobs": 5}, "top_logprobs must be 0"),
         ({"guided_json": {}}, "guided_json must be one that this server knows"),
         ({"temprature": 1}, "temprature must be one"),
@@ -68,7 +68,6 @@ def test_what_asks_for_nothing_is_accepted():
         ({"n": 9}, "n must be a whole number from 1 to 8, got 9"),
         ({"stop": [""]}, "stop must be"),
         ({"stop": ["a"] * 17}, "stop must be"),
-        ({"tools": "none"}, "tools must be"),
         ({"logprobs": 3}, "logprobs must be true or false"),
     ],
 )
@@ -84,12 +83,6 @@ def test_a_body_that_is_no_object_is_refused(body: Any):
         parse_chat_request(body, 8)
 
 
-def test_tool_choice_none_hides_the_tools():
-    tools = [{"type": "function", "function": {"name": "f"}}]
-    assert parse(tools=tools).tools == tools
-    assert parse(tools=tools, tool_choice="none").tools is None
-
-
 def test_messages_become_what_templates_want():
     parts = {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "name": None}
     assert plain_message(parts) == {"role": "user", "content": "ab"}
@@ -103,21 +96,6 @@ def test_messages_become_what_templates_want():
         plain_message({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]})
 
 
-def test_tool_calls_are_read_from_hermes_format():
-    first = '<tool_call>\n{"name": "f", "arguments": {"x": [1, {"y": "é"}]}}\n</tool_call>'
-    text = f'I look.\n{first}<tool_call>{{"name": "g"}}</tool_call>'
-    calls = tool_calls(text, "id")
-    assert [(call["id"], call["function"]) for call in calls] == [
-        ("call-id-0", {"name": "f", "arguments": '{"x":[1,{"y":"é"}]}'}),
-        ("call-id-1", {"name": "g", "arguments": "{}"}),
-    ]
-
-
-@pytest.mark.parametrize("payload", ["{", "[]", '{"name": 1}', '{"arguments": {}}', '{"name": "f", "arguments": "x"}'])
-def test_a_malformed_tool_call_stays_text(payload: str):
-    assert tool_calls(f'<tool_call>{{"name": "f"}}</tool_call><tool_call>{payload}</tool_call>', "id") == []
-
-
 def test_text_ends_before_the_first_stop():
     assert before_stop("one two three", ("three", "two")) == "one "
     assert before_stop("one", ("x",)) == "one"
@@ -128,11 +106,11 @@ def test_a_stop_string_may_span_tokens():
         def decode(self, token_ids: list[int]) -> str:
             return "".join(map(chr, token_ids))
 
-    check = stop_check(Letters(), ("END",))  # pyright: ignore[reportArgumentType]
+    check = stop_check(Letters(), parse(stop="END"))  # pyright: ignore[reportArgumentType]
     assert check is not None
     text = [ord(letter) for letter in "x" * 100 + "END"]
     assert [check(text[:length]) for length in (1, 101, 102, 103)] == [False, False, False, True]
-    assert stop_check(Letters(), ()) is None  # pyright: ignore[reportArgumentType]
+    assert stop_check(Letters(), parse()) is None  # pyright: ignore[reportArgumentType]
 
 
 def test_choices_have_seeds_of_their_own():

@@ -158,6 +158,21 @@ def test_a_stop_string_ends_the_text_before_it(client: httpx.Client):
     assert stopped["token_ids"] == full["token_ids"][:1]
 
 
+def test_tools_are_in_the_prompt_and_a_named_call_is_opened_by_it(client: httpx.Client):
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    named = {"type": "function", "function": {"name": "look"}}
+    free = chat(client, tools=tools, return_token_ids=True).json()
+    opened = chat(client, tools=tools, tool_choice=named, max_tokens=4, return_token_ids=True).json()
+    opening = '<tool_call>{"name": "look", "arguments":'
+    assert b'"name": "look"' in bytes(token_id for token_id in free["prompt_token_ids"] if token_id < 256)
+    assert opened["prompt_token_ids"] == [*free["prompt_token_ids"], 262, *opening.removeprefix("<tool_call>").encode()]
+    assert opened["usage"]["completion_tokens"] == len(opened["choices"][0]["token_ids"]) <= 4
+    # The pocket model never learned to go on from here, and what it says instead is its answer.
+    [choice] = opened["choices"]
+    assert choice["message"]["content"].startswith(opening)
+    assert (choice["malformed_tool_calls"], free["choices"][0]["malformed_tool_calls"]) == (1, 0)
+
+
 @pytest.mark.parametrize(
     "given", [None, "", KEY, "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"bearer {KEY}", "Bearer é"]
 )
@@ -204,6 +219,8 @@ def test_health_needs_no_key(url: str):
         ({"messages": [{"role": "developer", "content": "x"}]}, (400, "BadConfig", "bad_request")),
         ({"messages": [{"role": "user", "content": "x" * 200_000}]}, (413, "BadConfig", "too_large")),
         ({"top_p": 0.5}, (400, "BadConfig", "bad_request")),
+        ({"tool_choice": "required"}, (400, "BadConfig", "bad_request")),
+        ({"messages": [{"role": "assistant", "tool_calls": [5]}]}, (400, "BadConfig", "bad_request")),
     ],
 )
 def test_bad_requests_are_told_what_is_wrong(

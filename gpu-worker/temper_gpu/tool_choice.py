@@ -1,0 +1,69 @@
+"""What a request says of tools: which there are, and whether one must, may or must not be called."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from temper_gpu.failures import TemperError
+
+REMEDY = "see OpenAI's API"
+
+
+@dataclass(frozen=True)
+class ToolChoice:
+    kind: Literal["auto", "none", "required", "named"] = "auto"
+    # Of the one function that is to be called.
+    name: str | None = None
+    # False ends the answer with its first call.
+    parallel: bool = True
+
+    @property
+    def is_parsed(self) -> bool:
+        return self.kind != "none"
+
+    @property
+    def is_opened(self) -> bool:
+        """The turn begins with a call that the prompt opens; see `Prompts.call_opening`."""
+        return self.kind in ("required", "named")
+
+    @property
+    def is_single(self) -> bool:
+        return self.is_parsed and (self.kind == "named" or not self.parallel)
+
+
+def parse_tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """None where there are none: an empty list asks for nothing."""
+    tools = body.get("tools")
+    if not isinstance(tools or [], list):
+        raise refusal("tools must be a list of functions")
+    for index, tool in enumerate(tools or []):
+        if not isinstance(tool, dict) or tool.get("type") != "function" or function_name(tool) is None:
+            raise refusal(f"tool {index} must be of type function and have a function with a name")
+    return tools or None
+
+
+def parse_tool_choice(body: dict[str, Any], tools: list[dict[str, Any]] | None) -> ToolChoice:
+    choice, parallel = body.get("tool_choice"), body.get("parallel_tool_calls")
+    if parallel is not None and not isinstance(parallel, bool):
+        raise refusal("parallel_tool_calls must be true or false")
+    is_parallel = parallel is not False
+    if choice in (None, "auto", "none") and (tools or is_parallel):
+        return ToolChoice(choice or "auto", None, is_parallel)
+    if not tools:
+        raise refusal("tool_choice and parallel_tool_calls must come with tools, there are none")
+    if choice == "required":
+        return ToolChoice("required", None, is_parallel)
+    name = function_name(choice) if isinstance(choice, dict) and choice.get("type") == "function" else None
+    names = [function_name(tool) for tool in tools]
+    if name not in names or name is None:
+        raise refusal(f"tool_choice must be none, auto, required or one of the functions {', '.join(map(str, names))}")
+    return ToolChoice("named", name, is_parallel)
+
+
+def function_name(tool: dict[str, Any]) -> str | None:
+    function = tool.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def refusal(rule: str) -> TemperError:
+    return TemperError("BadConfig", f"{rule}; {REMEDY}")

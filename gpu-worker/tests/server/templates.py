@@ -1,0 +1,65 @@
+"""Chat templates of other models, in miniature: what matters of their form is kept."""
+
+import copy
+
+import torch
+
+from temper_gpu.models import POCKET, POCKET_FOLDER, BaseModel, load_base
+from temper_gpu.prompts import Prompts
+
+HEAD = """{%- if tools -%}<|system|># Tools
+<tools>{%- for tool in tools %}
+{{ tool | tojson }}{%- endfor %}
+</tools><|end|>
+{% endif -%}"""
+CALLS = """{%- for call in message.tool_calls or [] -%}
+    {%- if content or not loop.first %}{{ '\n' }}{% endif -%}
+    {{- '<tool_call>\n{"name": "' ~ call.function.name ~ '", "arguments": ' -}}
+    {{- call.function.arguments | tojson ~ '}\n</tool_call>' -}}
+{%- endfor -%}"""
+TURN = "{{- '<|' ~ message.role ~ '|>\n' ~ content -}}" + CALLS + "{{- '<|end|>\n' -}}"
+OPENED = "{%- if add_generation_prompt -%}{{- '<|assistant|>\n' -}}{%- endif -%}"
+
+# Line breaks around calls, and one before the first if there is text.
+QWEN = HEAD + (
+    "{%- for message in messages -%}{%- set content = message.content -%}" + TURN + "{%- endfor -%}" + OPENED
+)
+# The thoughts of all turns but the last are taken out again: history is rewritten.
+FORGETFUL = HEAD + (
+    "{%- for message in messages -%}{%- set content = message.content.split('</think>')[-1].lstrip() -%}"
+    + TURN
+    + "{%- endfor -%}"
+    + OPENED
+)
+# An answer without thoughts says so.
+THINKING = HEAD + (
+    "{%- for message in messages -%}{%- set content = message.content -%}"
+    "{%- if loop.last and message.role == 'assistant' -%}{%- set content = '<think>\n\n</think>\n\n' ~ content -%}"
+    "{%- endif -%}" + TURN.replace("if content or", "if message.content or") + "{%- endfor -%}" + OPENED
+)
+WITHOUT_TOOLS = "{%- for message in messages -%}{{- message.role ~ ': ' ~ message.content -}}{%- endfor -%}"
+# As Llama's: a call is JSON, without tags.
+OTHER_FORM = HEAD + (
+    "{%- for message in messages -%}{{- '<|' ~ message.role ~ '|>' ~ message.content -}}"
+    "{%- for call in message.tool_calls or [] -%}{{- call.function | tojson -}}{%- endfor -%}"
+    "{{- '<|end|>' -}}{%- endfor -%}{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}"
+)
+
+
+def pocket() -> BaseModel:
+    return load_base(POCKET, str(POCKET_FOLDER), torch.float32, torch.device("cpu"))
+
+
+def prompts_by(template: str | None = None) -> Prompts:
+    """The pocket model's tokenizer with its own template, or another."""
+    base = pocket()
+    if template is not None:
+        base.tokenizer.chat_template = template
+    return Prompts(base)
+
+
+def with_special_tags(base: BaseModel) -> BaseModel:
+    """Some models mark the tags of calls as special tokens."""
+    tokenizer = copy.deepcopy(base.tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<tool_call>", "</tool_call>"]})
+    return BaseModel(base.name, base.config, base.tensors, tokenizer)

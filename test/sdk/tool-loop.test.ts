@@ -1,0 +1,263 @@
+/** The loop of model and tools. */
+import { afterEach, expect, test } from 'vitest';
+import { z } from 'zod';
+
+import { tool, toolLoop, type Tool } from '../../sdk/index.ts';
+import { memoryJournal, type MemoryJournal } from './play.ts';
+import { contents, QUESTION, search, Stage, type Script } from './scripted.ts';
+
+const stage = new Stage();
+afterEach(() => stage.end());
+
+test('a tool is called, its result goes back, and the answer ends the loop', async () => {
+  const { result, metrics } = await stage.play([[['search', { query: 'budget' }]], 'Mail 7.'], [search]);
+  expect(result).toMatchObject({ ended: 'answer', answer: 'Mail 7.', turns: 2 });
+  expect(result.messages).toEqual([
+    QUESTION,
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id: 'call-0-0', type: 'function', function: { name: 'search', arguments: '{"query":"budget"}' } }],
+    },
+    { role: 'tool', tool_call_id: 'call-0-0', content: '["mail about budget"]' },
+    { role: 'assistant', content: 'Mail 7.' },
+  ]);
+  expect(result.calls).toEqual([
+    {
+      turn: 1,
+      id: 'call-0-0',
+      name: 'search',
+      arguments: { query: 'budget' },
+      content: '["mail about budget"]',
+      failed: false,
+    },
+  ]);
+  expect(metrics).toEqual({ toolCalls: 1, malformedToolCalls: 0 });
+});
+
+test('what goes wrong with a call is told to the model, which may do better', async () => {
+  const fails = tool({
+    name: 'fails',
+    run: () => {
+      throw new RangeError('the mailbox is closed');
+    },
+  });
+  const script = [
+    [
+      ['serch', {}],
+      ['search', '{"query": '],
+      ['search', { query: 5, limit: 'many' }],
+      ['fails', {}],
+      ['fails', '[]'],
+      ['search', ''],
+    ],
+    [['search', { query: 'budget' }]],
+    'Mail 7.',
+  ] satisfies Script;
+  const played = await stage.play(script, [search, fails]);
+  expect(contents(played).slice(2)).toEqual([
+    'Error: there is no tool serch; the tools are search, fails',
+    'Error: arguments must be JSON, got {"query": ',
+    expect.stringMatching(/^Error: query: .*; limit: .*/),
+    'Error: the mailbox is closed',
+    'Error: arguments must be an object, got []',
+    expect.stringMatching(/^Error: query: /),
+    '',
+    '["mail about budget"]',
+    'Mail 7.',
+  ]);
+  expect(played.result.calls.map(({ failed }) => failed)).toEqual([true, true, true, true, true, true, false]);
+});
+
+test('an error is told in at most 2,000 characters', async () => {
+  const fails = tool({ name: 'fails', run: () => Promise.reject(new Error('x'.repeat(10_000))) });
+  const played = await stage.play([[['fails', {}]], 'Oh.'], [fails]);
+  expect(played.result.calls[0]?.content).toHaveLength(2000 + 'Error: '.length);
+});
+
+test('calls without an id get one of their own', async () => {
+  const call = { type: 'function', function: { name: 'search', arguments: '{"query":"x"}' } };
+  const { result } = await stage.play([{ content: '', toolCalls: [call, { ...call, id: '' }] }, 'Done.'], [search]);
+  expect(result.messages.slice(1, 4)).toEqual([
+    { role: 'assistant', content: '', tool_calls: [0, 1].map((index) => ({ ...call, id: `call-1-${index}` })) },
+    { role: 'tool', tool_call_id: 'call-1-0', content: '["mail about x"]' },
+    { role: 'tool', tool_call_id: 'call-1-1', content: '["mail about x"]' },
+  ]);
+});
+
+test('a malformed call is told to the model, and the loop goes on', async () => {
+  const malformed = { content: '<tool_call>{</tool_call>', malformedToolCalls: 1 };
+  const played = await stage.play([malformed, [['search', { query: 'budget' }]], 'Mail 7.'], [search]);
+  expect(contents(played).slice(1, 3)).toEqual([
+    '<tool_call>{</tool_call>',
+    expect.stringContaining('could not be read'),
+  ]);
+  expect(played.result).toMatchObject({ ended: 'answer', turns: 3 });
+  expect(played.metrics).toEqual({ toolCalls: 1, malformedToolCalls: 1 });
+});
+
+test('calls of a turn run one after the other, in order', async () => {
+  const { order, slow } = ordered();
+  await stage.play(
+    [
+      [
+        ['slow', { ms: 20 }],
+        ['slow', { ms: 1 }],
+      ],
+      'Done.',
+    ],
+    [slow],
+  );
+  expect(order).toEqual(['begin 20', 'end 20', 'begin 1', 'end 1']);
+});
+
+test('calls that run at once are told in the order of the calls', async () => {
+  const { order, slow } = ordered();
+  const played = await stage.play(
+    [
+      [
+        ['slow', { ms: 20 }],
+        ['slow', { ms: 1 }],
+      ],
+      'Done.',
+    ],
+    [slow],
+    { concurrent: true },
+  );
+  expect(order).toEqual(['begin 20', 'begin 1', 'end 1', 'end 20']);
+  expect(contents(played).slice(2, 4)).toEqual(['slept 20', 'slept 1']);
+});
+
+function ordered(): { order: string[]; slow: Tool } {
+  const order: string[] = [];
+  const slow = tool({
+    name: 'slow',
+    parameters: z.object({ ms: z.number() }),
+    run: async ({ ms }) => {
+      order.push(`begin ${ms}`);
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      order.push(`end ${ms}`);
+      return `slept ${ms}`;
+    },
+  });
+  return { order, slow };
+}
+
+test('a tool that ends the loop does so when it succeeds, after the other calls of its turn', async () => {
+  const handed: number[] = [];
+  const submit = tool({
+    name: 'submit',
+    parameters: z.object({ id: z.number() }),
+    ends: true,
+    run: ({ id }) => void handed.push(id),
+  });
+  const script: Script = [
+    [['submit', { id: 'seven' }]],
+    [
+      ['submit', { id: 7 }],
+      ['search', { query: 'x' }],
+    ],
+  ];
+  const { result } = await stage.play(script, [search, submit]);
+  expect(result).toMatchObject({ ended: 'tool', answer: null, turns: 2 });
+  expect(result.messages.at(-1)).toMatchObject({ role: 'tool', content: '["mail about x"]' });
+  expect(handed).toEqual([7]);
+});
+
+test('turns are limited; the calls of the last one are run', async () => {
+  const { result } = await stage.play(
+    Array.from({ length: 5 }, () => [['search', { query: 'x' }]] as const),
+    [search],
+    {
+      maxTurns: 3,
+    },
+  );
+  expect(result).toMatchObject({ ended: 'turns', answer: null, turns: 3 });
+  expect(result.calls).toHaveLength(3);
+});
+
+test('tokens are limited in all and in each turn', async () => {
+  // The fake engine says that each answer has two tokens.
+  const script = Array.from({ length: 9 }, () => [['search', { query: 'x' }]] as const);
+  const { result } = await stage.play(script, [search], { maxTokens: 5, maxTokensPerTurn: 3 });
+  expect(result).toMatchObject({ ended: 'tokens', turns: 3, tokens: 6 });
+  expect(stage.asked().map(({ max_tokens }) => max_tokens)).toEqual([3, 3, 1]);
+});
+
+test('without limits of its own the loop asks for the tokens that the run has set', async () => {
+  await stage.play(['Done.'], [search], {}, { rollout: { maxTokens: 77 } });
+  expect(stage.asked()[0]?.max_tokens).toBe(77);
+});
+
+test('an answer that was cut ends the loop', async () => {
+  const { result } = await stage.play([{ content: 'Mail', finishReason: 'length' }], [search]);
+  expect(result).toMatchObject({ ended: 'tokens', answer: null });
+});
+
+test('a conversation that outgrows the model ends the loop, with what was played', async () => {
+  const answering = await stage.begin([[['search', { query: 'x' }]]]);
+  const body = JSON.stringify({ error: { message: 'too long', type: 'BadConfig', code: 'context_length_exceeded' } });
+  answering.failWhen((_, received) => (received > 1 ? { status: 400, body } : null));
+  const { result } = await stage.play([], [search]);
+  expect(result).toMatchObject({ ended: 'context', turns: 1 });
+  expect(result.calls).toHaveLength(1);
+});
+
+test('a choice of the request goes along', async () => {
+  await stage.play(['Done.'], [search], { request: { tool_choice: 'required', parallel_tool_calls: false } });
+  expect(stage.asked()[0]).toMatchObject({ tool_choice: 'required', parallel_tool_calls: false });
+});
+
+test('a tool with side effects runs once, its failures too, however often the attempt is played', async () => {
+  const effects: string[] = [];
+  const pay = tool({
+    name: 'pay',
+    parameters: z.object({ amount: z.number() }),
+    once: true,
+    run: ({ amount }) => {
+      effects.push(`${amount}`);
+      if (amount > 10) throw new Error(`only on try ${effects.length}`);
+      return { paid: amount, receipt: effects.length };
+    },
+  });
+  const script: Script = [
+    [
+      ['pay', { amount: 1 }],
+      ['pay', { amount: 99 }],
+    ],
+    [['pay', { amount: 1 }]],
+    'Paid.',
+  ];
+  const journal: MemoryJournal = memoryJournal();
+  const first = await stage.play(script, [pay, search], {}, { journal });
+  const again = await stage.play(script, [pay, search], {}, { journal });
+  expect(effects).toEqual(['1', '99', '1']);
+  expect(again.result).toEqual(first.result);
+  expect(contents(again).slice(2, 4)).toEqual(['{"paid":1,"receipt":1}', 'Error: only on try 2']);
+  // Nothing was asked twice either.
+  expect(stage.asked()).toHaveLength(3);
+});
+
+test('an attempt that ended while a tool ran asks no more', async () => {
+  const never = tool({ name: 'never', run: () => new Promise((resolve) => setTimeout(resolve, 300)) });
+  const { failure } = await stage.play([[['never', {}]], 'Done.'], [never], {}, { rollout: { attemptTimeoutMs: 50 } });
+  expect(failure).toContain('attemptTimeoutMs');
+  expect(stage.asked()).toHaveLength(1);
+});
+
+test.each([
+  ['no tools', {}, [], 'tools must be at least one'],
+  ['a name twice', {}, [search, search], 'got search twice'],
+  ['no turns', { maxTurns: 0 }, [search], 'maxTurns must be a whole number from 1 on, got 0'],
+])('%s: refused', async (_, options, tools, words) => {
+  const { failure } = await stage.play(['x'], tools, options);
+  expect(failure).toContain(words);
+});
+
+test('a tool that is to run once needs a context that can', async () => {
+  const { openai } = { openai: {} as never };
+  const lasting = tool({ name: 'pay', once: true, run: () => 1 });
+  await expect(toolLoop({ openai, model: 'm' }, { messages: [QUESTION], tools: [lasting] })).rejects.toThrow(
+    'the tool pay is to run once, but the context has no once',
+  );
+});
