@@ -32,6 +32,8 @@ export interface AgentDependencies extends Dependencies {
 export interface PlayDependencies extends AgentDependencies {
   /** `connectEngine({ url, key })`, one for all activities of a worker. */
   engine: EngineConnection;
+  /** Where judges' keys are; by default the process's own. */
+  env?: NodeJS.ProcessEnv;
 }
 
 let processPulse: Pulse | null = null;

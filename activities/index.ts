@@ -1,6 +1,7 @@
 /** What a TypeScript worker does for the agents it was started with. */
 import type { PlayDependencies } from './dependencies.ts';
 import { createEvaluateActivities } from './evaluate.ts';
+import { createJudgeActivities } from './judge.ts';
 import { createPrepareActivities } from './prepare.ts';
 import { createRecordActivities } from './record.ts';
 import { createRolloutActivities } from './rollout.ts';
@@ -11,6 +12,7 @@ export function createAgentActivities(dependencies: PlayDependencies) {
   return {
     ...createPrepareActivities(dependencies),
     ...createRolloutActivities(dependencies),
+    ...createJudgeActivities(dependencies),
     ...createEvaluateActivities(dependencies),
     ...createRecordActivities(dependencies),
     ...createScheduleActivities(dependencies),

@@ -1,27 +1,16 @@
-/** `rollout`: the attempts of one group, played, judged by the agent's own reward, and published. */
+/** `rollout`: the attempts of one group, played and published; judged, too, where the agent's own reward is the verdict. */
 import type { GroupResult, RolloutInput } from '../core/contract.ts';
 import type { Scenario } from '../sdk/define-agent.ts';
-import { judgeByAgent, summariseGroup } from '../store/group-result.ts';
-import { decodeJson, encodeJson } from '../store/json.ts';
-import { groupJournalPrefix, groupTimesKey, judgedKey, rolloutsKey } from '../store/layout.ts';
+import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/group-result.ts';
+import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
 import { hashBytes } from '../store/sha256.ts';
-import {
-  decodeRollouts,
-  encodeRollouts,
-  type AttemptRecord,
-  type Judged,
-  type Rollouts,
-} from '../store/trajectories.ts';
+import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/trajectories.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
 import { createScenarioReader } from './scenario-reader.ts';
+import { publishVerdict, readWritten, type Written } from './written-group.ts';
 import { checkInputs } from './write-once.ts';
-
-interface Written {
-  rollouts: Rollouts;
-  sha256: string;
-}
 
 /** All attempts of a group at once, up to here. */
 const CONCURRENCY = 128;
@@ -36,7 +25,8 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
     const { rollouts, sha256 } = recorded === null ? await playGroup(input, scope) : await readWritten(recorded, key);
     const what = `group ${input.group} of step ${input.step} of the run ${input.run}`;
     checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);
-    const { judged, judgedSha256 } = await publishVerdict(input, judgeByAgent(rollouts, sha256));
+    if (input.judge) return summariseUnjudged(input, rollouts, sha256);
+    const { judged, judgedSha256 } = await publishVerdict(store, input, judgeByAgent(rollouts, sha256));
     checkInputs(`the verdict on ${what}`, judged.inputsSha256, input.inputsSha256);
     return summariseGroup(input, rollouts, judged, judgedSha256);
   }
@@ -70,21 +60,9 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
     return readWritten(bytes, rolloutsKey(input));
   }
 
-  async function publishVerdict(
-    input: RolloutInput,
-    verdict: Judged,
-  ): Promise<{ judged: Judged; judgedSha256: string }> {
-    const { bytes } = await store.publish(judgedKey(input), encodeJson(verdict));
-    return { judged: decodeJson(bytes, judgedKey(input)) as Judged, judgedSha256: hashBytes(bytes) };
-  }
-
   return { rollout: asActivity(dependencies, rollout) };
 }
 
 function planEpisodes({ attempts, scenario: scenarioIndex }: RolloutInput, scenario: Scenario) {
   return Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex, scenario }));
-}
-
-async function readWritten(bytes: Uint8Array, key: string): Promise<Written> {
-  return { rollouts: await decodeRollouts(bytes, key), sha256: hashBytes(bytes) };
 }

@@ -39,6 +39,8 @@ interface Heartbeat {
   since?: string;
   done?: number;
   of?: number;
+  /** Who is asked for a verdict. */
+  judge?: string;
   waiting?: { attempts: number; reason: string; since?: string; nextTryAt?: string | null } | null;
 }
 
@@ -113,7 +115,7 @@ function describeBusy(pollers: number | null): string {
 
 function underWay(raw: RawPending, nowMs: number): Wait {
   const beat = readHeartbeat(raw);
-  const engine = beat.waiting ? describeEngineWait(beat.waiting) : null;
+  const engine = beat.waiting ? describeEngineWait(beat.waiting, beat.judge) : null;
   const silence = describeSilence(raw, nowMs);
   const since = iso(raw.lastStartedTime);
   const parts = [`under way, since ${since}`, describeProgress(beat), engine?.text ?? null, silence?.text ?? null];
@@ -133,9 +135,10 @@ function describeSilence(raw: RawPending, nowMs: number): { text: string; reason
   return { text: `no heartbeat for ${seconds(nowMs - heardMs)}: ${reason}`, reason };
 }
 
-function describeProgress({ step, phase, since, done, of }: Heartbeat): string | null {
+function describeProgress({ step, phase, since, done, of, judge }: Heartbeat): string | null {
   const at = step === undefined ? '' : `step ${step}: `;
   if (phase !== undefined) return `${at}${PHASES[phase] ?? phase}${since === undefined ? '' : ` since ${since}`}`;
+  if (judge !== undefined) return `${at}judged by ${judge}`;
   return done === undefined || of === undefined ? null : `${at}${done} of ${of} attempts played`;
 }
 
@@ -147,13 +150,30 @@ const PHASES: Readonly<Record<string, string>> = {
   publish: 'publishes',
 };
 
-function describeEngineWait(wait: NonNullable<Heartbeat['waiting']>): { text: string; reason: string } {
+function describeEngineWait(
+  wait: NonNullable<Heartbeat['waiting']>,
+  judge: string | undefined,
+): { text: string; reason: string } {
+  if (judge !== undefined) return describeJudgeWait(wait, judge);
   const who = wait.attempts === 1 ? '1 attempt waits' : `${wait.attempts} attempts wait`;
   const since = wait.since === undefined ? '' : `, since ${wait.since}`;
   const next = wait.nextTryAt ? `; asked again at ${wait.nextTryAt}` : '';
   return {
     text: `${who} for the engine${since}: ${wait.reason}${next}`,
     reason: `waits for the engine: ${wait.reason}`,
+  };
+}
+
+/** A provider that limits its rate, or one that is away. */
+function describeJudgeWait(
+  { reason, since, nextTryAt }: NonNullable<Heartbeat['waiting']>,
+  judge: string,
+): { text: string; reason: string } {
+  const waits = `waits for the judge ${judge}`;
+  const next = nextTryAt ? `; asked again at ${nextTryAt}` : '';
+  return {
+    text: `${waits}${since === undefined ? '' : `, since ${since}`}: ${reason}${next}`,
+    reason: `${waits}: ${reason}`,
   };
 }
 

@@ -22,6 +22,9 @@ export interface RunSummary {
   readonly pause: RunState['pause'];
   readonly changes: RunState['changes'];
   readonly reward: number | null;
+  /** Null where the agent's own reward is the verdict. */
+  readonly judge: string | null;
+  readonly judging: RunState['judging'];
   readonly waitingFor: string | null;
   readonly wallSeconds: number;
   readonly adapterSha256: string | null;
@@ -65,6 +68,8 @@ export function summariseRun({ file, state }: Run, storeUri: string): RunSummary
     pause: known.pause,
     changes: known.changes,
     reward: known.reward,
+    judge: file.config.judge ?? null,
+    judging: known.judging,
     waitingFor: known.waitingFor,
     wallSeconds: known.wallSeconds,
     adapterSha256: known.adapterSha256,

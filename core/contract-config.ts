@@ -1,7 +1,7 @@
 /** The part of the contract that says what a run is, and what stands in its store. */
 import { z } from 'zod';
 
-import { count, name, positive, sha256 } from './contract-values.ts';
+import { count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
 export const BlobRef = z.strictObject({ key: z.string(), sha256, bytes: count }).meta({ id: 'BlobRef' });
@@ -101,6 +101,10 @@ export const RunConfig = z
     finalLearningRateShare: z.number().min(0).max(1),
     warmupSteps: count,
     continueAsNewEvery: positive.nullable(),
+    /** What gives the rewards, by its name; what it is and how it is reached says the agent. Null: the agent itself. */
+    judge: judgeName.nullable().default(null),
+    /** The run is paused before a step that would make its judge cost more than this in all; null: no bound. */
+    maxJudgeUsd: z.number().min(0).nullable().default(null),
     /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
     parent: Checkpoint.nullable().default(null),
     rollout: RolloutConfig,

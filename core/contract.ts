@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import { BlobRef, Checkpoint, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
-import { count, name, positive, sha256 } from './contract-values.ts';
+import { count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
 export { NAME_PATTERN } from './contract-values.ts';
@@ -58,6 +58,8 @@ export const RolloutInput = z
     policy: Checkpoint,
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
+    /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
+    judge: judgeName.nullable().default(null),
     inputsSha256: sha256,
   })
   .meta({ id: 'RolloutInput' });
@@ -69,9 +71,9 @@ export const GroupResult = z
     step: positive,
     group: count,
     scenario: count,
-    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`. */
+    /** sha256 of `groups/<group>.rollouts.jsonl.gz` and of `groups/<group>.judged.json`; null where it is not judged yet. */
     rolloutsSha256: sha256,
-    judgedSha256: sha256,
+    judgedSha256: sha256.nullable(),
     attempts: positive,
     failed: count,
     truncated: count,
@@ -82,10 +84,39 @@ export const GroupResult = z
     /** Means over the attempts that are data; boolean metrics become `<name>Rate`. */
     metrics: z.record(z.string(), z.number()),
     /** `trained`, or the reason for which the group carries no signal. */
-    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens']),
+    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'unjudged']),
   })
   .meta({ id: 'GroupResult' });
 export type GroupResult = z.infer<typeof GroupResult>;
+
+/** What a judge's answers came to; those that could not be used were paid for, too. */
+export const JudgeSpending = z
+  .strictObject({
+    /** Answers that were received. */
+    calls: count,
+    /** Verdicts that were known already and cost nothing. */
+    cached: count,
+    promptTokens: count,
+    completionTokens: count,
+    /** US dollars; null where it is not known what an answer costs. */
+    usd: z.number().min(0).nullable(),
+  })
+  .meta({ id: 'JudgeSpending' });
+export type JudgeSpending = z.infer<typeof JudgeSpending>;
+
+/** A group that was played is judged: the input that it was played from says which one it is. */
+export const JudgeInput = z.strictObject({ group: RolloutInput }).meta({ id: 'JudgeInput' });
+export type JudgeInput = z.infer<typeof JudgeInput>;
+
+export const JudgeResult = z
+  .strictObject({
+    group: GroupResult,
+    spent: JudgeSpending,
+    /** That judging took; display only. */
+    seconds: z.number().min(0),
+  })
+  .meta({ id: 'JudgeResult' });
+export type JudgeResult = z.infer<typeof JudgeResult>;
 
 export const GroupRef = z
   .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
@@ -171,8 +202,9 @@ export const RUN_STATES = [
 export const SettingChange = z
   .strictObject({
     /** What `temper set` may change; where each stands in RunConfig says `core/settings.ts`. */
-    setting: z.enum(['learningRate', 'temperature', 'steps', 'groupSize', 'evalEvery']),
-    from: z.number(),
+    setting: z.enum(['learningRate', 'temperature', 'steps', 'groupSize', 'evalEvery', 'maxJudgeUsd']),
+    /** Null where there was none. */
+    from: z.number().nullable(),
     to: z.number(),
     branch: count,
     step: positive,
@@ -233,6 +265,8 @@ export const RunState = z
     changes: z.array(SettingChange).default([]),
     /** Empty on branch 0. */
     lineage: z.array(Branch).default([]),
+    /** What the judge has cost so far; null where the agent's own reward is the verdict. */
+    judging: JudgeSpending.nullable().default(null),
   })
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
@@ -293,6 +327,8 @@ export const Located = z
     /** All that were ever kept, in order, and how many times any were. */
     changes: z.array(SettingChange),
     amendments: count,
+    /** What the run's judge has cost, on all branches; null where it has none. */
+    judging: JudgeSpending.nullable().default(null),
   })
   .meta({ id: 'Located' });
 export type Located = z.infer<typeof Located>;

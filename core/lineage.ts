@@ -20,4 +20,9 @@ export function describeLineage(lineage: readonly Branch[]): string | null {
 }
 
 /** What of a run's state came after the first version: states that were recorded before do not have it. */
-export const NOT_STEERED: Pick<RunState, 'pause' | 'changes' | 'lineage'> = { pause: null, changes: [], lineage: [] };
+export const NOT_STEERED: Pick<RunState, 'pause' | 'changes' | 'lineage' | 'judging'> = {
+  pause: null,
+  changes: [],
+  lineage: [],
+  judging: null,
+};

@@ -112,6 +112,7 @@ export function nameless({
 }
 
 function toGroupRef({ group, rolloutsSha256, judgedSha256 }: GroupResult): GroupRef {
+  if (judgedSha256 === null) throw new Error(`group ${group} is not judged`);
   return { group, rolloutsSha256, judgedSha256 };
 }
 
@@ -137,6 +138,8 @@ function dealGroups(config: RunConfig, position: RunPosition, from: number, coun
       agent: config.agent,
       agentCodeSha256: prepared.agentCodeSha256,
       policy: position.checkpoint,
+      // Who judges changes nothing about what is played.
+      judge: config.judge ?? null,
       inputsSha256: hashOf({ ...hashed, policy: nameless(position.checkpoint) }),
     };
   });

@@ -45,6 +45,8 @@ const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateSha
   learningRateSchedule: 'constant',
   warmupSteps: 0,
   continueAsNewEvery: null,
+  judge: null,
+  maxJudgeUsd: null,
   parent: null,
 };
 
@@ -97,5 +99,7 @@ export function complaintAbout(config: RunConfig): string | null {
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
   if (loss.name !== 'ppo' && loss.dualClip !== null)
     return `dualClip ${loss.dualClip} has no effect with the loss ${loss.name}; only ppo uses it`;
+  if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
+    return `maxJudgeUsd ${config.maxJudgeUsd} has no effect where no judge gives the rewards; give the agent reward: ruler({ … })`;
   return null;
 }

@@ -22,12 +22,14 @@ const RULES: Readonly<Record<Setting, Rule>> = {
   steps: { isGood: isCount(1), words: 'a whole number of at least 1' },
   groupSize: { isGood: isCount(2), words: 'a whole number of at least 2 (an advantage is relative to its group)' },
   evalEvery: { isGood: isCount(0), words: 'a whole number of at least 0' },
+  maxJudgeUsd: { isGood: (value) => Number.isFinite(value) && value >= 0, words: 'a number of at least 0' },
 };
 
 export const SETTINGS = Object.keys(RULES) as readonly Setting[];
 
-export function settingOf(config: RunConfig, setting: Setting): number {
-  return setting === 'temperature' ? config.rollout.temperature : config[setting];
+export function settingOf(config: RunConfig, setting: Setting): number | null {
+  // Configurations recorded before a field was there lack it.
+  return setting === 'temperature' ? config.rollout.temperature : (config[setting] ?? null);
 }
 
 export function applySettings(config: RunConfig, settings: Settings): RunConfig {
@@ -54,7 +56,7 @@ export function applyChanges(config: RunConfig, changes: readonly SettingChange[
 
 /** `learningRate 0.00005 → 0.00001 from step 8 on, because: it diverged` */
 export function describeChange({ setting, from, to, step, reason }: SettingChange): string {
-  return `${setting} ${from} → ${to} from step ${step} on${because(reason)}`;
+  return `${setting} ${from ?? 'none'} → ${to} from step ${step} on${because(reason)}`;
 }
 
 export function because(reason: string | null): string {

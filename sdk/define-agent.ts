@@ -3,6 +3,7 @@ import type OpenAI from 'openai';
 
 import { TemperError } from '../core/failures.ts';
 import type { Metrics } from '../core/statistics.ts';
+import { isRuler, type Ruler } from './ruler/ruler.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
 export interface Scenario {
@@ -22,6 +23,9 @@ export type ScenarioSource<S extends Scenario> =
 
 /** A reward alone, or with numbers and yes-or-nos to be averaged (`win: true` becomes `winRate`). */
 export type RolloutResult = number | { reward: number; metrics?: Readonly<Metrics> };
+
+/** Where a judge gives the rewards, the agent may have none of its own. */
+export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?: Readonly<Metrics> };
 
 export interface RolloutContext<S extends Scenario = Scenario> {
   scenario: S;
@@ -43,25 +47,38 @@ export interface RolloutContext<S extends Scenario = Scenario> {
   log: (...values: unknown[]) => void;
 }
 
-export interface AgentDefinition<S extends Scenario> {
+interface AgentParts<S extends Scenario> {
   /** Lower case letters, digits and ._- */
   name: string;
   scenarios: ScenarioSource<S>;
   /** Played before and after training, never trained; without them a tenth of `scenarios` is held out. */
   evalScenarios?: ScenarioSource<S>;
+}
+
+export interface AgentDefinition<S extends Scenario> extends AgentParts<S> {
+  reward?: never;
   rollout(context: RolloutContext<S>): RolloutResult | Promise<RolloutResult>;
 }
 
-export interface Agent<S extends Scenario = Scenario> extends AgentDefinition<S> {
+/** Its attempts are judged against each other, and trained with what the judge says. */
+export interface JudgedAgentDefinition<S extends Scenario> extends AgentParts<S> {
+  reward: Ruler;
+  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+}
+
+export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
+  /** Absent where the rewards are the rollout's own. */
+  readonly reward?: Ruler;
+  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
   readonly [AGENT]: true;
 }
 
 /** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
 const AGENT = Symbol.for('temper.agent');
-const MEMBERS = new Set(['name', 'scenarios', 'evalScenarios', 'rollout']);
+const MEMBERS = new Set(['name', 'scenarios', 'evalScenarios', 'reward', 'rollout']);
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
-export function defineAgent<S extends Scenario>(definition: AgentDefinition<S>): Agent<S> {
+export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> | JudgedAgentDefinition<S>): Agent<S> {
   const complaint = complaintAbout(definition);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return Object.freeze({ ...definition, [AGENT]: true as const });
@@ -76,7 +93,7 @@ function complaintAbout(definition: unknown): string | null {
   if (typeof definition !== 'object' || definition === null) {
     return `defineAgent must be given an object, got ${shown(definition)}; pass { name, scenarios, rollout }`;
   }
-  const { name, scenarios, evalScenarios, rollout, ...rest } = definition as Record<string, unknown>;
+  const { name, scenarios, evalScenarios, reward, rollout, ...rest } = definition as Record<string, unknown>;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) return `defineAgent knows ${[...MEMBERS].join(', ')}, got ${unknown}; take it out`;
   if (typeof name !== 'string' || !NAME.test(name)) {
@@ -84,6 +101,8 @@ function complaintAbout(definition: unknown): string | null {
   }
   if (typeof rollout !== 'function')
     return `the agent ${name} must have a function rollout, got ${shown(rollout)}; add one`;
+  if (reward !== undefined && !isRuler(reward))
+    return `the reward of the agent ${name} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
   const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
   const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
   if (wrong === undefined) return null;

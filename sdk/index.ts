@@ -3,6 +3,8 @@ export {
   defineAgent,
   type Agent,
   type AgentDefinition,
+  type JudgedAgentDefinition,
+  type JudgedResult,
   type RolloutContext,
   type RolloutResult,
   type Scenario,
@@ -10,6 +12,17 @@ export {
 } from './define-agent.ts';
 export { label } from './label.ts';
 export { seededRandom } from './random.ts';
+export type { Conversation } from './ruler/conversation.ts';
+export type { JudgeEndpoint } from './ruler/judge-model.ts';
+export type { Ruler, RulerOptions } from './ruler/ruler.ts';
+export {
+  ruler,
+  rulerScoreGroup,
+  scoreConversations,
+  type RulerScore,
+  type ScorableTrajectory,
+  type ScoreContext,
+} from './ruler/score.ts';
 export {
   tool,
   type ArgumentsSchema,

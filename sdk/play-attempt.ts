@@ -22,7 +22,7 @@ export interface AttemptOptions {
   isFresh: () => boolean;
 }
 
-type Outcome = { reward: number; metrics: Metrics } | { failure: string };
+type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
 
 const MAX_MESSAGE = 2000;
 const RECHECK_MS = 50;
@@ -79,7 +79,7 @@ async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outco
   const metrics: Metrics = {};
   try {
     const result: unknown = await options.agent.rollout(createContext(options, log, metrics));
-    return checkResult(result, metrics);
+    return checkResult(result, metrics, mayLackReward(options.agent));
   } catch (error) {
     return { failure: describe(error) };
   }
@@ -100,12 +100,18 @@ function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metric
   };
 }
 
-function checkResult(result: unknown, noted: Metrics): Outcome {
+/** Where a judge alone gives the rewards. */
+function mayLackReward({ reward }: Agent): boolean {
+  return reward !== undefined && reward.weights.agent === 0;
+}
+
+function checkResult(result: unknown, noted: Metrics, mayLack: boolean): Outcome {
   const { reward, metrics = {} } = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Partial<{
     reward: unknown;
     metrics: unknown;
   }>;
-  if (typeof reward !== 'number' || !Number.isFinite(reward)) {
+  const isMissing = mayLack && reward === undefined;
+  if (!isMissing && (typeof reward !== 'number' || !Number.isFinite(reward))) {
     return {
       failure: `rollout must return a finite reward, got ${shown(reward)}; return a number or { reward, metrics }`,
     };
@@ -116,7 +122,7 @@ function checkResult(result: unknown, noted: Metrics): Outcome {
     return { failure: tooManyMetrics(names) };
   }
   const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
-  if (wrong === undefined) return { reward, metrics: all as Metrics };
+  if (wrong === undefined) return { reward: isMissing ? null : Number(reward), metrics: all as Metrics };
   return { failure: `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; leave it out` };
 }
 

@@ -1,6 +1,6 @@
 /** What a group's two files say, in numbers: a pure function of their contents. */
 import type { GroupResult, RolloutInput } from '../core/contract.ts';
-import { hasNoVariance, meanMetrics } from '../core/statistics.ts';
+import { hasNoVariance, mean, meanMetrics } from '../core/statistics.ts';
 import type { AttemptRecord, Judged, Rollouts } from './trajectories.ts';
 
 /** The agent's own reward; an attempt that failed has none. */
@@ -14,6 +14,12 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
     explanations: attempts.map(() => null),
     metrics: {},
   };
+}
+
+/** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
+export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
+  const own = summariseGroup(input, rollouts, judgeByAgent(rollouts, rolloutsSha256), rolloutsSha256);
+  return { ...own, judgedSha256: null, use: 'unjudged' };
 }
 
 export function summariseGroup(
@@ -36,9 +42,19 @@ export function summariseGroup(
     calls: attempts.reduce((sum, { calls }) => sum + calls.length, 0),
     sampledTokens: countTokens(attempts),
     rewards,
-    metrics: meanMetrics(data.map(({ metrics }) => metrics)),
+    metrics: { ...meanMetrics(data.map(({ metrics }) => metrics)), ...meanScores(judged, data) },
     use: decideUse(input, data, rewards),
   };
+}
+
+/** Where somebody else judges, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
+function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): Record<string, number> {
+  if (judge === 'agent') return {};
+  const means = {
+    agentReward: mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
+    rulerScore: mean((scores ?? []).filter((score) => score !== null)),
+  };
+  return Object.fromEntries(Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
 function decideUse(

@@ -57,6 +57,10 @@ export const viewPrefix = ({ run, branch, step }: StepPlace): string =>
 export const groupsPrefix = (place: StepPlace): string => `${stepPrefix(place)}/groups`;
 export const rolloutsKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.rollouts.jsonl.gz`;
 export const judgedKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.judged.json`;
+/** What a judge answered for a group, in order from 0, by the question's hash: the run paid for it. Write-once. */
+export const groupAnswersPrefix = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.answers`;
+export const groupAnswerKey = (place: GroupPlace, question: string, number: number): string =>
+  `${groupAnswersPrefix(place)}/${question}.${number}.json`;
 export const groupTimesKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.times.json`;
 
 export const evalRolloutsKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.rollouts.jsonl.gz`;
@@ -76,3 +80,6 @@ export const firingKey = (schedule: string, number: number): string => `${firing
 /** What it ended with, where it ended well. Write-once. */
 export const conclusionKey = (schedule: string, number: number): string =>
   `${firingsPrefix(schedule)}/${number}.concluded.json`;
+
+/** What a judge said, by the hash of what it was asked; shared by the store's runs. Write-once. */
+export const verdictKey = (sha256: string): string => `judgments/${sha256}.json`;

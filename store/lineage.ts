@@ -10,6 +10,7 @@ import { encodeJson } from './json.ts';
 import * as layout from './layout.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
 import { readCommit, readEval, readJson } from './run-reader.ts';
+import { readRunSpending } from './verdicts.ts';
 import type { Store } from './store.ts';
 
 type Rollback = NonNullable<LocateInput['rollback']>;
@@ -78,6 +79,7 @@ export async function findPosition(store: Store, run: string, made: number | nul
     emptySteps: step - checkpoint.step,
     evals: await readEvals(store, run, lineage, step),
     ...(await readAllChanges(store, run)),
+    judging: await readRunSpending(store, run, { branch, step }),
   };
 }
 

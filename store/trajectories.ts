@@ -89,6 +89,10 @@ export interface Judged {
   /** By attempt; null for one that is no data. */
   rewards: (number | null)[];
   explanations: (string | null)[];
+  /** What the judge gave, from 0 to 1, before the agent's own reward was weighed in; absent where the agent judged. */
+  scores?: (number | null)[];
+  /** The verdict's name in the cache; null where there was nothing to judge. */
+  verdict?: string | null;
   metrics: Record<string, number>;
 }
 

@@ -2,8 +2,9 @@
 import { createAgentActivities } from '../activities/index.ts';
 import { TemperError } from '../core/failures.ts';
 import { rolloutQueue } from '../core/queues.ts';
-import { isAgent } from '../sdk/define-agent.ts';
+import { isAgent, type Agent } from '../sdk/define-agent.ts';
 import { connectEngine } from '../sdk/recorder/engine-connection.ts';
+import { requireJudgeKey } from '../sdk/ruler/judge-model.ts';
 import { agentCodeSha256, importAgentFile } from './agent-code.ts';
 import type { Logger } from './logs.ts';
 import type { WorkerSettings } from './worker-settings.ts';
@@ -29,6 +30,7 @@ export async function openAgentActivities(
       'BadConfig',
       `the agent file ${file} must export defineAgent({ … }) by default; write export default defineAgent({ … })`,
     );
+  warnOfMissingKey(agent, logger);
   const engine = connectEngine(settings.engine);
   const agents = new Map([[agent.name, { agent, codeSha256 }]]);
   return {
@@ -37,4 +39,13 @@ export async function openAgentActivities(
     activities: createAgentActivities({ store, engine, agents, logger: logger.child({ agent: agent.name }) }),
     close: () => engine.close(),
   };
+}
+
+/** It plays without it; only what it plays can't be judged here. */
+function warnOfMissingKey({ name, reward }: Agent, logger: Logger): void {
+  try {
+    if (reward !== undefined) requireJudgeKey(reward.judge, process.env);
+  } catch (error) {
+    logger.warn({ agent: name, error: String(error) }, 'this worker cannot judge');
+  }
 }

@@ -7,6 +7,8 @@ import type {
   EvaluateInput,
   GroupResult,
   InitialiseInput,
+  JudgeInput,
+  JudgeResult,
   Located,
   LocateInput,
   PrepareInput,
@@ -23,6 +25,7 @@ import { NON_RETRYABLE } from '../core/failures.ts';
 export interface AgentActivities {
   prepare(input: PrepareInput): Promise<Prepared>;
   rollout(input: RolloutInput): Promise<GroupResult>;
+  judge(input: JudgeInput): Promise<JudgeResult>;
   evaluate(input: EvaluateInput): Promise<EvalResult>;
   record(input: RecordInput): Promise<void>;
   amend(input: AmendInput): Promise<void>;
@@ -71,6 +74,11 @@ function playTimeoutMs(rollout: RolloutConfig, attempts: number): number {
   return Math.ceil(attempts / ATTEMPTS_AT_ONCE) * rollout.attemptTimeoutMs + rollout.callRetryBudgetMs + MINUTE_MS;
 }
 
+/** Asked twice, with the whole budget of an outage for each. */
+function judgeTimeoutMs({ callTimeoutMs, callRetryBudgetMs }: RolloutConfig): number {
+  return 2 * (callTimeoutMs + callRetryBudgetMs) + MINUTE_MS;
+}
+
 export function createRunActivities(queues: RunQueues): RunActivities {
   const agent = proxyActivities<AgentActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
   const gpu = proxyActivities<GpuActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
@@ -93,6 +101,11 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const summary = `step ${input.step} · group ${input.group} · scenario ${input.scenario}`;
       const bound = playTimeoutMs(input.rollout, input.attempts);
       return agent.rollout.executeWithOptions(onAgent(bound, summary), [input]);
+    },
+    judge: (input) => {
+      const { step, group, judge, rollout } = input.group;
+      const summary = `step ${step} · group ${group} · judged by ${judge}`;
+      return agent.judge.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), [input]);
     },
     evaluate: (input) => {
       const summary = `step ${input.step} · eval · ${input.count} scenarios`;

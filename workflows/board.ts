@@ -4,7 +4,16 @@
  */
 import { CancellationScope, condition, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 
-import type { EvalResult, Located, Pause, RunConfig, RunState, SettingChange, StepSummary } from '../core/contract.ts';
+import type {
+  EvalResult,
+  JudgeSpending,
+  Located,
+  Pause,
+  RunConfig,
+  RunState,
+  SettingChange,
+  StepSummary,
+} from '../core/contract.ts';
 import { describeLineage } from '../core/lineage.ts';
 import { because } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
@@ -157,10 +166,10 @@ export class Board {
     this.update({ ...place, evals: [...this.#state.evals, result].slice(-MAX_EVALS), waitingFor: null });
   }
 
-  stepped(summary: StepSummary): void {
+  stepped(summary: StepSummary, judging: JudgeSpending | null): void {
     this.#recent = [...this.#recent, summary].slice(-RECENT_STEPS);
     const { step, reward, adapterSha256 } = summary;
-    this.update({ step, reward, adapterSha256, phase: 'rollout', waitingFor: null });
+    this.update({ step, reward, adapterSha256, judging, phase: 'rollout', waitingFor: null });
   }
 
   update(change: Partial<RunState>): void {

@@ -16,6 +16,7 @@ export async function rollBack(run: Run, position: RunPosition, told: RollbackTo
   const located = await tryLocate(run, told);
   steering.rolledBack(told);
   if (located === null) return position;
+  run.judging.recall(located.judging ?? null);
   board.located(located);
   board.goingOn();
   await board.record();
@@ -29,6 +30,7 @@ export async function goOn(run: Run, prepared: Prepared): Promise<RunPosition> {
   board.waitFor('initialise', 'find where the run stands', queues.rollout);
   const located = await activities.locate({ run: steering.config.run, rollback: null });
   steering.recall(located.changes, located.amendments);
+  run.judging.recall(located.judging ?? null);
   board.located(located);
   if (steering.rollback === null) board.goingOn();
   else board.goingBack(steering.rollback);

@@ -1,12 +1,14 @@
 /** Validators of updates: synchronous, they read and throw what the person is told. What they refuse is in no history. */
 import { complaintAboutSettings } from '../core/settings.ts';
 import type { Board } from './board.ts';
+import type { Judging } from './judging.ts';
 import type { PauseRequest, RollbackRequest, SetRequest, StopRequest } from './messages.ts';
 import type { Steering } from './steering.ts';
 
 interface Facts {
   steering: Steering;
   board: Board;
+  judging: Judging;
 }
 
 const MAX_REASON_LENGTH = 500;
@@ -24,6 +26,7 @@ export function createRefusals(facts: Facts) {
     },
     resume: (): void => {
       refuseEnding(facts, 'resumed');
+      refuseOverBudget(facts);
     },
     set: (request: SetRequest): void => {
       refuseBadReason(request);
@@ -64,11 +67,23 @@ function refuseStopping(facts: Facts, what: string): void {
   );
 }
 
-function refuseSettings({ steering, board }: Facts, settings: unknown, stepsDone: number): void {
+/** Resumed without more to spend, it would only pause again. */
+function refuseOverBudget({ steering, board }: Facts): void {
+  const complaint = steering.budgetComplaint;
+  if (complaint === null || steering.told.pause === null) return;
+  const { run } = board.state;
+  throw new Error(`${run} cannot be resumed: ${complaint}; allow more first with temper set ${run} max-judge-usd=N`);
+}
+
+function refuseSettings({ steering, board, judging }: Facts, settings: unknown, stepsDone: number): void {
   if (typeof settings !== 'object' || settings === null)
     throw new Error(`the settings of ${board.state.run} must be an object; pass names and numbers`);
   const complaint = complaintAboutSettings(steering.wanted, stepsDone, settings);
   if (complaint !== null) throw new Error(complaint);
+  if ('maxJudgeUsd' in settings && judging.isCostUnknown)
+    throw new Error(
+      `maxJudgeUsd has no effect on ${board.state.run}: it is not known what its judge costs; give ruler its prices in the agent's file`,
+    );
 }
 
 function refuseBadStep({ steering, board }: Facts, step: unknown): void {

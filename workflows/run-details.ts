@@ -1,5 +1,6 @@
 /** A run as Temporal's UI shows it: markdown for `setCurrentDetails`, well below its limit of 20 KB. */
 import type { EvalResult, RunState, StepSummary } from '../core/contract.ts';
+import { describeSpending } from '../core/judge-spending.ts';
 import { describeLineage } from '../core/lineage.ts';
 import { describeChange } from '../core/settings.ts';
 
@@ -20,6 +21,7 @@ function facts(state: RunState): string {
     `- **phase** ${state.phase}`,
     `- **waits for** ${state.waitingFor ?? 'nothing'}`,
     `- **reward** ${shown(state.reward)}`,
+    ...(state.judging ? [`- **judging** ${describeSpending(state.judging)}`] : []),
     `- **agent** ${state.agent} on ${state.baseModel}`,
     ...(lineage === null ? [] : [`- **stands on** ${lineage}`]),
     ...state.changes.slice(-MAX_SHOWN_NOTES).map((change) => `- **changed** ${describeChange(change)}`),

@@ -4,6 +4,7 @@ import { NOT_STEERED } from '../core/lineage.ts';
 import { planLearningRate } from '../core/plan-learning-rate.ts';
 import { trainedGroups, type RunPosition } from '../core/plan-step.ts';
 import { mean } from '../core/statistics.ts';
+import type { StepJudging } from './judging.ts';
 
 export function newRunState(config: RunConfig): RunState {
   return {
@@ -34,17 +35,19 @@ export interface StepFacts {
   /** After the step. */
   position: RunPosition;
   played: GroupResult[];
+  /** Empty where the agents' own rewards are the verdicts. */
+  judged: StepJudging;
   /** Null where no group carried a signal. */
   trained: TrainResult | null;
   seconds: Record<string, number>;
 }
 
 /** Rewards and metrics are means over all attempts that are data, left-out groups included: leaving out is no merit. */
-export function summariseStep({ config, position, played, trained, seconds }: StepFacts): StepSummary {
+export function summariseStep({ config, position, played, judged, trained, seconds }: StepFacts): StepSummary {
   return {
     step: position.step,
     reward: mean(played.flatMap((group) => group.rewards)),
-    metrics: meanMetrics(played),
+    metrics: { ...meanMetrics(played), ...judged.metrics },
     train: trained?.metrics ?? {},
     learningRate: planLearningRate(config, position.step),
     groups: trainedGroups(played).length,
@@ -52,7 +55,7 @@ export function summariseStep({ config, position, played, trained, seconds }: St
     failedAttempts: sum(played.map((group) => group.failed)),
     attempts: sum(played.map((group) => group.attempts)),
     sampledTokens: sum(played.map((group) => group.sampledTokens)),
-    seconds: { ...seconds, ...prefixed('trainer', trained?.seconds ?? {}) },
+    seconds: { ...seconds, ...judged.seconds, ...prefixed('trainer', trained?.seconds ?? {}) },
     adapterSha256: position.checkpoint.adapterSha256,
   };
 }

@@ -9,6 +9,7 @@ import type { RunPosition } from '../core/plan-step.ts';
 import { applyChanges, applySettings, planChanges, type Settings } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
 import type { Board } from './board.ts';
+import type { Judging } from './judging.ts';
 import * as messages from './messages.ts';
 import { createRefusals } from './refusals.ts';
 
@@ -40,12 +41,20 @@ export interface CarriedSteering {
   lastRollback: RollbackTold | null;
 }
 
+/** What steering works on. */
+interface Steered {
+  board: Board;
+  activities: RunActivities;
+  judging: Judging;
+}
+
 export class Steering {
-  /** Written by handlers alone. */
+  /** Written by handlers, and by the loop where it pauses by itself. */
   readonly told: Told;
   readonly #run: string;
   readonly #board: Board;
   readonly #activities: RunActivities;
+  readonly #judging: Judging;
   #config: RunConfig;
   #settingsTaken = 0;
   #rollbacksTaken = 0;
@@ -54,7 +63,7 @@ export class Steering {
   #inHand: CancellationScope | null = null;
   #ending = false;
 
-  constructor(config: RunConfig, carried: CarriedSteering | null, board: Board, activities: RunActivities) {
+  constructor(config: RunConfig, carried: CarriedSteering | null, { board, activities, judging }: Steered) {
     this.told = carried?.told ?? { stop: false, pause: null, settings: [], rollbacks: [] };
     this.#amendments = carried?.amendments ?? 0;
     this.#lastRollback = carried?.lastRollback ?? null;
@@ -62,6 +71,7 @@ export class Steering {
     this.#config = config;
     this.#board = board;
     this.#activities = activities;
+    this.#judging = judging;
   }
 
   /** What steps are planned with: settings that were told and not taken yet are not in it. */
@@ -78,6 +88,15 @@ export class Steering {
   /** Taken before the run rests, ends or hands itself on: nothing that was told may be lost. */
   get hasToTake(): boolean {
     return this.rollback !== null || this.settings !== null;
+  }
+
+  /** Why the next step would cost more than was allowed; null where it would not. */
+  get budgetComplaint(): string | null {
+    return this.#judging.complaintAboutBudget(this.wanted);
+  }
+
+  get isOverBudget(): boolean {
+    return this.budgetComplaint !== null;
   }
 
   /** The oldest settings that were told and not taken yet. */
@@ -105,7 +124,7 @@ export class Steering {
 
   /** Handlers stand before the run's first await, so that nothing told to a starting run is missed. */
   listen(): void {
-    const refusals = createRefusals({ steering: this, board: this.#board });
+    const refusals = createRefusals({ steering: this, board: this.#board, judging: this.#judging });
     setHandler(messages.progressQuery, () => this.#board.state);
     setHandler(messages.stopUpdate, (request) => this.#stop(request), { validator: refusals.stop });
     setHandler(messages.pauseUpdate, (request) => this.#pause(request), { validator: refusals.pause });
@@ -154,6 +173,14 @@ export class Steering {
     this.#board.resting(this.told.pause);
     await this.#board.record();
     await condition(() => !this.isPaused || this.hasToTake || isHistoryLong());
+  }
+
+  /** As if a person had told it to: the run waits for one who allows more, or ends it. */
+  pauseForBudget(): void {
+    const remedy = `temper set ${this.#run} max-judge-usd=N, then temper resume ${this.#run}`;
+    const pause = { since: new Date().toISOString(), reason: `${this.budgetComplaint}; ${remedy}` };
+    this.told.pause = pause;
+    this.#board.pausing(pause);
   }
 
   /** In effect from the next plan on, and kept in the store before it: a run that is started again knows it. */

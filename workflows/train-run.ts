@@ -14,6 +14,7 @@ import { Board, type CarriedBoard } from './board.ts';
 import { createClock } from './clock.ts';
 import { endBadly, isLearningOver } from './endings.ts';
 import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
+import { Judging, type CarriedJudging } from './judging.ts';
 import { describeUnused, summariseStep } from './run-summary.ts';
 import { Steering, type CarriedSteering, type RollbackTold } from './steering.ts';
 
@@ -40,6 +41,7 @@ interface CarriedRun {
   stopping: boolean;
   /** Absent in histories of earlier versions. */
   steering?: CarriedSteering;
+  judging?: CarriedJudging;
 }
 
 export interface Run extends TrainRunInput {
@@ -47,6 +49,8 @@ export interface Run extends TrainRunInput {
   board: Board;
   /** What people told the run, and the configuration that follows from it. */
   steering: Steering;
+  /** What the judge has cost, where there is one. */
+  judging: Judging;
 }
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
@@ -70,6 +74,7 @@ async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
     if (steering.rollback !== null) position = await rollBack(run, position, steering.rollback);
     else if (steering.settings !== null) await steering.takeSettings(position, steering.settings);
     else if (steering.isPaused) await steering.rest(() => workflowInfo().continueAsNewSuggested);
+    else if (steering.isOverBudget) steering.pauseForBudget();
     else position = (await steering.interruptible(() => advance(run, position))) ?? position;
   }
   steering.end();
@@ -106,14 +111,14 @@ async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
   return next;
 }
 
-/** One step: plan → rollout × groups (each judges itself) → fresh groups for those without signal → train → committed. */
+/** One step: plan → rollout × groups, each judged as soon as it is played → fresh groups for those without signal → train → committed. */
 async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
-  const { queues, activities, board, steering } = run;
+  const { queues, activities, board, steering, judging } = run;
   const { config } = steering;
   const step = position.step + 1;
   const clock = createClock();
 
-  board.waitFor('rollout', `play step ${step}`, queues.rollout);
+  board.waitFor('rollout', `play ${config.judge ? 'and judge ' : ''}step ${step}`, queues.rollout);
   const played = await playGroups(run, planGroups(config, position));
   for (let round = 0; round < config.replacementRounds; round++) {
     played.push(...(await playGroups(run, planReplacements(config, position, played))));
@@ -126,15 +131,22 @@ async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
   clock.lap('train');
 
   const next = planNext(position, played, trained?.checkpoint ?? null);
-  const summary = summariseStep({ config, position: next, played, trained, seconds: clock.seconds() });
-  board.stepped(summary);
+  const judged = judging.takeStep();
+  const summary = summariseStep({ config, position: next, played, judged, trained, seconds: clock.seconds() });
+  board.stepped(summary, judging.spent);
   if (training === null) board.noteEmptyStep(step, describeUnused(played));
   await board.record([summary]);
   return next;
 }
 
-async function playGroups({ activities }: Run, plan: RolloutInput[]): Promise<GroupResult[]> {
-  return Promise.all(plan.map((group) => activities.rollout(group)));
+async function playGroups(run: Run, plan: RolloutInput[]): Promise<GroupResult[]> {
+  return Promise.all(plan.map((group) => playGroup(run, group)));
+}
+
+/** The agent's own reward is the verdict, and was given with the rollout; or a judge gives it. */
+async function playGroup({ activities, judging }: Run, group: RolloutInput): Promise<GroupResult> {
+  const played = await activities.rollout(group);
+  return played.use === 'unjudged' ? judging.keep(await activities.judge({ group })) : played;
 }
 
 async function evaluate({ queues, activities, board, steering }: Run, position: RunPosition): Promise<void> {
@@ -147,8 +159,9 @@ function openRun(input: TrainRunInput): Run {
   const { config, queues, carried } = input;
   const activities = createRunActivities(queues);
   const board = new Board(config, carried?.board ?? null, activities);
-  const steering = new Steering(config, carried?.steering ?? toldAtStart(input), board, activities);
-  return { ...input, activities, board, steering };
+  const judging = new Judging(carried?.judging ?? null);
+  const steering = new Steering(config, carried?.steering ?? toldAtStart(input), { board, activities, judging });
+  return { ...input, activities, board, steering, judging };
 }
 
 function toldAtStart({ carried, goOn: again }: TrainRunInput): CarriedSteering {
@@ -176,11 +189,17 @@ async function close({ board, steering }: Run, position: RunPosition): Promise<R
 }
 
 /** Continue-as-new: nothing pending is left behind, and what was told until the last moment goes along. */
-async function carryOn({ queues, board, steering }: Run, position: RunPosition): Promise<void> {
+async function carryOn({ queues, board, steering, judging }: Run, position: RunPosition): Promise<void> {
   do {
     await board.recorded();
     await condition(allHandlersFinished);
   } while (board.isRecording);
-  const carried = { position, board: board.carried(), stopping: steering.told.stop, steering: steering.carried() };
+  const carried = {
+    position,
+    board: board.carried(),
+    stopping: steering.told.stop,
+    steering: steering.carried(),
+    judging: judging.carried(),
+  };
   await continueAsNew<typeof trainRun>({ config: steering.config, queues, carried });
 }

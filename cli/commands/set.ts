@@ -9,6 +9,7 @@ export const set: Command = {
   usage: 'set RUN KEY=VALUE… [--reason TEXT]',
   details: [
     `KEY is one of ${SETTINGS.join(', ')}, or the name of its flag.`,
+    'max-judge-usd is what lets a run go on that paused because its judge had cost enough.',
     'What was set holds until it is set again, across a rollback too. The step in hand finishes as it was planned.',
   ],
   examples: ['temper set demo learningRate=1e-5', 'temper set demo steps=300 evalEvery=50 --reason "it still learns"'],

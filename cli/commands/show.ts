@@ -1,3 +1,4 @@
+import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { because, describeChange } from '../../core/settings.ts';
 import { isEnded, requireRun } from '../../store/run-reader.ts';
@@ -73,6 +74,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ['stands on', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
+    ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],
     ['adapter', summary.adapterSha256],
@@ -85,6 +87,10 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
   if (!isEnded(summary) && pending === null)
     output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
+}
+
+function describeJudge(judge: string, judging: RunSummary['judging']): string {
+  return judging === null ? judge : `${judge}: ${describeSpending(judging)}`;
 }
 
 /** Groups of a step mostly wait for the same thing. */

@@ -10,8 +10,9 @@ export function viewAttempt(record: AttemptRecord, title: string, rewards: Rewar
     title,
     reward: rewards.own,
     advantage: rewards.own === null || rewards.mean === null ? null : rewards.own - rewards.mean,
+    explanation: rewards.explanation === null ? null : clipText(rewards.explanation, 2000),
     failure: record.failure === null ? null : clipText(`${record.failure.type}: ${record.failure.message}`),
-    metrics: record.metrics,
+    metrics: { ...record.metrics, ...rewards.judged },
     logs: record.logs.slice(0, 50).map((line) => clipText(line, 500)),
     truncated: record.truncated,
     turns: shown.map((call, index) => viewTurn(call, index === 0 ? null : shown[index - 1]!)),
@@ -23,7 +24,12 @@ export function viewAttempt(record: AttemptRecord, title: string, rewards: Rewar
 export interface Rewards {
   readonly own: number | null;
   readonly mean: number | null;
+  /** Where a judge gave it: why, and what the agent itself gave. */
+  readonly explanation: string | null;
+  readonly judged: Readonly<Record<string, number>>;
 }
+
+export const NOT_JUDGED: Pick<Rewards, 'explanation' | 'judged'> = { explanation: null, judged: {} };
 
 function viewTurn(call: CallRecord, previous: CallRecord | null): TurnView {
   const { messages } = call.request;

@@ -35,6 +35,15 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   forks: 'rows begun because a prompt did not go on from what was played before',
   trainedTokens: 'sampled tokens that were trained',
 };
+/** What a step's judging came to, in all. */
+const JUDGE_NOTES: Readonly<Record<string, string>> = {
+  judgeCalls: 'answers that the judge gave in a step',
+  judgeCached: 'verdicts of a step that were known before',
+  judgeTokens: 'tokens of the judge in a step, in and out',
+  judgeUsd: 'US dollars that the judge cost in a step',
+  agentReward: 'the agent’s own reward, mean over the attempts of a step',
+  rulerScore: 'the judge’s score, mean over the attempts of a step',
+};
 /** Shown elsewhere on the page. */
 const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens', 'attempts', 'groups'];
 
@@ -50,7 +59,12 @@ export function planCharts(steps: readonly StepSummary[], evals: readonly EvalRe
     ...(rates.length > 0 ? [ratesChart(rates, steps)] : []),
     ...(evals.length > 1 && rates.length > 0 ? [evalChart(rates, evals)] : []),
     ...others.map((name) =>
-      lineChart(metricLabel(name), 'mean over the attempts of a step', steps, (step) => step.metrics[name]),
+      lineChart(
+        metricLabel(name),
+        JUDGE_NOTES[name] ?? 'mean over the attempts of a step',
+        steps,
+        (step) => step.metrics[name],
+      ),
     ),
     ...trainCharts(steps),
     secondsChart(steps),

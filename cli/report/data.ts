@@ -33,6 +33,8 @@ export interface AttemptView {
   readonly title: string;
   readonly reward: number | null;
   readonly advantage: number | null;
+  /** What the judge said of it; null where nobody did. */
+  readonly explanation: string | null;
   readonly failure: string | null;
   readonly metrics: Readonly<Record<string, number | boolean>>;
   readonly logs: readonly string[];

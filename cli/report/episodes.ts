@@ -6,8 +6,9 @@ import type { StepPlace } from '../../store/layout.ts';
 import { readEvalRollouts, readGroups } from '../../store/run-reader.ts';
 import type { PlayedGroup } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
+import type { AttemptRecord, Judged } from '../../store/trajectories.ts';
 import { plural } from '../format.ts';
-import { viewAttempt } from './attempt-view.ts';
+import { NOT_JUDGED, viewAttempt, type Rewards } from './attempt-view.ts';
 import { BOUNDS, clipText, sampleEvenly } from './data.ts';
 import type { EpisodeSet, GroupView } from './data.ts';
 
@@ -64,8 +65,30 @@ function viewGroup({ group, rollouts, judged }: PlayedGroup): GroupView {
     title: `group ${group}`,
     scenario: clipText(rollouts.header.scenarioId ?? '', 200),
     attempts: shown.map((record, index) =>
-      viewAttempt(record, `attempt ${record.attempt}`, { own: rewards[index] ?? null, mean: average }),
+      viewAttempt(record, `attempt ${record.attempt}`, {
+        own: rewards[index] ?? null,
+        mean: average,
+        ...viewVerdict(record, judged, index),
+      }),
     ),
+  };
+}
+
+/** Beside the reward: the judge's words, its score, and the agent's own reward, where they are not the reward itself. */
+function viewVerdict(
+  { reward }: AttemptRecord,
+  judged: Judged | null,
+  index: number,
+): Pick<Rewards, 'explanation' | 'judged'> {
+  if (judged === null || judged.judge === 'agent') return NOT_JUDGED;
+  const score = judged.scores?.[index] ?? null;
+  const numbers = [
+    ['rulerScore', score],
+    ['agentReward', reward],
+  ] as const;
+  return {
+    explanation: judged.explanations[index] ?? null,
+    judged: Object.fromEntries(numbers.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== null)),
   };
 }
 
@@ -74,7 +97,7 @@ async function readEvaluation(store: Store, place: StepPlace): Promise<EpisodeSe
   if (attempts === undefined) return null;
   const shown = attempts.slice(0, BOUNDS.evalGames);
   const views = shown.map((record) =>
-    viewAttempt(record, record.scenarioId ?? String(record.attempt), { own: record.reward, mean: null }),
+    viewAttempt(record, record.scenarioId ?? String(record.attempt), { own: record.reward, mean: null, ...NOT_JUDGED }),
   );
   const leftOut = shown.length < attempts.length ? `the first ${shown.length} of ${attempts.length} are shown` : null;
   return {

@@ -4,7 +4,7 @@ import type { Measure } from '../eval/measures.ts';
 import type { EvalSummary, Outcome } from '../eval/summarise.ts';
 import { formatNumber } from '../format.ts';
 import type { Estimate } from '../statistics.ts';
-import { viewAttempt } from './attempt-view.ts';
+import { NOT_JUDGED, viewAttempt } from './attempt-view.ts';
 import { BOUNDS, clipText } from './data.ts';
 import type { EpisodeSet, GroupView } from './data.ts';
 import { markup } from './html.ts';
@@ -118,7 +118,9 @@ function compareEpisodes(outcomes: readonly Outcome[], scenarioIds: readonly str
   for (const [index, id] of shown.entries()) {
     const attempts = played.flatMap(({ model, games }) => {
       const record = games.attempts[index];
-      return record === undefined ? [] : [viewAttempt(record, model, { own: record.reward, mean: null })];
+      return record === undefined
+        ? []
+        : [viewAttempt(record, model, { own: record.reward, mean: null, ...NOT_JUDGED })];
     });
     const group = { title: clipText(id, 200), scenario: '', attempts };
     room -= JSON.stringify(group).length;

@@ -15,6 +15,7 @@ import { resolveBaseModel } from '../train/base-model.ts';
 import { checkFits, findNewest, findParent } from '../train/find-parent.ts';
 import type { Parent } from '../train/find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
+import { checkJudge, judgeOptions } from '../train/plan-judge.ts';
 import { applyRunFlags, parseRunFlags } from '../train/run-flags.ts';
 
 export interface PlannedSchedule {
@@ -34,16 +35,24 @@ export type Timing =
   | { readonly text: string; readonly everyMs: number; readonly cron: null }
   | { readonly text: string; readonly everyMs: null; readonly cron: string };
 
-export async function planSchedule({ flags, positionals, project, cwd }: CommandContext): Promise<PlannedSchedule> {
+export async function planSchedule({
+  flags,
+  positionals,
+  project,
+  cwd,
+  env,
+}: CommandContext): Promise<PlannedSchedule> {
   const name = checkScheduleName(stringFlag(flags, 'name'));
   const timing = parseTiming(flags);
   const values = new Map(parseRunFlags(flags));
   values.delete('baseModel');
   const agentFile = await loadAgent(positionals[0]!, cwd);
   const baseModel = await nameBaseModel(stringFlag(flags, 'base-model'), cwd, project);
-  const config = applyRunFlags({ run: name, agent: agentFile.agent.name, baseModel }, values);
+  const { agent } = agentFile;
+  const config = applyRunFlags({ run: name, agent: agent.name, baseModel, ...judgeOptions(agent) }, values);
   await checkScenarios(agentFile, config);
   const store = await openProjectStore(project);
+  await checkJudge(agent, config, { store, env });
   const lineage = await findLineage(store, name);
   const from = await findFrom(store, stringFlag(flags, 'from'), name, lineage);
   const parent = lineage ?? from;

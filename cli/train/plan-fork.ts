@@ -12,11 +12,12 @@ import { resolveBaseModel } from './base-model.ts';
 import { checkFits, findParent, runOfLatest } from './find-parent.ts';
 import type { Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
+import { checkJudge, judgeOptions } from './plan-judge.ts';
 import { checkRunName, findExisting } from './plan-run.ts';
 import type { PlannedRun } from './plan-run.ts';
 import { applyRunFlags, parseRunFlags } from './run-flags.ts';
 
-export async function planFork({ flags, positionals, project, cwd }: CommandContext): Promise<PlannedRun> {
+export async function planFork({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
   const [source, file] = positionals as [string, string];
   const values = new Map(parseRunFlags(flags));
   values.delete('baseModel');
@@ -27,10 +28,12 @@ export async function planFork({ flags, positionals, project, cwd }: CommandCont
   const parent = await findForkParent(store, source, run);
   const { models: configured } = await loadConfig(project);
   const model = resolveBaseModel(stringFlag(flags, 'base-model') ?? parent.config.baseModel, cwd, project, configured);
-  const names = { run, agent: agentFile.agent.name, baseModel: model.name };
+  const { agent } = agentFile;
+  const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
   const config = applyRunFlags({ ...inherit(parent.config, values), ...names, parent: parent.checkpoint }, values);
   checkFits(parent, config);
   await checkScenarios(agentFile, config);
+  await checkJudge(agent, config, { store, env });
   return { config, agentFile: agentFile.path, models: model.models, store, ...(await findExisting(store, config)) };
 }
 

@@ -13,6 +13,7 @@ import { UsageError } from '../errors.ts';
 import { openProjectStore } from '../project-store.ts';
 import { resolveBaseModel } from './base-model.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
+import { checkJudge, judgeOptions } from './plan-judge.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 import { applyRunFlags, parseRunFlags } from './run-flags.ts';
 
@@ -29,7 +30,7 @@ export interface PlannedRun {
   readonly isComplete: boolean;
 }
 
-export async function planRun({ flags, positionals, project, cwd }: CommandContext): Promise<PlannedRun> {
+export async function planRun({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
   const values = new Map(parseRunFlags(flags));
   const baseModel = stringFlag(flags, 'base-model');
   values.delete('baseModel');
@@ -43,9 +44,11 @@ export async function planRun({ flags, positionals, project, cwd }: CommandConte
   const { models: configured } = await loadConfig(project);
   const model = resolveBaseModel(baseModel, cwd, project, configured);
   const { agent, path } = agentFile;
-  const config = applyRunFlags({ run: name ?? agent.name, agent: agent.name, baseModel: model.name }, values);
+  const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
+  const config = applyRunFlags({ ...names, ...judgeOptions(agent) }, values);
   await checkScenarios(agentFile, config);
   const store = await openProjectStore(project);
+  await checkJudge(agent, config, { store, env });
   return { config, agentFile: path, models: model.models, store, ...(await findExisting(store, config)) };
 }
 

@@ -177,6 +177,12 @@ export const RUN_FLAGS: readonly RunFlag[] = [
     description: 'tokens in one micro-batch: memory against speed',
   },
   {
+    flag: 'max-judge-usd',
+    path: 'maxJudgeUsd',
+    kind: 'number',
+    description: 'the run pauses before its judge costs more than this in all',
+  },
+  {
     flag: 'continue-as-new-every',
     path: 'continueAsNewEvery',
     kind: 'integer',

@@ -4,12 +4,14 @@ import { describeLineage } from '../../core/lineage.ts';
 import type { Progress } from '../follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../format.ts';
 
+/** Of a judge a line says what it cost; the rest stands in the report. */
+const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);
+
 /** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  0.9 s` */
 function stepLine(summary: StepSummary, steps: number): string {
   const width = String(steps).length;
-  const metrics = sortMetrics(Object.keys(summary.metrics)).map(
-    (name) => `${metricLabel(name)} ${formatNumber(summary.metrics[name])}`,
-  );
+  const names = Object.keys(summary.metrics).filter((name) => !JUDGE_COUNTS.has(name));
+  const metrics = sortMetrics(names).map((name) => `${metricLabel(name)} ${formatNumber(summary.metrics[name])}`);
   const notes = [
     summary.replacedGroups > 0 ? `${plural(summary.replacedGroups, 'group')} replaced` : null,
     summary.failedAttempts > 0 ? `${plural(summary.failedAttempts, 'attempt')} failed` : null,

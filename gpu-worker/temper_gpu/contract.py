@@ -85,7 +85,9 @@ class GroupResult(BaseModel):
     rollouts_sha256: Annotated[
         str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
     ]
-    judged_sha256: Annotated[str, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")]
+    judged_sha256: Annotated[
+        str | None, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")
+    ]
     attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
     failed: Annotated[int, Field(ge=0, le=9007199254740991)]
     truncated: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -95,7 +97,24 @@ class GroupResult(BaseModel):
     ]
     rewards: list[float]
     metrics: dict[str, float]
-    use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens"]
+    use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "unjudged"]
+
+
+class JudgeSpending(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    calls: Annotated[int, Field(ge=0, le=9007199254740991)]
+    cached: Annotated[int, Field(ge=0, le=9007199254740991)]
+    prompt_tokens: Annotated[
+        int, Field(alias="promptTokens", ge=0, le=9007199254740991)
+    ]
+    completion_tokens: Annotated[
+        int, Field(alias="completionTokens", ge=0, le=9007199254740991)
+    ]
+    usd: Annotated[float | None, Field(ge=0.0)]
 
 
 class Rollback(BaseModel):
@@ -230,6 +249,9 @@ class RolloutInput(BaseModel):
     minimum_group_size: Annotated[
         int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
     ]
+    judge: Annotated[
+        str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
+    ] = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -239,8 +261,8 @@ class SettingChange(BaseModel):
         populate_by_name=True,
         frozen=True,
     )
-    setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery"]
-    from_: Annotated[float, Field(alias="from")]
+    setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery", "maxJudgeUsd"]
+    from_: Annotated[float | None, Field(alias="from")]
     to: float
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
@@ -382,6 +404,26 @@ class InitialiseInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
+class JudgeInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    group: RolloutInput
+
+
+class JudgeResult(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    group: GroupResult
+    spent: JudgeSpending
+    seconds: Annotated[float, Field(ge=0.0)]
+
+
 class Located(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -397,6 +439,7 @@ class Located(BaseModel):
     evals: list[EvalResult]
     changes: list[SettingChange]
     amendments: Annotated[int, Field(ge=0, le=9007199254740991)]
+    judging: JudgeSpending | None = None
 
 
 class RunConfig(BaseModel):
@@ -440,6 +483,10 @@ class RunConfig(BaseModel):
     continue_as_new_every: Annotated[
         int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
     ]
+    judge: Annotated[
+        str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
+    ] = None
+    max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)] = None
     parent: Checkpoint | None = None
     rollout: RolloutConfig
     train: TrainConfig
@@ -473,6 +520,7 @@ class RunState(BaseModel):
     pause: Pause | None = None
     changes: Annotated[list[SettingChange] | None, Field(validate_default=True)] = []
     lineage: Annotated[list[Branch] | None, Field(validate_default=True)] = []
+    judging: JudgeSpending | None = None
 
 
 class AllocateInput(BaseModel):

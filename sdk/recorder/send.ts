@@ -143,7 +143,7 @@ function exhausted(engine: EngineConnection, budgetMs: number, { outage, retryAf
 }
 
 /** Seconds or a date, as HTTP has it. */
-function parseRetryAfter(value: string | null): number {
+export function parseRetryAfter(value: string | null): number {
   if (value === null) return 0;
   const seconds = Number(value);
   const waitMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();

@@ -10,12 +10,18 @@ import { createAgentActivities } from '../../activities/index.ts';
 import type { PlayDependencies } from '../../activities/dependencies.ts';
 import type { BlobRef, Checkpoint, EvaluateInput, RolloutInput } from '../../core/contract.ts';
 import { hashOf, sha256Hex } from '../../core/hashes.ts';
-import { defineAgent, type Agent, type AgentDefinition, type Scenario } from '../../sdk/define-agent.ts';
+import {
+  defineAgent,
+  type Agent,
+  type AgentDefinition,
+  type JudgedAgentDefinition,
+  type Scenario,
+} from '../../sdk/define-agent.ts';
 import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
 import { FileStore } from '../../store/file-store.ts';
 import { encodeJsonLines } from '../../store/json.ts';
 import type { Store } from '../../store/store.ts';
-import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../fake-engine.ts';
 import { ROLLOUT, say } from '../sdk/play.ts';
 
 export const CODE_SHA256 = sha256Hex('code');
@@ -43,11 +49,12 @@ export const guessing = {
 } satisfies AgentDefinition<Scenario>;
 
 export async function openWorld(
-  definition: Partial<AgentDefinition<Scenario>> = {},
+  definition: Partial<AgentDefinition<Scenario> | JudgedAgentDefinition<Scenario>> = {},
   dependencies: Partial<PlayDependencies> = {},
+  engineOptions: FakeEngineOptions = {},
 ): Promise<World> {
   const root = mkdtempSync(join(tmpdir(), 'temper-world-'));
-  const engine = await startFakeEngine();
+  const engine = await startFakeEngine(engineOptions);
   const store = new FileStore(root);
   const warnings: string[] = [];
   const connection = connectEngine({ url: engine.url, key: engine.key });
@@ -100,7 +107,7 @@ export async function rolloutInput(store: Store, changes: Partial<RolloutInput> 
     minimumGroupSize: 2,
   };
   const input = { ...hashed, agent: 'guess', agentCodeSha256: CODE_SHA256, scenarios: await putScenarios(store) };
-  return { ...input, run, policy: checkpoint(1, run), inputsSha256: hashOf(hashed), ...changes };
+  return { ...input, run, policy: checkpoint(1, run), judge: null, inputsSha256: hashOf(hashed), ...changes };
 }
 
 export async function evaluateInput(store: Store, changes: Partial<EvaluateInput> = {}): Promise<EvaluateInput> {

@@ -6,12 +6,12 @@ const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
 
 export async function writeAgent(
   folder: string,
-  { name = 'guess', scenarios = "[{ id: 'a' }, { id: 'b' }]", exported = 'export default' } = {},
+  { name = 'guess', scenarios = "[{ id: 'a' }, { id: 'b' }]", exported = 'export default', reward = '' } = {},
 ): Promise<string> {
   const file = join(folder, 'agent.ts');
   await write(
     file,
-    `import { defineAgent } from '${SDK}';\n${exported} defineAgent({ name: '${name}', scenarios: ${scenarios}, rollout: async () => 0 });\n`,
+    `import { defineAgent, ruler } from '${SDK}';\n${exported} defineAgent({ name: '${name}', scenarios: ${scenarios}, ${reward}rollout: async () => 0 });\n`,
   );
   return file;
 }

@@ -253,7 +253,7 @@ describe('steering', () => {
     [['set', 'demo', 'step=9'], 'unknown setting "step", did you mean steps?'],
     [
       ['set', 'demo', 'seed=9'],
-      'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery can; start another run with --seed',
+      'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --seed',
     ],
     [['set', 'demo', 'steps=9', 'steps=10'], 'steps stands twice; pass it once'],
     [['rollback', 'demo'], '--step is missing; pass --step N, the last step that is kept'],

@@ -30,6 +30,8 @@ export interface FixtureOptions {
   readonly state?: Partial<RunState>;
   /** What every model answer of the first group says, besides its move. */
   readonly answer?: string;
+  /** What a judge said of every attempt; absent: the agent's own reward is the verdict. */
+  readonly explanation?: string;
   /** By default the project's own. */
   readonly storeUri?: string;
 }
@@ -45,7 +47,7 @@ export async function writeFixtureRun(project: string, options: FixtureOptions =
   );
   await store.replace(layout.stateKey(run), encodeJson({ ...fixtureState(run, steps), ...options.state }));
   await store.replace(layout.stepsKey(run), encodeJsonLines(summaries));
-  for (const { step } of summaries) await writeStep(store, { run, branch: 0, step }, options.answer);
+  for (const { step } of summaries) await writeStep(store, { run, branch: 0, step }, options);
   for (const step of [0, steps]) await writeEval(store, { run, branch: 0, step });
   return store;
 }
@@ -102,7 +104,11 @@ export function summary(step: number, steps: number): StepSummary {
   };
 }
 
-async function writeStep(store: Store, position: layout.StepPlace, answer?: string): Promise<void> {
+async function writeStep(
+  store: Store,
+  position: layout.StepPlace,
+  { answer, explanation }: Pick<FixtureOptions, 'answer' | 'explanation'>,
+): Promise<void> {
   for (let group = 0; group < 8; group++) {
     const attempts = Array.from({ length: 8 }, (_, attempt) =>
       game(group, attempt, position.step, group === 0 ? answer : undefined),
@@ -127,9 +133,16 @@ async function writeStep(store: Store, position: layout.StepPlace, answer?: stri
       rewards: attempts.map(({ reward }) => reward),
       explanations: attempts.map(() => null),
       metrics: {},
+      ...(explanation === undefined ? {} : judgedBy(attempts, explanation)),
     };
     await store.publish(layout.judgedKey({ ...position, group }), encodeJson(judged));
   }
+}
+
+function judgedBy(attempts: readonly AttemptRecord[], explanation: string) {
+  const scores = attempts.map((_, index) => index / 8);
+  const explanations = attempts.map(() => explanation);
+  return { judge: 'openai/gpt-5-mini', rewards: scores, scores, explanations, verdict: SHA('9') };
 }
 
 async function writeEval(store: Store, position: layout.StepPlace): Promise<void> {

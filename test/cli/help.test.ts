@@ -56,7 +56,8 @@ test('set', () => {
 
     Usage: temper set RUN KEY=VALUE… [--reason TEXT]
 
-    KEY is one of learningRate, temperature, steps, groupSize, evalEvery, or the name of its flag.
+    KEY is one of learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, or the name of its flag.
+    max-judge-usd is what lets a run go on that paused because its judge had cost enough.
     What was set holds until it is set again, across a rollback too. The step in hand finishes as it was planned.
 
     Options:
@@ -152,6 +153,7 @@ test('train', () => {
       --truncated NAME               attempts cut off at their token limit: mask, penalise or keep ["mask"]
       --max-logprob-mismatch X       sampler and trainer may differ by so much (k3) before a step is refused [0.001]
       --micro-batch-tokens N         tokens in one micro-batch: memory against speed [16384]
+      --max-judge-usd X              the run pauses before its judge costs more than this in all
       --continue-as-new-every N      steps after which the workflow starts a fresh history
       -h, --help                     print this
 

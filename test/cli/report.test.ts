@@ -42,6 +42,19 @@ test('what a model wrote is text, never markup', async () => {
   expect(answers).toContain(HOSTILE);
 });
 
+test('what a judge said stands beside the attempt, as text, with its score and the agent’s own reward', async () => {
+  const page = await writeReport({ steps: 1, explanation: HOSTILE });
+  expect(page).not.toContain('<img');
+  const bodies = scriptBodies(page);
+  expect(bodies).toHaveLength(3);
+  const { episodes } = JSON.parse(bodies[0]!) as { episodes: { kind: string; groups: { attempts: object[] }[] }[] };
+  const attempts = episodes.find(({ kind }) => kind === 'step')!.groups[0]!.attempts;
+  expect(attempts[2]).toMatchObject({ reward: 0.25, explanation: HOSTILE, metrics: { rulerScore: 0.25 } });
+  expect(attempts[2]).toHaveProperty('metrics.agentReward');
+  const held = episodes.find(({ kind }) => kind === 'eval')!.groups[0]!.attempts;
+  expect(held[0]).toMatchObject({ explanation: null });
+});
+
 test('the page may load nothing, and runs only its own scripts', async () => {
   const page = await writeReport({ steps: 2 });
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!.replaceAll('&#39;', "'");

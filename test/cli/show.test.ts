@@ -50,6 +50,21 @@ test('show for people', async () => {
   `);
 });
 
+test('show says who judges, and what that has cost', async () => {
+  const project = await temporaryFolder();
+  const judging = { calls: 412, cached: 3, promptTokens: 1_200_000, completionTokens: 61_000, usd: 1.84 };
+  const store = await writeFixtureRun(project, { steps: 3, state: { judging } });
+  const run = JSON.parse(new TextDecoder().decode((await store.read('runs/demo/run.json')) ?? undefined)) as {
+    config: object;
+  };
+  const config = { ...run.config, judge: 'openai/gpt-5-mini' };
+  await store.replace('runs/demo/run.json', new TextEncoder().encode(JSON.stringify({ ...run, config })));
+  const { stdout } = await runCli(project, ['show', 'demo']);
+  expect(stdout).toContain('judge      openai/gpt-5-mini: 412 answers, 3 verdicts known before, 1261000 tokens, $1.84');
+  const json = JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout) as object;
+  expect(json).toMatchObject({ judge: 'openai/gpt-5-mini', judging });
+});
+
 const steered = {
   state: 'paused',
   branch: 1,

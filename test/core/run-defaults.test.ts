@@ -31,6 +31,7 @@ test.each([
   [{ steps: 3, warmupSteps: 3 }, 'warmupSteps must be fewer than steps, got 3 of 3'],
   [{ finalLearningRateShare: 0.5 }, 'no effect with a constant learning rate'],
   [{ train: { loss: { dualClip: 3 } } }, 'dualClip 3 has no effect with the loss cispo'],
+  [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect where no judge gives the rewards'],
 ])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);
 });

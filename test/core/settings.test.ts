@@ -13,7 +13,8 @@ import {
   type Settings,
 } from '../../core/settings.ts';
 
-const CONFIG = defaultRunConfig({ run: 'a', agent: 'agent', baseModel: 'pocket', steps: 20, warmupSteps: 2 });
+const NAMES = { run: 'a', agent: 'agent', baseModel: 'pocket' };
+const CONFIG = defaultRunConfig({ ...NAMES, judge: 'openai/gpt-5-mini', steps: 20, warmupSteps: 2 });
 const PLACE = { branch: 0, step: 6, reason: null };
 
 test('only what differs is a change, and a change leads from one configuration to the other', () => {
@@ -45,11 +46,15 @@ test.each(SETTINGS)('%s may be what the schema of a run lets it be', (setting) =
 });
 
 test.each<[string, unknown, string]>([
-  ['nothing', {}, 'nothing to set; name at least one of learningRate, temperature, steps, groupSize, evalEvery'],
+  [
+    'nothing',
+    {},
+    'nothing to set; name at least one of learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd',
+  ],
   [
     'what a run keeps',
     { seed: 2 },
-    'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery can; start another run',
+    'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run',
   ],
   ['text', { steps: '9' }, 'steps must be a whole number of at least 1, got "9"; pass another value'],
   [

@@ -9,12 +9,12 @@ import { sayAnswer } from '../../examples/temporal-clue/text.ts';
 import game from '../../examples/2048/agent.ts';
 import { legalMoves } from '../../examples/2048/game.ts';
 import smallGame from '../../examples/2048/small-2048.ts';
-import type { RolloutContext, RolloutResult, Scenario } from '../../sdk/define-agent.ts';
+import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../sdk/define-agent.ts';
 import { startFakeEngine } from '../fake-engine.ts';
 import { playOne } from '../sdk/play.ts';
 
 interface Playable<S extends Scenario> {
-  rollout(context: RolloutContext<S>): RolloutResult | Promise<RolloutResult>;
+  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
 }
 
 /** What the model says follows from the last message. */
@@ -22,10 +22,14 @@ async function play<S extends Scenario>(agent: Playable<S>, scenario: S, answer:
   const engine = await startFakeEngine({ answer: ({ messages }) => answer(messages.at(-1)?.content ?? '') });
   onTestFinished(() => engine.close());
   const rollout = { maxCallsPerAttempt: 64, attemptTimeoutMs: 60_000 };
-  const attempt = await playOne(engine, (context) => agent.rollout(context as RolloutContext<S>), {
-    scenario,
-    rollout,
-  });
+  const attempt = await playOne(
+    engine,
+    (context) => agent.rollout(context as RolloutContext<S>) as Promise<RolloutResult>,
+    {
+      scenario,
+      rollout,
+    },
+  );
   expect(attempt.failure).toBeNull();
   const asked = engine.executed.map(({ request }) => request.messages);
   return { ...attempt, asked };

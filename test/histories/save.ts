@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   const bed = await openTestBed(server.address, codePath);
   try {
     const wanted = process.argv.slice(2);
-    const scenes = [savePlain, saveContinuedAndStopped, saveFailed, saveCancelled, saveRetrained, saveSteered];
+    const scenes = [savePlain, saveContinuedAndStopped, saveFailed, saveCancelled, saveRetrained, saveSteered, saveJudged];
     for (const scene of scenes)
       if (wanted.length === 0 || wanted.includes(scene.name.replace('save', ''))) await scene(bed);
   } finally {
@@ -156,6 +156,24 @@ async function saveSteered(bed: TestBed): Promise<void> {
     third.release();
     await handle.result();
     await save('steered', handle);
+  });
+}
+
+/** Judged by somebody else, paused where that had cost enough, and resumed with more to spend. */
+async function saveJudged(bed: TestBed): Promise<void> {
+  const spent = () => ({ calls: 1, cached: 0, promptTokens: 900, completionTokens: 100, usd: 0.5 });
+  const config = { run: 'judged', steps: 3, judge: 'openai/gpt-5-mini', maxJudgeUsd: 2 };
+  const fake: FakeOptions = { spent, before: failFirst('judge') };
+  await bed.play({ config, fake }, async ({ handle }) => {
+    await eventually(
+      () => handle.query(progressQuery),
+      ({ state }) => state === 'paused',
+    );
+    const settings = { maxJudgeUsd: 10 };
+    await handle.executeUpdate(setUpdate, { args: [{ settings, reason: null }], updateId: 'set' });
+    await handle.executeUpdate(resumeUpdate, { updateId: 'resume' });
+    await handle.result();
+    await save('judged', handle);
   });
 }
 

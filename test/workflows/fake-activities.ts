@@ -8,6 +8,7 @@ import {
   AmendInput,
   EvaluateInput,
   InitialiseInput,
+  JudgeInput,
   LocateInput,
   PrepareInput,
   RecordInput,
@@ -17,6 +18,7 @@ import {
   type Checkpoint,
   type EvalResult,
   type GroupResult,
+  type JudgeSpending,
   type Located,
   type Prepared,
   type RunState,
@@ -24,6 +26,7 @@ import {
   type TrainResult,
 } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
+import { NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
 import { planFiring } from '../../core/plan-firing.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { createRandom } from '../../core/seeds.ts';
@@ -34,6 +37,8 @@ export interface FakeOptions {
   trainScenarios?: number;
   /** What a group is good for; by default all groups are trained. */
   use?: (input: RolloutInput) => GroupResult['use'];
+  /** What judging a group cost. */
+  spent?: (input: RolloutInput) => JudgeSpending;
   /** Called at the beginning of each execution, retries included: to wait, to throw. */
   before?: (name: ActivityName, input: unknown) => Promise<void> | void;
   /** Called when the work is done and its result is published: to die between commit and answer. */
@@ -54,6 +59,7 @@ export interface FakeRun {
   rollouts: RolloutInput[];
   trainings: TrainInput[];
   evaluations: EvaluateInput[];
+  judgings: RolloutInput[];
   amendments: AmendInput[];
 }
 
@@ -66,6 +72,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     rollouts: [],
     trainings: [],
     evaluations: [],
+    judgings: [],
     amendments: [],
   };
 
@@ -101,8 +108,18 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
     rollout: (input) =>
       once('rollout', `${input.branch}/${input.step}/${input.group}`, RolloutInput.parse(input), () => {
         run.rollouts.push(input);
-        return playGroup(input, options.use?.(input) ?? 'trained');
+        return playGroup(input, input.judge === null ? (options.use?.(input) ?? 'trained') : 'unjudged');
       }),
+    async judge(input) {
+      const { group } = JudgeInput.parse(input);
+      await options.before?.('judge', input);
+      run.judgings.push(group);
+      return {
+        group: playGroup(group, options.use?.(group) ?? 'trained'),
+        spent: options.spent?.(group) ?? NOTHING,
+        seconds: 1,
+      };
+    },
     evaluate: (input) =>
       once('evaluate', `eval/${input.branch}/${input.step}`, EvaluateInput.parse(input), () => {
         run.evaluations.push(input);
@@ -136,6 +153,7 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       evals: steps.flatMap((at) => found<EvalResult>('eval', at)),
       changes: run.amendments.flatMap(({ changes }) => changes),
       amendments: run.amendments.length,
+      judging: null,
     };
   };
   /** As the store does: a branch for each request, and one's position from what was published. */

@@ -42,6 +42,24 @@ test('a queue that nobody polls is named, with what to start', async () => {
   });
 });
 
+test('a judge that limits its rate is named as what a group waits for', async () => {
+  const gate = createGate();
+  const waiting = { attempts: 1, reason: '429 slow down', since: '2026-01-01T00:00:00.000Z', nextTryAt: null };
+  const before = async (name: string) => {
+    if (name !== 'judge') return;
+    heartbeat({ step: 1, part: '0', judge: 'openai/gpt-5-mini', waiting });
+    await gate.opened;
+  };
+  await bed.play({ fake: { before }, config: { judge: 'openai/gpt-5-mini' } }, async (started) => {
+    const { found, reason } = await pendingOf(started, (pending) => pending.reason?.includes('429') ?? false);
+    gate.open();
+    expect(found.text).toContain(
+      'step 1: judged by openai/gpt-5-mini; waits for the judge openai/gpt-5-mini, since 2026-01-01T00:00:00.000Z: 429 slow down',
+    );
+    expect(reason).toBe('judge: waits for the judge openai/gpt-5-mini: 429 slow down');
+  });
+});
+
 test('what fails again and again is named with its type, the count of tries and the next one', async () => {
   const message = 'the store must be able to write, got ENOSPC; free space';
   const before = (name: string) => {

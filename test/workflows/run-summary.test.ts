@@ -43,6 +43,8 @@ function group(index: number, change: Partial<GroupResult>): GroupResult {
   };
 }
 
+const NOT_JUDGED = { metrics: {}, seconds: {} };
+
 const played = [
   group(0, { rewards: [1, 0, 1], metrics: { winRate: 2 / 3, moves: 4 } }),
   group(1, { rewards: [1], metrics: { winRate: 1 }, failed: 2, use: 'too-few-attempts' }),
@@ -50,7 +52,14 @@ const played = [
 ];
 
 test('rewards and metrics weigh each attempt the same, whatever group it was in', () => {
-  const summary = summariseStep({ config: CONFIG, position: POSITION, played, trained: null, seconds: { step: 1 } });
+  const summary = summariseStep({
+    config: CONFIG,
+    position: POSITION,
+    played,
+    judged: NOT_JUDGED,
+    trained: null,
+    seconds: { step: 1 },
+  });
   expect(summary).toMatchObject({
     step: 2,
     reward: 0.75,
@@ -67,7 +76,14 @@ test('rewards and metrics weigh each attempt the same, whatever group it was in'
 });
 
 test('no attempt that is data is no reward, not reward 0', () => {
-  const facts = { config: CONFIG, position: POSITION, played: played.slice(2), trained: null, seconds: {} };
+  const facts = {
+    config: CONFIG,
+    position: POSITION,
+    played: played.slice(2),
+    judged: NOT_JUDGED,
+    trained: null,
+    seconds: {},
+  };
   expect(summariseStep(facts)).toMatchObject({ reward: null, metrics: {} });
 });
 
@@ -79,7 +95,14 @@ test('why groups were not trained is counted by reason', () => {
 
 test('a run reads well in Temporal', () => {
   const trained = { checkpoint: CHECKPOINT, metrics: { loss: 0.1 }, seconds: { load: 0.1 }, found: false };
-  const summary = summariseStep({ config: CONFIG, position: POSITION, played, trained, seconds: { step: 1.23456 } });
+  const summary = summariseStep({
+    config: CONFIG,
+    position: POSITION,
+    played,
+    judged: NOT_JUDGED,
+    trained,
+    seconds: { step: 1.23456 },
+  });
   const evaluation = { step: 0, attempts: 1, failed: 0, reward: 0.5, metrics: { winRate: 0.5 }, rolloutsSha256: '' };
   const state = { ...newRunState(CONFIG), step: 2, reward: summary.reward, evals: [evaluation], notes: ['one', 'two'] };
   const waitingFor = 'train step 3 on queue gpu, since 2026-11-21T06:00:00.000Z';

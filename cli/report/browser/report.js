@@ -173,6 +173,7 @@
     header.append(element('span', 'dim', attempt.title), reward);
     node.append(header, element('p', 'facts', factsOf(attempt)));
     if (attempt.failure) node.append(element('p', 'wrong', attempt.failure));
+    if (attempt.explanation) node.append(element('p', 'verdict', attempt.explanation));
     node.append(...attempt.turns.map(drawTurn));
     if (attempt.leftOut) node.append(element('p', 'note', `${attempt.leftOut} not shown`));
     if (attempt.logs.length > 0) node.append(drawLogs(attempt.logs));

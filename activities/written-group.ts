@@ -1,0 +1,30 @@
+/** The two files of a group: what was played, and what was judged of it. */
+import { decodeJson, encodeJson } from '../store/json.ts';
+import { judgedKey, type GroupPlace } from '../store/layout.ts';
+import { hashBytes } from '../store/sha256.ts';
+import type { Store } from '../store/store.ts';
+import { decodeRollouts, type Judged, type Rollouts } from '../store/trajectories.ts';
+
+export interface Written {
+  rollouts: Rollouts;
+  sha256: string;
+}
+
+export interface WrittenVerdict {
+  judged: Judged;
+  judgedSha256: string;
+}
+
+export async function readWritten(bytes: Uint8Array, key: string): Promise<Written> {
+  return { rollouts: await decodeRollouts(bytes, key), sha256: hashBytes(bytes) };
+}
+
+/** Whoever comes second takes the winner's. */
+export async function publishVerdict(store: Store, place: GroupPlace, verdict: Judged): Promise<WrittenVerdict> {
+  const { bytes } = await store.publish(judgedKey(place), encodeJson(verdict));
+  return readVerdict(bytes, place);
+}
+
+export function readVerdict(bytes: Uint8Array, place: GroupPlace): WrittenVerdict {
+  return { judged: decodeJson(bytes, judgedKey(place)) as Judged, judgedSha256: hashBytes(bytes) };
+}

@@ -1,0 +1,31 @@
+/** Who judges, as an agent's file says it: checked before anything is started. */
+import type { RunConfig } from '../../core/contract.ts';
+import { parsePolicyName } from '../../core/policy-name.ts';
+import type { Agent } from '../../sdk/define-agent.ts';
+import { requireJudgeKey } from '../../sdk/ruler/judge-model.ts';
+import { checkBudget } from '../../sdk/ruler/ruler.ts';
+import { readCheckpoint } from '../../store/find-checkpoint.ts';
+import type { Store } from '../../store/store.ts';
+import { UsageError } from '../errors.ts';
+
+/** What a run's configuration has of it; flags are laid over. */
+export function judgeOptions({ reward }: Agent): Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
+  if (reward === undefined) return { judge: null, maxJudgeUsd: null };
+  return { judge: reward.judge.name, maxJudgeUsd: reward.maxJudgeUsd };
+}
+
+/** Its key is there, its checkpoint is committed, and what it costs can be counted where that is bounded. */
+export async function checkJudge(
+  { reward }: Agent,
+  { maxJudgeUsd }: RunConfig,
+  { store, env }: { store: Store; env: NodeJS.ProcessEnv },
+): Promise<void> {
+  if (reward === undefined) return;
+  requireJudgeKey(reward.judge, env);
+  if (maxJudgeUsd !== null) checkBudget(reward);
+  const policy = reward.judge.kind === 'engine' ? parsePolicyName(reward.judge.model) : null;
+  if (policy === null || (await readCheckpoint(store, policy)) !== null) return;
+  throw new UsageError(
+    `the judge ${reward.judge.name} must be a committed checkpoint of ${store.uri}, it is none; see temper checkpoints, or name another judge`,
+  );
+}

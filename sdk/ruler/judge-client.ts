@@ -1,0 +1,134 @@
+/** A judge as something that answers: the official client, pointed at a provider or at the run's own engine. */
+import OpenAI from 'openai';
+
+import { TemperError } from '../../core/failures.ts';
+import type { JudgeAnswer } from '../../store/verdicts.ts';
+import type { EngineConnection } from '../recorder/engine-connection.ts';
+import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
+import type { Ruler } from './ruler.ts';
+
+export interface JudgeMessage {
+  readonly role: 'system' | 'user';
+  readonly content: string;
+}
+
+export interface Judge {
+  /** For people. */
+  readonly name: string;
+  /** Where a rejection is an `OpenAI.APIError`, it tells status and headers; any other is an outage. */
+  ask(messages: readonly JudgeMessage[], options: AskOptions): Promise<JudgeAnswer>;
+}
+
+interface AskOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** The engine, and what it must answer with: null for a base model. */
+export interface JudgingEngine {
+  readonly connection: EngineConnection;
+  readonly adapterSha256: string | null;
+}
+
+type Body = Partial<OpenAI.Chat.ChatCompletion> & { adapter_sha256?: string | null };
+
+export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.ProcessEnv): Judge {
+  const key = requireJudgeKey(judge, env);
+  // The client insists on a key, and would else look for one of its own provider's in the environment.
+  const client = new OpenAI({ apiKey: key ?? 'none', baseURL: judgeUrl(judge, env), maxRetries: 0, ...NO_DEFAULTS });
+  return createJudge(ruler, client, {});
+}
+
+/** Sampled greedily and seeded, so that the same question has the same answer. */
+export function connectEngineJudge(
+  ruler: Ruler,
+  judge: EngineJudge,
+  { connection, adapterSha256 }: JudgingEngine,
+): Judge {
+  const fetch = async (
+    _url: unknown,
+    init: { body?: unknown; signal?: AbortSignal | null } = {},
+  ): Promise<Response> => {
+    const signals = init.signal ? [init.signal] : [];
+    const { status, retryAfter, text } = await connection.post(init.body as string, {
+      headers: {},
+      deadlineMs: LONGEST_MS,
+      signals,
+    });
+    const headers = {
+      'content-type': 'application/json',
+      ...(retryAfter === null ? {} : { 'retry-after': retryAfter }),
+    };
+    return new Response(text, { status, headers });
+  };
+  const baseURL = `${connection.url}/v1`;
+  const client = new OpenAI({ apiKey: 'temper', baseURL, maxRetries: 0, fetch, ...NO_DEFAULTS });
+  return createJudge(ruler, client, { temperature: 0, seed: 0 }, (body) => checkAdapter(judge, body, adapterSha256));
+}
+
+const LONGEST_MS = 2 ** 31 - 1;
+const NO_DEFAULTS = { organization: null, project: null, timeout: LONGEST_MS } as const;
+
+function createJudge(
+  ruler: Ruler,
+  client: OpenAI,
+  defaults: Record<string, unknown>,
+  check: (body: Body) => void = () => undefined,
+): Judge {
+  const { judge, request } = ruler;
+  return {
+    name: judge.name,
+    async ask(messages, { timeoutMs, signal }) {
+      // The client's own timer ends with the headers: a body that never comes is this one's business.
+      const late = AbortSignal.timeout(timeoutMs);
+      const asked = {
+        ...defaults,
+        ...request,
+        model: judge.model,
+        messages: messages.map((message) => ({ ...message })),
+      };
+      const options = { signal: AbortSignal.any([signal, late]) };
+      try {
+        const body: Body = await client.chat.completions.create(asked, options);
+        check(body);
+        return readAnswer(ruler, body);
+      } catch (error) {
+        if (late.aborted && !signal.aborted) throw new Error(`no answer within ${timeoutMs} ms`, { cause: error });
+        throw error;
+      }
+    },
+  };
+}
+
+function readAnswer(ruler: Ruler, body: Body): JudgeAnswer {
+  const choice = (Array.isArray(body.choices) ? body.choices : []).at(0) as
+    | Partial<OpenAI.Chat.ChatCompletion.Choice>
+    | undefined;
+  if (choice?.message === undefined) throw new Error('an answer that is no chat completion');
+  const { prompt_tokens: promptTokens, completion_tokens: completionTokens, cost } = (body.usage ?? {}) as UsageBody;
+  const used = { promptTokens: countOf(promptTokens), completionTokens: countOf(completionTokens) };
+  const content: unknown = choice.message.content;
+  return {
+    text: typeof content === 'string' ? content : '',
+    finishReason: choice.finish_reason ?? '',
+    ...used,
+    usd: priceOf(ruler.judge, ruler, { ...used, cost: typeof cost === 'number' ? cost : null }),
+  };
+}
+
+interface UsageBody {
+  prompt_tokens?: unknown;
+  completion_tokens?: unknown;
+  /** As OpenRouter tells it, in US dollars. */
+  cost?: unknown;
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}
+
+function checkAdapter({ name }: EngineJudge, { adapter_sha256: found }: Body, expected: string | null): void {
+  if ((found ?? null) === expected) return;
+  const rule = `the judge ${name} must answer with the adapter ${String(expected)}, the engine answered with ${String(found)}`;
+  throw new TemperError('PolicyMismatch', `${rule}; restart the engine, and check that it reads this run's store`);
+}

@@ -1,0 +1,128 @@
+/** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. Plain data; what asks is elsewhere. */
+import { TemperError } from '../../core/failures.ts';
+import { DEFAULT_RUBRIC } from './prompt.ts';
+import { hasPrice, resolveJudge, type JudgeEndpoint, type JudgeModel, type Prices } from './judge-model.ts';
+
+export interface RulerOptions {
+  /** `provider/model`, such as `openai/gpt-5-mini`; `engine/pocket` or `engine/demo@100` on the run's own engine; or an endpoint. */
+  readonly judge: string | JudgeEndpoint;
+  /** What makes an attempt better than another. */
+  readonly rubric?: string;
+  /** The reward is the weighted sum of the judge's score and the agent's own reward; by default the score alone. */
+  readonly weights?: { readonly ruler: number; readonly agent: number };
+  /** What a million tokens cost in US dollars: without both, what judging costs is not known. */
+  readonly usdPerMillionInput?: number;
+  readonly usdPerMillionOutput?: number;
+  /** A run that would spend more on its judge is paused; `--max-judge-usd` says it for one run. */
+  readonly maxJudgeUsd?: number;
+  /** Longer attempts are cut by the truncation rule. */
+  readonly maxCharsPerAttempt?: number;
+  /** Further parameters of the judge's request, such as `{ temperature: 0 }`. */
+  readonly request?: Readonly<Record<string, unknown>>;
+}
+
+export interface Ruler extends Prices {
+  readonly [RULER]: true;
+  readonly judge: JudgeModel;
+  readonly rubric: string;
+  readonly weights: { readonly ruler: number; readonly agent: number };
+  readonly maxJudgeUsd: number | null;
+  readonly maxCharsPerAttempt: number;
+  readonly request: Readonly<Record<string, unknown>>;
+}
+
+/** By the global registry: an agent file may load another copy of this module than the worker that judges. */
+const RULER = Symbol.for('temper.ruler');
+
+const MEMBERS = new Set([
+  'judge',
+  'rubric',
+  'weights',
+  'usdPerMillionInput',
+  'usdPerMillionOutput',
+  'maxJudgeUsd',
+  'maxCharsPerAttempt',
+  'request',
+]);
+const OUR_PARAMETERS = new Set(['model', 'messages', 'stream', 'n']);
+const DEFAULT_MAX_CHARS = 40_000;
+/** Less of an attempt tells nothing. */
+export const LEAST_MAX_CHARS = 500;
+const MAX_RUBRIC = 20_000;
+
+/** Whether a value came from `ruler`. */
+export function isRuler(value: unknown): value is Ruler {
+  return typeof value === 'object' && value !== null && (value as Partial<Ruler>)[RULER] === true;
+}
+
+export function createRuler(options: RulerOptions): Ruler {
+  const complaint = complaintAbout(options);
+  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  const { rubric = DEFAULT_RUBRIC, weights = { ruler: 1, agent: 0 }, request = {} } = options;
+  const ruler: Ruler = {
+    [RULER]: true,
+    judge: resolveJudge(options.judge),
+    rubric,
+    weights,
+    usdPerMillionInput: options.usdPerMillionInput ?? null,
+    usdPerMillionOutput: options.usdPerMillionOutput ?? null,
+    maxJudgeUsd: options.maxJudgeUsd ?? null,
+    maxCharsPerAttempt: options.maxCharsPerAttempt ?? DEFAULT_MAX_CHARS,
+    request,
+  };
+  if (ruler.maxJudgeUsd !== null) checkBudget(ruler);
+  return Object.freeze(ruler);
+}
+
+/** A budget that nothing is counted against would hold nobody back. */
+export function checkBudget(ruler: Ruler): void {
+  if (hasPrice(ruler.judge, ruler)) return;
+  throw new TemperError(
+    'BadConfig',
+    `maxJudgeUsd has no effect where it is not known what ${ruler.judge.name} costs; give ruler its usdPerMillionInput and usdPerMillionOutput`,
+  );
+}
+
+function complaintAbout(options: unknown): string | null {
+  if (typeof options !== 'object' || options === null) return 'ruler must be given an object; pass { judge, rubric }';
+  const given = options as Record<string, unknown>;
+  const unknown = Object.keys(given).find((member) => !MEMBERS.has(member));
+  if (unknown !== undefined) return `ruler knows ${[...MEMBERS].join(', ')}, got ${unknown}; take it out`;
+  const { rubric } = given;
+  if (rubric !== undefined && (typeof rubric !== 'string' || rubric.trim() === '' || rubric.length > MAX_RUBRIC))
+    return `the rubric must be text of at most ${MAX_RUBRIC} characters; say what makes an attempt better than another`;
+  return complaintAboutWeights(given['weights']) ?? complaintAboutNumbers(given) ?? complaintAboutRequest(given);
+}
+
+function complaintAboutWeights(weights: unknown): string | null {
+  if (weights === undefined) return null;
+  const { ruler, agent, ...rest } = (weights ?? {}) as { ruler?: unknown; agent?: unknown };
+  const isGood = isAmount(ruler) && isAmount(agent) && Object.keys(rest).length === 0;
+  if (!isGood)
+    return 'weights must be { ruler, agent }, both numbers of at least 0; pass { ruler: 1, agent: 0.5 }, say';
+  return ruler > 0 ? null : 'the weight of the ruler must be more than 0, or it has no effect; leave reward out';
+}
+
+function complaintAboutNumbers(given: Record<string, unknown>): string | null {
+  const { usdPerMillionInput: input, usdPerMillionOutput: output, maxJudgeUsd, maxCharsPerAttempt: chars } = given;
+  const amounts = { usdPerMillionInput: input, usdPerMillionOutput: output, maxJudgeUsd };
+  const wrong = Object.entries(amounts).find(([, value]) => value !== undefined && !isAmount(value));
+  if (wrong !== undefined)
+    return `${wrong[0]} must be a number of at least 0, got ${JSON.stringify(wrong[1])}; pass US dollars`;
+  if ((input === undefined) !== (output === undefined))
+    return 'usdPerMillionInput and usdPerMillionOutput have an effect together; pass both';
+  if (chars === undefined || (Number.isSafeInteger(chars) && Number(chars) >= LEAST_MAX_CHARS)) return null;
+  return `maxCharsPerAttempt must be a whole number of at least ${LEAST_MAX_CHARS}, got ${JSON.stringify(chars)}; pass more`;
+}
+
+function complaintAboutRequest({ request }: Record<string, unknown>): string | null {
+  if (request === undefined) return null;
+  if (typeof request !== 'object' || request === null || Array.isArray(request))
+    return 'request must be an object of parameters; pass { temperature: 0 }, say';
+  const ours = Object.keys(request).find((name) => OUR_PARAMETERS.has(name));
+  return ours === undefined ? null : `request must leave ${ours} to the ruler; take it out`;
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}

@@ -1,0 +1,132 @@
+/** RULER for those who own their loop: conversations or groups of trajectories are scored where they stand. */
+import { TemperError } from '../../core/failures.ts';
+import type { ChatMessage } from '../../store/trajectories.ts';
+import { openStore } from '../../store/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/verdicts.ts';
+import type { EngineConnection } from '../recorder/engine-connection.ts';
+import { OutageClock } from '../recorder/outage-clock.ts';
+import type { Conversation } from './conversation.ts';
+import { connectEngineJudge, connectHosted, type Judge } from './judge-client.ts';
+import { judgeConversations, type Judgement } from './judge-conversations.ts';
+import { createRuler, isRuler, type Ruler, type RulerOptions } from './ruler.ts';
+
+export interface ScoreContext {
+  /** Where verdicts are kept, so that none is paid for twice: a store, or its address. Without one they are forgotten. */
+  readonly store?: Store | string;
+  /** For a judge on one's own engine: a base model's, or that of the checkpoint which has this adapter. */
+  readonly engine?: { readonly connection: EngineConnection; readonly adapterSha256?: string | null };
+  readonly env?: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal;
+  /** Deadline of one call, and how long one is tried again while the provider refuses. */
+  readonly callTimeoutMs?: number;
+  readonly callRetryBudgetMs?: number;
+}
+
+export type RulerScore = { readonly id: string } & Score;
+
+const CALL_TIMEOUT_MS = 120_000;
+const CALL_RETRY_BUDGET_MS = 300_000;
+
+/** The reward of an agent, for `defineAgent`; or, with conversations, their scores in their order. */
+export function ruler(options: RulerOptions): Ruler;
+export function ruler(
+  conversations: readonly Conversation[],
+  options: RulerOptions | Ruler,
+  context?: ScoreContext,
+): Promise<readonly RulerScore[]>;
+export function ruler(
+  first: RulerOptions | readonly Conversation[],
+  options?: RulerOptions | Ruler,
+  context: ScoreContext = {},
+): Ruler | Promise<readonly RulerScore[]> {
+  if (!isList(first)) return createRuler(first);
+  return scoreConversations(first, asRuler(options), context).then(({ scores }) => scores);
+}
+
+/** `Array.isArray` does not narrow a readonly list away. */
+function isList(value: unknown): value is readonly Conversation[] {
+  return Array.isArray(value);
+}
+
+/** As `ruler` with conversations, and what it cost. */
+export async function scoreConversations(
+  conversations: readonly Conversation[],
+  judged: Ruler,
+  context: ScoreContext = {},
+): Promise<Judgement> {
+  const { callTimeoutMs = CALL_TIMEOUT_MS, callRetryBudgetMs = CALL_RETRY_BUDGET_MS } = context;
+  const { signal = new AbortController().signal, store } = context;
+  const kept = typeof store === 'string' ? await openStore(store) : store;
+  return judgeConversations(conversations, {
+    ruler: judged,
+    ...connect(judged, context),
+    verdicts: kept === undefined ? forgetfulVerdicts() : storedVerdicts(kept),
+    answers: forgetfulAnswers(),
+    patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh: () => undefined, outage: new OutageClock() },
+  });
+}
+
+function connect(judged: Ruler, { engine, env = process.env }: ScoreContext): { judge: Judge; model: string } {
+  const { judge } = judged;
+  if (judge.kind === 'hosted') return { judge: connectHosted(judged, judge, env), model: judge.name };
+  if (engine === undefined)
+    throw new TemperError('BadConfig', `the judge ${judge.name} needs the engine; pass { engine: { connection } }`);
+  const { connection, adapterSha256 = null } = engine;
+  const client = connectEngineJudge(judged, judge, { connection, adapterSha256 });
+  return { judge: client, model: adapterSha256 === null ? judge.name : `engine/${adapterSha256}` };
+}
+
+function asRuler(options: RulerOptions | Ruler | undefined): Ruler {
+  return isRuler(options) ? options : createRuler(options as RulerOptions);
+}
+
+/** What of a trajectory is looked at and changed. */
+export interface ScorableTrajectory {
+  readonly messagesAndChoices: readonly unknown[];
+  readonly tools: readonly unknown[] | null;
+  readonly additionalHistories: readonly { readonly messagesAndChoices: readonly unknown[] }[];
+  reward: number;
+  metrics: Record<string, number | boolean>;
+  explanation: string | null;
+}
+
+/**
+ * Scores the trajectories of a group against each other, in place: the reward becomes the judge's score (by the
+ * ruler's weights), the reward before it the metric `agentReward`, the score `rulerScore`. All or none are changed.
+ */
+export async function rulerScoreGroup<G extends { readonly trajectories: readonly ScorableTrajectory[] }>(
+  group: G,
+  options: RulerOptions | Ruler,
+  context: ScoreContext = {},
+): Promise<G> {
+  const judged = asRuler(options);
+  const { trajectories } = group;
+  if (trajectories.length === 0) return group;
+  const { scores } = await scoreConversations(trajectories.map(toConversation), judged, context);
+  for (const [index, trajectory] of trajectories.entries()) {
+    const { score, explanation } = scores[index]!;
+    const { reward } = trajectory;
+    trajectory.metrics = { ...trajectory.metrics, agentReward: reward, rulerScore: score };
+    trajectory.reward = judged.weights.ruler * score + judged.weights.agent * reward;
+    trajectory.explanation = explanation;
+  }
+  return group;
+}
+
+function toConversation(trajectory: ScorableTrajectory, index: number): Conversation {
+  return {
+    id: String(index),
+    messages: messagesOf(trajectory.messagesAndChoices),
+    tools: trajectory.tools ?? [],
+    additionalHistories: trajectory.additionalHistories.map((history) => messagesOf(history.messagesAndChoices)),
+  };
+}
+
+/** A choice is what the model sampled; its message is what was said. */
+function messagesOf(items: readonly unknown[]): ChatMessage[] {
+  return items.map((item) => {
+    const { message } = item as { message?: ChatMessage };
+    return message ?? (item as ChatMessage);
+  });
+}

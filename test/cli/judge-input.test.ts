@@ -1,0 +1,62 @@
+/** What a person can get wrong about a judge: one line that says what to do, exit code 2, and nothing left behind. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { write, writeAgent } from './agents.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+let project: string;
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{}');
+});
+
+async function complaint(
+  ruler: string | null,
+  flags: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  const agent = await writeAgent(project, ruler === null ? {} : { reward: `reward: ruler(${ruler}), ` });
+  const before = await readdir(project, { recursive: true });
+  const { exitCode, stderr } = await runCli(project, ['train', agent, '--base-model', 'pocket', ...flags], { env });
+  expect(stderr.split('\n')).toHaveLength(1);
+  expect(exitCode).toBe(2);
+  expect(await readdir(project, { recursive: true })).toEqual(before);
+  return stderr.replaceAll(project, 'PROJECT');
+}
+
+const HOSTED = "{ judge: 'openai/gpt-5-mini' }";
+
+test('a judge without its key', async () => {
+  expect(await complaint(HOSTED)).toBe(
+    'temper: the judge openai/gpt-5-mini needs a key in OPENAI_API_KEY, which is not set; export it where the command and the workers run',
+  );
+});
+
+test('a judge that nobody knows', async () => {
+  expect(await complaint("{ judge: 'acme/large' }")).toContain(
+    'the judge must be provider/model, the provider one of openai, anthropic, gemini,',
+  );
+});
+
+test('a judge that is a checkpoint which is not there', async () => {
+  expect(await complaint("{ judge: 'engine/demo@100' }")).toContain(
+    'the judge engine/demo@100 must be a committed checkpoint of file://PROJECT',
+  );
+});
+
+test('a judge whose cost is bounded and not known', async () => {
+  expect(await complaint(HOSTED, ['--max-judge-usd', '5'], { OPENAI_API_KEY: 'x' })).toBe(
+    'temper: maxJudgeUsd has no effect where it is not known what openai/gpt-5-mini costs; give ruler its usdPerMillionInput and usdPerMillionOutput',
+  );
+});
+
+test('a bound of what a judge may cost where there is none', async () => {
+  expect(await complaint(null, ['--max-judge-usd', '5'])).toBe(
+    'temper: --max-judge-usd 5 has no effect where no judge gives the rewards; give the agent reward: ruler({ … })',
+  );
+  expect(await complaint(null, ['--max-judge-usd', '-1'])).toBe(
+    'temper: --max-judge-usd must be at least 0, got -1; see temper train --help',
+  );
+});

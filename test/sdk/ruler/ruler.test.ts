@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+
+import {
+  hasPrice,
+  judgeUrl,
+  priceOf,
+  requireJudgeKey,
+  resolveJudge,
+  type HostedJudge,
+} from '../../../sdk/ruler/judge-model.ts';
+import { createRuler, isRuler, type RulerOptions } from '../../../sdk/ruler/ruler.ts';
+
+const NO_PRICES = { usdPerMillionInput: null, usdPerMillionOutput: null };
+
+test.each([
+  ['openai/gpt-5-mini', 'https://api.openai.com/v1', 'OPENAI_API_KEY'],
+  ['anthropic/claude-opus-4-6', 'https://api.anthropic.com/v1', 'ANTHROPIC_API_KEY'],
+  ['gemini/gemini-2.5-flash', 'https://generativelanguage.googleapis.com/v1beta/openai', 'GEMINI_API_KEY'],
+  ['openrouter/qwen/qwen3-32b', 'https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'],
+  ['together/Qwen/Qwen3-32B', 'https://api.together.xyz/v1', 'TOGETHER_API_KEY'],
+  ['groq/qwen/qwen3-32b', 'https://api.groq.com/openai/v1', 'GROQ_API_KEY'],
+  ['mistral/mistral-small-latest', 'https://api.mistral.ai/v1', 'MISTRAL_API_KEY'],
+  ['xai/grok-4', 'https://api.x.ai/v1', 'XAI_API_KEY'],
+  ['deepseek/deepseek-chat', 'https://api.deepseek.com/v1', 'DEEPSEEK_API_KEY'],
+])('%s is asked at %s, with the key in %s', (name, baseUrl, keyVariable) => {
+  const judge = resolveJudge(name);
+  expect(judge).toMatchObject({ kind: 'hosted', name, baseUrl, keyVariable, model: name.slice(name.indexOf('/') + 1) });
+  expect(requireJudgeKey(judge, { [keyVariable]: 'secret' })).toBe('secret');
+  expect(() => requireJudgeKey(judge, {})).toThrow(`needs a key in ${keyVariable}, which is not set; export it`);
+});
+
+test('a gateway of one’s own stands in the environment', () => {
+  const judge = resolveJudge('openai/gpt-5-mini') as HostedJudge;
+  expect(judgeUrl(judge, { OPENAI_BASE_URL: 'https://gateway.test/openai' })).toBe('https://gateway.test/openai');
+  expect(judgeUrl(judge, {})).toBe('https://api.openai.com/v1');
+});
+
+test('a local server needs no key, and costs nothing', () => {
+  const judge = resolveJudge('ollama/qwen3');
+  expect(requireJudgeKey(judge, {})).toBeNull();
+  expect(priceOf(judge, NO_PRICES, { promptTokens: 5, completionTokens: 5, cost: null })).toBe(0);
+});
+
+test('the engine of the run is a judge, by a base model or a checkpoint', () => {
+  expect(resolveJudge('engine/demo@100')).toEqual({ kind: 'engine', name: 'engine/demo@100', model: 'demo@100' });
+});
+
+test('any other endpoint goes by its address, which is no part of its name', () => {
+  const endpoint = { baseUrl: 'https://judges.example.com/api/v1/', model: 'big', keyVariable: 'BIG_KEY' };
+  expect(resolveJudge(endpoint)).toMatchObject({
+    name: 'endpoint/big',
+    baseUrl: 'https://judges.example.com/api/v1',
+    keyVariable: 'BIG_KEY',
+  });
+  expect(resolveJudge({ ...endpoint, name: 'mine' }).name).toBe('mine/big');
+});
+
+test('what is cost is told by the provider where it tells it, else known by prices alone', () => {
+  const openrouter = resolveJudge('openrouter/x');
+  const openai = resolveJudge('openai/x');
+  const used = { promptTokens: 1_000_000, completionTokens: 500_000, cost: 0.25 };
+  expect(priceOf(openrouter, NO_PRICES, used)).toBe(0.25);
+  expect(priceOf(openai, NO_PRICES, used)).toBeNull();
+  expect(priceOf(openai, { usdPerMillionInput: 1, usdPerMillionOutput: 4 }, used)).toBe(3);
+  expect([hasPrice(openrouter, NO_PRICES), hasPrice(openai, NO_PRICES)]).toEqual([true, false]);
+});
+
+test('a ruler has defaults, and is known as one wherever its module was loaded', () => {
+  const ruler = createRuler({ judge: 'openai/gpt-5-mini' });
+  expect(isRuler(ruler)).toBe(true);
+  expect(ruler).toMatchObject({ weights: { ruler: 1, agent: 0 }, maxCharsPerAttempt: 40_000, maxJudgeUsd: null });
+  expect(ruler.rubric).toContain('Attempts that are equally good get the same score');
+  expect([isRuler({}), isRuler(null), isRuler('ruler')]).toEqual([false, false, false]);
+});
+
+const good = { judge: 'openai/gpt-5-mini' };
+test.each<[string, unknown, string]>([
+  ['nothing', undefined, 'ruler must be given an object'],
+  ['a judge without provider', { judge: 'gpt-5' }, 'the judge must be provider/model'],
+  ['an unknown provider', { judge: 'acme/gpt' }, 'one of openai, anthropic, gemini'],
+  ['a prototype’s member', { judge: 'constructor/gpt' }, 'the judge must be provider/model'],
+  ['no address', { judge: { baseUrl: 'judges', model: 'x' } }, 'must be an http(s) URL'],
+  ['a key in the address', { judge: { baseUrl: 'https://me:key@x.com/v1', model: 'x' } }, 'without a key in it'],
+  ['a name that is none', { judge: { baseUrl: 'https://x.com', model: 'x', name: 'a b' } }, "the judge's name must be"],
+  ['no model', { judge: { baseUrl: 'https://x.com/v1' } }, "the judge's model must be the name"],
+  ['a typo', { ...good, rubrik: 'x' }, 'got rubrik; take it out'],
+  ['an empty rubric', { ...good, rubric: ' ' }, 'the rubric must be text'],
+  [
+    'weights without effect',
+    { ...good, weights: { ruler: 0, agent: 1 } },
+    'the weight of the ruler must be more than 0',
+  ],
+  ['half the weights', { ...good, weights: { ruler: 1 } }, 'weights must be { ruler, agent }'],
+  ['half a price', { ...good, usdPerMillionInput: 1 }, 'have an effect together'],
+  ['a negative price', { ...good, usdPerMillionInput: -1, usdPerMillionOutput: 1 }, 'must be a number of at least 0'],
+  ['a budget without prices', { ...good, maxJudgeUsd: 5 }, 'maxJudgeUsd has no effect where it is not known'],
+  ['a bound that leaves nothing', { ...good, maxCharsPerAttempt: 10 }, 'maxCharsPerAttempt must be a whole number'],
+  ['messages of its own', { ...good, request: { messages: [] } }, 'must leave messages to the ruler'],
+])('%s is refused', (_, options, complaint) => {
+  expect(() => createRuler(options as RulerOptions)).toThrow(complaint);
+});

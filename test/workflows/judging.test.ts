@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+
+import type { JudgeSpending, RolloutInput } from '../../core/contract.ts';
+import {
+  pauseUpdate,
+  progressQuery,
+  resumeUpdate,
+  rollbackUpdate,
+  setUpdate,
+  stopUpdate,
+} from '../../workflows/messages.ts';
+import { CACHES, eventually, holdTraining, openTestBed, type RunHandle, type TestBed } from './harness.ts';
+
+let bed: TestBed;
+beforeAll(async () => {
+  bed = await openTestBed(inject('temporalAddress'), inject('workflowBundle'));
+});
+afterAll(() => bed.close());
+
+const judge = 'openai/gpt-5-mini';
+const spent = (): JudgeSpending => ({ calls: 1, cached: 0, promptTokens: 900, completionTokens: 100, usd: 0.5 });
+const set = (handle: RunHandle, maxJudgeUsd: number) =>
+  handle.executeUpdate(setUpdate, { args: [{ settings: { maxJudgeUsd }, reason: null }] });
+const resume = (handle: RunHandle) => handle.executeUpdate(resumeUpdate);
+const untilPaused = (handle: RunHandle) =>
+  eventually(
+    () => handle.query(progressQuery),
+    ({ state }) => state === 'paused',
+  );
+
+describe.each(CACHES)('a run whose agent names a judge, %s', (_, maxCachedWorkflows) => {
+  test('is judged group by group between rollout and train, and trained with what was judged', async () => {
+    await bed.play({ maxCachedWorkflows, fake: { spent }, config: { judge } }, async ({ handle, fake }) => {
+      const state = await handle.result();
+      expect(state).toMatchObject({ state: 'completed', step: 3 });
+      expect(state.judging).toEqual({ calls: 6, cached: 0, promptTokens: 5400, completionTokens: 600, usd: 3 });
+      const place = ({ step, group }: RolloutInput) => `${step}/${group}`;
+      expect(new Set(fake.judgings.map(place))).toEqual(new Set(fake.rollouts.map(place)));
+      expect(fake.rollouts.every((rollout) => rollout.judge === judge)).toBe(true);
+      expect(fake.trainings.map(({ groups }) => groups.length)).toEqual([2, 2, 2]);
+      expect(fake.summaries.map(({ metrics }) => metrics)).toEqual(
+        Array.from({ length: 3 }, () =>
+          expect.objectContaining({ judgeCalls: 2, judgeCached: 0, judgeTokens: 2000, judgeUsd: 1 }),
+        ),
+      );
+      expect(fake.summaries[0]!.seconds).toMatchObject({ judge: 1 });
+    });
+  });
+
+  test('is paused before it costs more than was allowed, says how to go on, and goes on so', async () => {
+    const config = { judge, maxJudgeUsd: 1.5, continueAsNewEvery: 1, steps: 4 };
+    await bed.play({ maxCachedWorkflows, fake: { spent }, config }, async ({ handle, fake, input }) => {
+      const { run } = input.config;
+      const paused = await untilPaused(handle);
+      expect(paused).toMatchObject({ step: 1, judging: { usd: 1 } });
+      const why = `the judge ${judge} has cost $1.00 of maxJudgeUsd $1.50, the last step $1.00`;
+      expect(paused.pause!.reason).toBe(`${why}; temper set ${run} max-judge-usd=N, then temper resume ${run}`);
+      await expect(resume(handle)).rejects.toMatchObject({
+        cause: {
+          message: `${run} cannot be resumed: ${why}; allow more first with temper set ${run} max-judge-usd=N`,
+        },
+      });
+      const { changes } = await set(handle, 3);
+      expect(changes).toMatchObject([{ setting: 'maxJudgeUsd', from: 1.5, to: 3 }]);
+      await resume(handle);
+      await eventually(
+        () => handle.query(progressQuery),
+        ({ state, step }) => state === 'paused' && step === 3,
+      );
+      expect(fake.judgings).toHaveLength(6);
+      await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
+      expect(await handle.result()).toMatchObject({ state: 'stopped', step: 3, judging: { usd: 3 } });
+    });
+  });
+});
+
+test('a run that may spend nothing asks its judge nothing', async () => {
+  await bed.play({ fake: { spent }, config: { judge, maxJudgeUsd: 0 } }, async ({ handle, fake }) => {
+    expect(await untilPaused(handle)).toMatchObject({ step: 0, judging: null });
+    expect(fake.rollouts).toEqual([]);
+  });
+});
+
+test('a bound is given to a run that had none', async () => {
+  const held = holdTraining(1);
+  await bed.play({ fake: { ...held, spent }, config: { judge } }, async ({ handle }) => {
+    await held.reached;
+    expect((await set(handle, 1)).changes).toMatchObject([{ from: null, to: 1 }]);
+    held.release();
+    expect(await untilPaused(handle)).toMatchObject({ step: 1 });
+  });
+});
+
+test('where it is not known what the judge costs, a bound is refused', async () => {
+  const held = holdTraining(1);
+  const unknown = (): JudgeSpending => ({ ...spent(), usd: null });
+  await bed.play({ fake: { ...held, spent: unknown }, config: { judge } }, async ({ handle }) => {
+    await held.reached;
+    await expect(set(handle, 1)).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('it is not known what its judge costs') as string },
+    });
+    held.release();
+    const state = await handle.result();
+    expect(state.judging).toMatchObject({ calls: 6, usd: null });
+  });
+});
+
+test('a run without a judge has no bound to be set', async () => {
+  const held = holdTraining(1);
+  await bed.play({ fake: held }, async ({ handle }) => {
+    await held.reached;
+    await expect(set(handle, 1)).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('has no effect where no judge gives the rewards') as string },
+    });
+    await handle.executeUpdate(pauseUpdate, { args: [{ reason: null }] });
+    held.release();
+    await untilPaused(handle);
+    await resume(handle);
+    expect(await handle.result()).toMatchObject({ state: 'completed', judging: null });
+  });
+});
+
+test('a group that the judge finds all alike is replaced, as any other without a signal', async () => {
+  const use = ({ group }: RolloutInput) => (group === 0 ? ('no-variance' as const) : ('trained' as const));
+  await bed.play({ fake: { spent, use }, config: { judge, steps: 2 } }, async ({ handle, fake }) => {
+    await handle.result();
+    expect(fake.judgings).toHaveLength(6);
+    expect(fake.summaries.map(({ groups, replacedGroups }) => [groups, replacedGroups])).toEqual([
+      [2, 1],
+      [2, 1],
+    ]);
+  });
+});
+
+test('what was paid stays paid when a run goes back', async () => {
+  const held = holdTraining(2);
+  await bed.play({ fake: { ...held, spent }, config: { judge } }, async ({ handle }) => {
+    await held.reached;
+    await handle.executeUpdate(rollbackUpdate, { args: [{ step: 0, settings: null, reason: null }] });
+    held.release();
+    const state = await handle.result();
+    expect(state).toMatchObject({ state: 'completed', step: 3, branch: 1, judging: { usd: 5 } });
+  });
+});

@@ -1,0 +1,78 @@
+/** What a run's judge has cost, and whether the next step may begin: money is counted here, it is not in the plan. */
+import type { GroupResult, JudgeResult, JudgeSpending, RunConfig } from '../core/contract.ts';
+import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.ts';
+
+/** What continue-as-new carries of it. */
+export interface CarriedJudging {
+  spent: JudgeSpending;
+  lastStepUsd: number;
+}
+
+/** Of one step, for its summary. */
+export interface StepJudging {
+  metrics: Record<string, number>;
+  seconds: Record<string, number>;
+}
+
+export class Judging {
+  #spent: JudgeSpending;
+  #lastStepUsd: number;
+  /** Of the step in hand. */
+  #results: JudgeResult[] = [];
+
+  constructor(carried: CarriedJudging | null) {
+    this.#spent = carried?.spent ?? NOTHING_SPENT;
+    this.#lastStepUsd = carried?.lastStepUsd ?? 0;
+  }
+
+  /** Null where nobody judged yet. */
+  get spent(): JudgeSpending | null {
+    const { calls, cached } = this.#spent;
+    return calls + cached === 0 ? null : this.#spent;
+  }
+
+  keep(result: JudgeResult): GroupResult {
+    this.#results.push(result);
+    this.#spent = addSpendings([this.#spent, result.spent]);
+    return result.group;
+  }
+
+  /** What the step in hand came to; the next one is counted by itself. */
+  takeStep(): StepJudging {
+    const results = this.#results;
+    this.#results = [];
+    if (results.length === 0) return { metrics: {}, seconds: {} };
+    const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(results.map(({ spent }) => spent));
+    this.#lastStepUsd = usd ?? 0;
+    const money = usd === null ? {} : { judgeUsd: usd };
+    return {
+      metrics: { judgeCalls: calls, judgeCached: cached, judgeTokens: promptTokens + completionTokens, ...money },
+      seconds: { judge: Math.max(...results.map(({ seconds }) => seconds)) },
+    };
+  }
+
+  /** What the store says was paid, that of work which was given up included. */
+  recall(spent: JudgeSpending | null): void {
+    this.#results = [];
+    if (spent !== null) this.#spent = { ...spent, cached: Math.max(spent.cached, this.#spent.cached) };
+  }
+
+  carried(): CarriedJudging {
+    return { spent: this.#spent, lastStepUsd: this.#lastStepUsd };
+  }
+
+  /** Why the next step may not begin; null where it may. A step is taken to cost as much as the last one. */
+  complaintAboutBudget({ judge, maxJudgeUsd }: RunConfig): string | null {
+    // Configurations from before there were judges lack both.
+    if (!judge || maxJudgeUsd === null || maxJudgeUsd === undefined) return null;
+    const { usd } = this.#spent;
+    if (usd === null || (usd < maxJudgeUsd && usd + this.#lastStepUsd <= maxJudgeUsd)) return null;
+    const last = this.#lastStepUsd === 0 ? '' : `, the last step $${formatUsd(this.#lastStepUsd)}`;
+    return `the judge ${judge} has cost $${formatUsd(usd)} of maxJudgeUsd $${formatUsd(maxJudgeUsd)}${last}`;
+  }
+
+  /** A bound that nothing is counted against would hold nobody back. */
+  get isCostUnknown(): boolean {
+    return this.#spent.usd === null;
+  }
+}
