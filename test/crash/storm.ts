@@ -30,8 +30,10 @@ export async function playRandomKills(world: World, seed: number, reference: Dig
       journals.push(readJournals(world, run));
       const pid = victim === 'cli' ? running.child.pid! : world.pid(victim);
       if (pid === null) continue;
-      deaths.push({ process: victim, pid, time: Date.now() });
-      process.kill(pid, 'SIGKILL');
+      const time = Date.now();
+      // It may have ended by itself meanwhile.
+      if (!kill(pid)) continue;
+      deaths.push({ process: victim, pid, time });
       if (victim === 'cli') running = await again(world, run, running);
     }
     await untilEnded(running);
@@ -83,11 +85,13 @@ export async function playEndOfEverything(world: World, seed: number, reference:
   }
 }
 
-function kill(pid: number | null | undefined): void {
+/** False where there is no such process any more. */
+function kill(pid: number | null | undefined): boolean {
   try {
-    if (pid) process.kill(pid, 'SIGKILL');
+    return pid ? process.kill(pid, 'SIGKILL') : false;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    return false;
   }
 }
 

@@ -49,7 +49,8 @@ export async function waitForStack(
 
 async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, signal }: WaitOptions): Promise<void> {
   const startedAt = Date.now();
-  const deathsBefore = statusOf(wait, connection)?.deaths ?? 0;
+  // Known with the first status, which may be on its way: what died before is nobody's wait.
+  let deathsBefore: number | null = null;
   let toldAt = startedAt;
   for (;;) {
     signal?.throwIfAborted();
@@ -57,7 +58,8 @@ async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, 
     const status = statusOf(wait, connection);
     if (status?.state === 'ready') return;
     const waitedMs = Date.now() - startedAt;
-    refuseHopeless(wait, waitedMs, (status?.deaths ?? 0) - deathsBefore);
+    deathsBefore ??= status?.deaths ?? null;
+    refuseHopeless(wait, waitedMs, (status?.deaths ?? 0) - (deathsBefore ?? 0));
     if (Date.now() - toldAt >= TELL_AFTER_MS) {
       toldAt = Date.now();
       onEvent({
