@@ -16,8 +16,11 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
   };
 }
 
+/** What of a group's plan its numbers depend on. */
+type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize'>;
+
 export function summariseGroup(
-  input: RolloutInput,
+  input: Summarised,
   { attempts }: Rollouts,
   judged: Judged,
   judgedSha256: string,
@@ -41,11 +44,7 @@ export function summariseGroup(
   };
 }
 
-function decideUse(
-  input: RolloutInput,
-  data: readonly AttemptRecord[],
-  rewards: readonly number[],
-): GroupResult['use'] {
+function decideUse(input: Summarised, data: readonly AttemptRecord[], rewards: readonly number[]): GroupResult['use'] {
   if (rewards.length < input.minimumGroupSize) return 'too-few-attempts';
   if (countTokens(data) === 0) return 'no-sampled-tokens';
   return hasNoVariance(rewards) ? 'no-variance' : 'trained';

@@ -10,7 +10,7 @@ import { stringFlag } from '../command.ts';
 import type { CommandContext, Flags } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { openProjectStore } from '../project-store.ts';
-import { resolveBaseModel } from '../train/base-model.ts';
+import { resolveBaseModel } from '../../workers/base-model.ts';
 import { loadAgent } from '../train/load-agent.ts';
 import type { AgentFile } from '../train/load-agent.ts';
 import { findCheckpoint } from './target.ts';

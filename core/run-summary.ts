@@ -1,9 +1,9 @@
 /** Numbers for people, made from results; pure. */
-import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from '../core/contract.ts';
-import { NOT_STEERED } from '../core/lineage.ts';
-import { planLearningRate } from '../core/plan-learning-rate.ts';
-import { trainedGroups, type RunPosition } from '../core/plan-step.ts';
-import { mean } from '../core/statistics.ts';
+import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from './contract.ts';
+import { NOT_STEERED } from './lineage.ts';
+import { planLearningRate } from './plan-learning-rate.ts';
+import { trainedGroups, type RunPosition } from './plan-step.ts';
+import { mean } from './statistics.ts';
 
 export function newRunState(config: RunConfig): RunState {
   return {
@@ -32,7 +32,7 @@ export function newRunState(config: RunConfig): RunState {
 export interface StepFacts {
   config: RunConfig;
   /** After the step. */
-  position: RunPosition;
+  position: Pick<RunPosition, 'step' | 'checkpoint'>;
   played: GroupResult[];
   /** Null where no group carried a signal. */
   trained: TrainResult | null;

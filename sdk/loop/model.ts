@@ -1,0 +1,240 @@
+/** Models of a project: one that is trained, and any other that plays the same rollouts. */
+import OpenAI from 'openai';
+
+import type { Checkpoint, LoraConfig, RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { policyName } from '../../core/policy-name.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { deriveSeed } from '../../core/seeds.ts';
+import { readRun } from '../../store/run-reader.ts';
+import type { Backend, OpenBackend } from './backend.ts';
+import { deleteCheckpoints, type DeleteCheckpointsOptions } from './delete-checkpoints.ts';
+import { logEvaluation } from './log-evaluation.ts';
+import { checkConfig, openLoopRun, type LoopRun } from './loop-run.ts';
+import { writeState } from './loop-state.ts';
+import { askOther } from './other-calls.ts';
+import { playingAttempt } from './playing-attempt.ts';
+import { trainGroups, type TrainOptions, type TrainedStep } from './train-groups.ts';
+import type { TrajectoryGroup } from './trajectory-group.ts';
+
+export interface ModelOptions {
+  name: string;
+  project: string;
+  /** The script's own; kept with the model object, never looked at. */
+  config?: unknown;
+  /** Where it is asked, and under which name; without the name it is `name`. */
+  inferenceBaseUrl?: string;
+  inferenceApiKey?: string;
+  inferenceModelName?: string;
+}
+
+/** The client's own timer must not end a call that the recorder waits for. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Any model behind an OpenAI-compatible endpoint: a baseline, an opponent, a simulated user. */
+export class Model {
+  readonly name: string;
+  readonly project: string;
+  readonly config: unknown;
+  inferenceBaseUrl: string | undefined;
+  inferenceApiKey: string | undefined;
+  inferenceModelName: string | undefined;
+
+  constructor(options: ModelOptions) {
+    this.name = options.name;
+    this.project = options.project;
+    this.config = options.config ?? null;
+    this.inferenceBaseUrl = options.inferenceBaseUrl;
+    this.inferenceApiKey = options.inferenceApiKey;
+    this.inferenceModelName = options.inferenceModelName;
+  }
+
+  get trainable(): boolean {
+    return false;
+  }
+
+  /** To be passed as `model`. */
+  getInferenceName(): string {
+    return this.inferenceModelName ?? this.name;
+  }
+
+  /** The official client. Within a gathered attempt what it is answered is kept, and never paid for again. */
+  openai(): OpenAI {
+    const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
+    if (baseURL === undefined) throw this.noAddress();
+    return new OpenAI({ baseURL, apiKey: apiKey ?? 'none', fetch: (url, init) => this.fetch(String(url), init ?? {}) });
+  }
+
+  protected noAddress(): TemperError {
+    return new TemperError(
+      'BadConfig',
+      `the model ${this.name} must have an inferenceBaseUrl to be asked, it has none; pass one, such as https://api.openai.com/v1`,
+    );
+  }
+
+  protected fetch(url: string, init: RequestInit): Promise<Response> {
+    const playing = playingAttempt();
+    const body = parseBody(init);
+    if (playing === undefined || body === null || body['stream'] === true) return fetch(url, init);
+    return askOther(playing, this.name, body, (asked) => fetch(url, { ...init, body: JSON.stringify(asked) }));
+  }
+}
+
+export interface TrainableModelOptions {
+  name: string;
+  project: string;
+  /** `pocket`, a name of temporal.config.ts, a folder, or an OWNER/NAME of the Hugging Face hub. */
+  baseModel: string;
+  config?: unknown;
+  /** Everything that is drawn follows from it. */
+  seed?: number;
+  lora?: Partial<LoraConfig>;
+  rollout?: Partial<RolloutConfig>;
+}
+
+export class TrainableModel extends Model {
+  readonly baseModel: string;
+  private readonly options: TrainableModelOptions;
+  private registration: Promise<LoopRun> | null = null;
+  private opened: LoopRun | null = null;
+  private parent: Checkpoint | null = null;
+
+  constructor(options: TrainableModelOptions) {
+    super(options);
+    this.options = options;
+    this.baseModel = options.baseModel;
+  }
+
+  override get trainable(): boolean {
+    return true;
+  }
+
+  /** The name of its run in the store, and on the command line. */
+  get runName(): string {
+    return `${this.project}.${this.name}`;
+  }
+
+  /** What all else works on; throws where the model is not registered. */
+  get run(): LoopRun {
+    if (this.opened !== null) return this.opened;
+    throw new TemperError(
+      'BadConfig',
+      `the model ${this.name} must be registered first, it is not; call await model.register(backend)`,
+    );
+  }
+
+  /** Begins the model's run, or goes on with it where it stands. Called twice it registers once. */
+  async register(backend: Backend): Promise<void> {
+    this.registration ??= this.begin(backend);
+    try {
+      this.opened = await this.registration;
+    } catch (error) {
+      this.registration = null;
+      throw error;
+    }
+    const { engineAddress } = this.opened.backend;
+    this.inferenceBaseUrl = `${engineAddress.url}/v1`;
+    this.inferenceApiKey = engineAddress.key ?? 'none';
+  }
+
+  /** The checkpoint that the model begins with, where it is new: see `LocalBackend.forkCheckpoint`. */
+  beginFrom(checkpoint: Checkpoint): void {
+    if (this.opened === null) this.parent = checkpoint;
+    else
+      throw new TemperError(
+        'BadConfig',
+        `${this.runName} is registered and has begun already; fork before model.register`,
+      );
+  }
+
+  /** The last step that is over; 0 before the first. */
+  async getStep(): Promise<number> {
+    return this.run.step;
+  }
+
+  /** `run@step`: by default of what samples now. */
+  override getInferenceName(step?: number): string {
+    const { checkpoint } = this.run;
+    return policyName(step === undefined ? checkpoint : { ...checkpoint, step });
+  }
+
+  override openai(): OpenAI {
+    const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
+    if (baseURL === undefined || apiKey === undefined) throw this.noAddress();
+    const fetched = (url: unknown, init?: RequestInit) => this.fetch(String(url), init ?? {});
+    return new OpenAI({ baseURL, apiKey, maxRetries: 0, timeout: NO_TIMEOUT_MS, fetch: fetched });
+  }
+
+  /** One optimizer step, committed; for groups that were trained before, what was committed then. */
+  train(groups: Iterable<TrajectoryGroup>, options: TrainOptions = {}): Promise<TrainedStep> {
+    return trainGroups(this.run, [...groups], options);
+  }
+
+  /** Keeps gathered groups as the evaluation after the last step. */
+  log(groups: Iterable<TrajectoryGroup>, split = 'val'): Promise<void> {
+    return logEvaluation(this.run, [...groups], split);
+  }
+
+  /** Removes weights of all checkpoints but the newest and the best. */
+  deleteCheckpoints(options: DeleteCheckpointsOptions = {}): Promise<void> {
+    return deleteCheckpoints(this.run, options);
+  }
+
+  protected override noAddress(): TemperError {
+    return new TemperError(
+      'BadConfig',
+      `the model ${this.name} must be registered to be asked, it is not; call await model.register(backend)`,
+    );
+  }
+
+  protected override fetch(url: string, init: RequestInit): Promise<Response> {
+    const playing = playingAttempt();
+    const asked = parseBody(init);
+    if (asked === null) return fetch(url, init);
+    const body = asked['model'] === this.name ? { ...asked, model: this.getInferenceName() } : asked;
+    const named = { ...init, body: JSON.stringify(body) };
+    if (playing === undefined) return fetch(url, named);
+    if (playing.run === this.runName) return playing.fetch(url, named);
+    const seed = deriveSeed([playing.seed, playing.attempt, this.runName]);
+    return askOther(playing, this.runName, { seed, ...body }, (seeded) =>
+      fetch(url, { ...init, body: JSON.stringify(seeded) }),
+    );
+  }
+
+  private async begin(backend: Backend): Promise<LoopRun> {
+    const run = await this.open(await backend.open(this.baseModel));
+    run.backend.atClose(() => writeState(run, { state: 'stopped', phase: 'done', waitingFor: null }));
+    return run;
+  }
+
+  private async open(backend: OpenBackend): Promise<LoopRun> {
+    const { name: model, project, seed, lora, rollout } = this.options;
+    const run = this.runName;
+    const recorded = (await readRun(backend.store, run))?.file.config.parent ?? null;
+    const config = defaultRunConfig({
+      run,
+      agent: project,
+      baseModel: backend.baseModel,
+      parent: this.chooseParent(recorded),
+      ...(seed === undefined ? {} : { seed }),
+      ...(rollout === undefined ? {} : { rollout }),
+      ...(lora === undefined ? {} : { train: { lora } }),
+    });
+    return openLoopRun(backend, { project, model }, checkConfig(config));
+  }
+
+  /** The newest checkpoint of another model moves on while that is trained; what a fork began with stays. */
+  private chooseParent(recorded: Checkpoint | null): Checkpoint | null {
+    return recorded !== null && recorded.run === this.parent?.run ? recorded : this.parent;
+  }
+}
+
+function parseBody({ body }: RequestInit): Record<string, unknown> | null {
+  if (typeof body !== 'string') return null;
+  try {
+    const parsed = JSON.parse(body) as unknown;
+    return typeof parsed === 'object' ? (parsed as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
+}
