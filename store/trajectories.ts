@@ -72,7 +72,7 @@ export interface HistoryRecord {
 }
 
 /** What a script's trajectory says beyond its calls, lossless. */
-export interface TrajectoryRecord {
+interface TrajectoryRecord {
   history: HistoryRecord;
   additionalHistories: HistoryRecord[];
   metadata: Record<string, string | number | boolean | null>;

@@ -6,7 +6,7 @@ import { TemperError } from '../../core/failures.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { mean } from '../../core/statistics.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
-import type { TrainableModel } from './model.ts';
+import { TrainableModel } from './model.ts';
 import { findOrPlay, type AfterEach } from './play-group.ts';
 import { openProgressLine, type GatherProgress } from './progress.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
@@ -37,8 +37,8 @@ export async function gatherTrajectoryGroups(
 ): Promise<TrajectoryGroup[]> {
   const all = [...groups];
   const { model, split = 'train', afterEach = null } = options;
-  const { run } = model;
   checkGroups(all, options);
+  const { run } = model;
   const first = run.gathered[split];
   run.gathered[split] += all.length;
   const tally = new Tally(all, options);
@@ -154,7 +154,7 @@ function checkGroups(groups: readonly TrajectoryGroup[], { model, maxExceptions 
     );
   if (split !== 'train' && split !== 'val')
     throw new TemperError('BadConfig', `split must be train or val, got ${JSON.stringify(split)}; pass one of these`);
-  if (model?.trainable !== true)
+  if (!(model instanceof TrainableModel))
     throw new TemperError(
       'BadConfig',
       'gatherTrajectoryGroups must be told the trainable model that samples; pass { model }',

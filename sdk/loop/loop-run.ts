@@ -70,7 +70,7 @@ export function checkConfig(config: RunConfig): RunConfig {
   if (issue === undefined) return config;
   throw new TemperError(
     'BadConfig',
-    `the model ${config.run} has a wrong ${issue.path.join('.')} (${issue.message}); lower case letters, digits and ._- make names`,
+    `the model ${config.run} has a wrong ${issue.path.join('.')} (${issue.message}); pass another value`,
   );
 }
 
@@ -100,7 +100,7 @@ async function publishRun(
 }
 
 /** Steps are over by their commit, or by the word that they had nothing to train. */
-export async function findPlace(store: Store, run: string): Promise<Pick<LoopRun, 'step' | 'checkpoint'>> {
+async function findPlace(store: Store, run: string): Promise<Pick<LoopRun, 'step' | 'checkpoint'>> {
   const known = new Set(await childNumbers(store, stepsPrefix(run, 0)));
   let step = 0;
   let commit = await readCommit(store, { run, branch: 0, step });

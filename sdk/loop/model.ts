@@ -1,7 +1,7 @@
 /** Models of a project: one that is trained, and any other that plays the same rollouts. */
 import OpenAI from 'openai';
 
-import type { Checkpoint, LoraConfig, RolloutConfig } from '../../core/contract.ts';
+import { NAME_PATTERN, type Checkpoint, type LoraConfig, type RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -62,7 +62,11 @@ export class Model {
   openai(): OpenAI {
     const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
     if (baseURL === undefined) throw this.noAddress();
-    return new OpenAI({ baseURL, apiKey: apiKey ?? 'none', fetch: (url, init) => this.fetch(String(url), init ?? {}) });
+    return new OpenAI({
+      baseURL,
+      apiKey: apiKey ?? 'none',
+      fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
+    });
   }
 
   protected noAddress(): TemperError {
@@ -103,6 +107,7 @@ export class TrainableModel extends Model {
     super(options);
     this.options = options;
     this.baseModel = options.baseModel;
+    if (!NAME_PATTERN.test(this.runName)) throw badName(this.runName);
   }
 
   override get trainable(): boolean {
@@ -161,8 +166,13 @@ export class TrainableModel extends Model {
   override openai(): OpenAI {
     const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
     if (baseURL === undefined || apiKey === undefined) throw this.noAddress();
-    const fetched = (url: unknown, init?: RequestInit) => this.fetch(String(url), init ?? {});
-    return new OpenAI({ baseURL, apiKey, maxRetries: 0, timeout: NO_TIMEOUT_MS, fetch: fetched });
+    return new OpenAI({
+      baseURL,
+      apiKey,
+      maxRetries: 0,
+      timeout: NO_TIMEOUT_MS,
+      fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
+    });
   }
 
   /** One optimizer step, committed; for groups that were trained before, what was committed then. */
@@ -227,6 +237,17 @@ export class TrainableModel extends Model {
   private chooseParent(recorded: Checkpoint | null): Checkpoint | null {
     return recorded !== null && recorded.run === this.parent?.run ? recorded : this.parent;
   }
+}
+
+function badName(run: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `project and name of a model must together be a run's name (lower case letters, digits and ._-, at most 63), got ${JSON.stringify(run)}; rename it`,
+  );
+}
+
+function addressOf(url: string | URL | Request): string {
+  return url instanceof Request ? url.url : url.toString();
 }
 
 function parseBody({ body }: RequestInit): Record<string, unknown> | null {

@@ -140,7 +140,7 @@ class Players {
     this.plan = plan;
     this.recorderOf = recorderOf;
     const rollout = (context: RolloutContext<LoopScenario>) => this.playOne(context);
-    this.agent = defineAgent<LoopScenario>({ name: 'loop', scenarios: [], rollout }) as unknown as Agent;
+    this.agent = defineAgent<LoopScenario>({ name: 'loop', scenarios: [], rollout });
   }
 
   /** Attempts that ended by a rule rather than by an error of theirs. */

@@ -22,10 +22,7 @@ export function openProgressLine(description: string | null): (progress: GatherP
   };
 }
 
-export function describeProgress(
-  description: string,
-  { done, total, exceptions, reward, metrics }: GatherProgress,
-): string {
+function describeProgress(description: string, { done, total, exceptions, reward, metrics }: GatherProgress): string {
   const shown = Object.entries(metrics).slice(0, MAX_METRICS);
   return [
     `${description} ${done}/${total}`,

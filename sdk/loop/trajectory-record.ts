@@ -51,7 +51,7 @@ export function readTrajectory(record: AttemptRecord, origin: Origin): Trajector
   const { calls, metrics, logs, trajectory } = record;
   const { history, additionalHistories = [], metadata = {}, explanation = null } = trajectory ?? {};
   const names = nameCalls(calls);
-  const read = (read: HistoryRecord): History => readHistory(read, calls, names);
+  const read = (kept: HistoryRecord): History => readHistory(kept, calls, names);
   return new Trajectory({
     ...read(history ?? { messages: [], tools: null }),
     additionalHistories: additionalHistories.map(read),
@@ -87,7 +87,7 @@ function describeHistory({ messagesAndChoices, tools }: History, names: readonly
   const messages = messagesAndChoices.map((item): HistoryRecord['messages'][number] => {
     if (!isChoice(item)) return item as ChatMessage;
     const call = names.indexOf(callOfChoice(item) ?? '');
-    return call >= 0 ? { call } : ({ ...item.message } as ChatMessage);
+    return call >= 0 ? { call } : { ...item.message };
   });
   return { messages, tools };
 }

@@ -79,7 +79,7 @@ export class Trajectory {
   }
 }
 
-export function asMessages(messagesAndChoices: MessagesAndChoices): Messages {
+function asMessages(messagesAndChoices: MessagesAndChoices): Messages {
   return messagesAndChoices.map((item) => (isChoice(item) ? messageOf(item) : item));
 }
 
