@@ -216,7 +216,7 @@ function checkJudged({ origin, reward }: Trajectory): void {
   if (origin === null)
     throw new TemperError(
       'BadConfig',
-      'afterEach must return trajectories of the group that it was given; copy one with new Trajectory({ ...trajectory })',
+      'afterEach must return trajectories of the group that it was given; copy one with trajectory.copy({ reward })',
     );
   if (!Number.isFinite(reward))
     throw new TemperError('BadConfig', `afterEach must leave finite rewards, got ${reward}; take the trajectory out`);

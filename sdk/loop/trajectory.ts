@@ -52,7 +52,6 @@ export class Trajectory {
   /** Set by gathering. */
   origin: Origin | null;
 
-  /** Another trajectory will do: `new Trajectory({ ...trajectory, reward: 1 })`. */
   constructor(init: TrajectoryInit) {
     this.messagesAndChoices = init.messagesAndChoices;
     this.tools = init.tools ?? null;
@@ -68,6 +67,20 @@ export class Trajectory {
   /** The conversation as any model takes it. */
   messages(): Messages {
     return asMessages(this.messagesAndChoices);
+  }
+
+  /** Another trajectory of the same attempt: `trajectory.copy({ reward: 1 })`. */
+  copy(changes: Partial<TrajectoryInit>): Trajectory {
+    const { metrics, metadata, logs, additionalHistories, messagesAndChoices } = this;
+    const { tools, reward, explanation, origin } = this;
+    const own = {
+      metrics: { ...metrics },
+      metadata: { ...metadata },
+      logs: [...logs],
+      additionalHistories: [...additionalHistories],
+      messagesAndChoices: [...messagesAndChoices],
+    };
+    return new Trajectory({ tools, reward, explanation, origin, ...own, ...changes });
   }
 
   log(line: string): void {

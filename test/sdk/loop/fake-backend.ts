@@ -16,7 +16,8 @@ import { madeManifest } from '../../store/made-manifest.ts';
 
 export class FakeWorld {
   readonly folder = mkdtempSync(join(tmpdir(), 'temper-loop-'));
-  readonly store = new FileStore(this.folder);
+  /** Where a project of this folder has it. */
+  readonly store = new FileStore(join(this.folder, '.temper', 'store'));
   readonly engine: FakeEngine;
   /** What the trainer was asked for, in order. */
   readonly works: StepWork[] = [];

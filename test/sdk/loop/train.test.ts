@@ -2,11 +2,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import {
   gatherTrajectoryGroups,
+  LocalBackend,
+  TrainableModel,
   Trajectory,
   TrajectoryGroup,
   type MessagesAndChoices,
-  type TrainableModel,
 } from '../../../sdk/index.ts';
+import { listCheckpoints } from '../../../store/checkpoints.ts';
 import { judgedKey, skippedKey } from '../../../store/layout.ts';
 import { readEval, readJson, readState, readSteps } from '../../../store/run-reader.ts';
 import type { Judged } from '../../../store/trajectories.ts';
@@ -77,7 +79,7 @@ test('the same step from other inputs is a conflict that names both', async () =
 test('rewards may be changed and attempts taken out between gathering and training', async () => {
   const model = await world.model();
   const [group] = await gather(model, { rewards: [0, 1, 1, 0] });
-  const judged = group!.trajectories.slice(1).map((each, index) => new Trajectory({ ...each, reward: index / 2 }));
+  const judged = group!.trajectories.slice(1).map((each, index) => each.copy({ reward: index / 2 }));
   await model.train([new TrajectoryGroup(judged)]);
   const verdict = await readJson<Judged>(world.store, judgedKey({ run: 'demo.one', branch: 0, step: 1, group: 0 }));
   expect(verdict).toMatchObject({ judge: 'script', rewards: [null, 0, 0.5, 1] });
@@ -169,8 +171,52 @@ test('a script that was killed before it wrote the line of its step writes it wh
 });
 
 test('what is not registered cannot be asked, trained or gathered for', async () => {
-  const { TrainableModel: Unregistered } = await import('../../../sdk/index.ts');
-  const model = new Unregistered({ name: 'one', project: 'demo', baseModel: 'pocket' });
+  const model = new TrainableModel({ name: 'one', project: 'demo', baseModel: 'pocket' });
   expect(() => model.openai()).toThrow(/await model\.register\(backend\)/);
   await expect(model.getStep()).rejects.toThrow(/registered first/);
+});
+
+test("a fork begins with another model's newest checkpoint up to a step, and keeps the one it began with", async () => {
+  const model = await world.model();
+  await model.train(await gather(model));
+  await model.train(await gather(model));
+  const local = new LocalBackend({ folder: world.folder });
+  const fork = async (notAfterStep?: number) => {
+    const forked = new TrainableModel({ name: 'fork', project: 'demo', baseModel: 'pocket', seed: 1 });
+    const from = { fromModel: 'one', ...(notAfterStep === undefined ? {} : { notAfterStep }) };
+    await local.forkCheckpoint(forked, from);
+    await forked.register(world.backend());
+    return forked;
+  };
+  expect(await (await fork(1)).getStep()).toBe(0);
+  expect(world.works.at(-1)).toMatchObject({ kind: 'initialise', input: { parent: { run: 'demo.one', step: 1 } } });
+  const before = world.works.length;
+  await fork();
+  expect(world.works).toHaveLength(before);
+  const nobody = new TrainableModel({ name: 'x', project: 'demo', baseModel: 'pocket' });
+  await expect(local.forkCheckpoint(nobody, { fromModel: 'none' })).rejects.toThrow(
+    /demo\.none must have a committed step/,
+  );
+  await expect(local.forkCheckpoint(model, { fromModel: 'one' })).rejects.toThrow(/fork before model\.register/);
+  await local.close();
+});
+
+test('without an evaluation all weights but the newest go; the best by a metric nobody measured is refused', async () => {
+  const model = await world.model();
+  for (let step = 1; step <= 4; step++) await model.train(await gather(model));
+  await expect(model.deleteCheckpoints({ bestCheckpointMetric: 'val/winRate' })).rejects.toThrow(/winRate/);
+  await expect(model.deleteCheckpoints({ bestCheckpointMetric: 'train/reward' })).rejects.toThrow(/evaluations/);
+  for (const { commit } of await listCheckpoints(world.store, 'demo.one')) {
+    const { adapter, optimizer } = commit.manifest;
+    for (const { key } of [adapter, optimizer]) await world.store.publish(key, new Uint8Array(1));
+  }
+  await model.deleteCheckpoints();
+  const kept = (await listCheckpoints(world.store, 'demo.one')).map(({ step, weights }) => [step, weights]);
+  expect(kept).toEqual([
+    [0, 'kept'],
+    [1, 'pruned'],
+    [2, 'pruned'],
+    [3, 'kept'],
+    [4, 'kept'],
+  ]);
 });
