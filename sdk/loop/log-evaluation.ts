@@ -8,7 +8,7 @@ import { hashBytes } from '../../store/sha256.ts';
 import { decodeRollouts, encodeRollouts, type AttemptRecord } from '../../store/trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
-import { writeState } from './loop-state.ts';
+import { addEval, writeState } from './loop-state.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 
 /** Write-once for each step; the same groups again are found. */
@@ -33,6 +33,7 @@ export async function logEvaluation(run: LoopRun, groups: readonly TrajectoryGro
   if (kept.header.inputsSha256 !== inputsSha256) throw loggedBefore(run, step);
   const result = summariseEval(step, kept.attempts, hashBytes(bytes));
   await run.store.publish(evalKey(place), encodeJson({ schema: 1, inputsSha256, ...result }));
+  addEval(run, result);
   await writeState(run, {});
 }
 

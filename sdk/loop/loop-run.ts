@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 
 import { describeConfigDifferences } from '../../core/config-differences.ts';
-import { RunConfig, type Checkpoint } from '../../core/contract.ts';
+import { RunConfig, type Checkpoint, type EvalResult } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { childNumbers } from '../../store/children.ts';
@@ -12,7 +12,7 @@ import { checkpointOf } from '../../store/manifest.ts';
 import { readCommit, readState, type RunFile } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
-import { completeCurve, writeState } from './loop-state.ts';
+import { completeCurve, readEvals, writeState } from './loop-state.ts';
 
 export interface LoopRun {
   readonly name: string;
@@ -27,6 +27,9 @@ export interface LoopRun {
   checkpoint: Checkpoint;
   /** How many groups of the next step, and of the evaluation after the last, were asked for. */
   gathered: { train: number; val: number };
+  /** For people: the evaluations, and the last step's mean reward. */
+  evals: EvalResult[];
+  reward: number | null;
   readonly openedAtMs: number;
   /** When the step in hand began. */
   stepBeganAtMs: number;
@@ -54,11 +57,14 @@ export async function openLoopRun(
     store,
     ...place,
     gathered: { train: 0, val: 0 },
+    evals: [],
+    reward: null,
     openedAtMs: Date.now(),
     stepBeganAtMs: Date.now(),
     secondsBefore: before?.wallSeconds ?? 0,
   };
   await completeCurve(run);
+  await readEvals(run);
   await writeState(run, { notes: [...(before?.notes ?? []), ...notes] });
   return run;
 }

@@ -15,8 +15,11 @@ const WAITS_FOR = 'the next groups of the script that owns this loop';
 
 /** A step that was finished while nobody was left to write its line gets it now. */
 export async function completeCurve(run: LoopRun): Promise<void> {
-  const written = new Set((await readSteps(run.store, run.name)).map(({ step }) => step));
-  for (let step = 1; step <= run.step; step++) if (!written.has(step)) await addStep(run, step, {});
+  const written = await readSteps(run.store, run.name);
+  const known = new Set(written.map(({ step }) => step));
+  run.reward = written.at(-1)?.reward ?? null;
+  for (let step = 1; step <= run.step; step++)
+    if (!known.has(step)) await addStep(run, step, await readTrainedGroups(run, step), {});
 }
 
 /** Of the step as the script saw it, and of the trainer's phases; none where nobody measured. */
@@ -25,15 +28,21 @@ interface StepSeconds {
   trainer?: Record<string, number>;
 }
 
-export async function addStep(run: LoopRun, step: number, seconds: StepSeconds): Promise<void> {
-  const summary = await summarise(run, step, seconds);
+/** `played` are the groups that the script gave to be trained. */
+export async function addStep(run: LoopRun, step: number, played: GroupResult[], seconds: StepSeconds): Promise<void> {
+  const summary = await summarise(run, step, played, seconds);
   await addToCurve(run.store, run.name, { branch: 0, step: Math.max(step, run.step) }, [summary], () => undefined);
+  run.reward = summary.reward;
 }
 
-async function summarise(run: LoopRun, step: number, { trainer = {}, ...others }: StepSeconds): Promise<StepSummary> {
+async function summarise(
+  run: LoopRun,
+  step: number,
+  played: GroupResult[],
+  { trainer = {}, ...others }: StepSeconds,
+): Promise<StepSummary> {
   const seconds: Record<string, number> = others;
   const commit = await readCommit(run.store, { run: run.name, branch: 0, step });
-  const played = await readTrainedGroups(run, step);
   const checkpoint = commit === null ? run.checkpoint : checkpointOf(run.name, commit);
   const learningRate = commit?.manifest.learningRate ?? 0;
   const config = { ...run.config, groupsPerStep: played.length, learningRate };
@@ -46,7 +55,7 @@ async function summarise(run: LoopRun, step: number, { trainer = {}, ...others }
   return summariseStep({ config, position: { step, checkpoint }, played, trained, seconds });
 }
 
-/** Those that the script gave to be trained: they have a verdict. */
+/** They have a verdict: it is published with the wish to train them. */
 async function readTrainedGroups({ store, name, config }: LoopRun, step: number): Promise<GroupResult[]> {
   const place = { run: name, branch: 0, step };
   const results: GroupResult[] = [];
@@ -61,9 +70,8 @@ async function readTrainedGroups({ store, name, config }: LoopRun, step: number)
 
 export async function writeState(run: LoopRun, change: Partial<RunState>): Promise<void> {
   const before = (await readState(run.store, run.name)) ?? newRunState(run.config);
-  const evals = await readEvals(run);
+  const { evals, reward } = run;
   const last = evals.at(-1);
-  const curve = await readSteps(run.store, run.name);
   const state: RunState = {
     ...before,
     state: 'running',
@@ -71,7 +79,7 @@ export async function writeState(run: LoopRun, change: Partial<RunState>): Promi
     waitingFor: WAITS_FOR,
     step: run.step,
     steps: Math.max(1, run.step),
-    reward: curve.at(-1)?.reward ?? null,
+    reward,
     adapterSha256: run.checkpoint?.adapterSha256 ?? null,
     evals,
     evalBefore: evals.find(({ step }) => step === 0) ?? null,
@@ -82,12 +90,20 @@ export async function writeState(run: LoopRun, change: Partial<RunState>): Promi
   await run.store.replace(stateKey(run.name), encodeJson({ ...state, notes: state.notes.slice(-MAX_NOTES) }));
 }
 
-async function readEvals({ store, name, step: last }: LoopRun): Promise<EvalResult[]> {
-  const steps = Array.from({ length: last + 1 }, (_, step) => step);
-  const found = await Promise.all(steps.map((step) => readEval(store, { run: name, branch: 0, step })));
-  return found.flatMap((result) => {
-    if (result === null) return [];
-    const { step, attempts, failed, reward, metrics, rolloutsSha256 } = result;
-    return [{ step, attempts, failed, reward, metrics, rolloutsSha256 }];
-  });
+/** As many as a state for people keeps, the first among them. */
+const KEPT_EVALS = 200;
+
+/** Of each step the newest word, in order. */
+export function addEval(run: LoopRun, { step, attempts, failed, reward, metrics, rolloutsSha256 }: EvalResult): void {
+  const result = { step, attempts, failed, reward, metrics, rolloutsSha256 };
+  const others = run.evals.filter((other) => other.step !== step);
+  const [first, ...rest] = [...others, result].toSorted((a, b) => a.step - b.step);
+  run.evals = [first!, ...rest.slice(1 - KEPT_EVALS)];
+}
+
+export async function readEvals(run: LoopRun): Promise<void> {
+  for (let step = 0; step <= run.step; step++) {
+    const result = await readEval(run.store, { run: run.name, branch: 0, step });
+    if (result !== null) addEval(run, result);
+  }
 }

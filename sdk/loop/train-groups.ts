@@ -68,7 +68,7 @@ export async function trainGroups(
   const parent = await findParent(run, step);
   return refs.length === 0
     ? skip(run, step, results)
-    : takeStep(run, planLoopTraining(run.config, { step, parent, groups: refs, learningRate, train }));
+    : takeStep(run, planLoopTraining(run.config, { step, parent, groups: refs, learningRate, train }), results);
 }
 
 /** The groups say which step they are for: given again, they find what was made of them. */
@@ -141,7 +141,7 @@ async function publishVerdict(
   );
 }
 
-async function takeStep(run: LoopRun, work: TrainInput): Promise<TrainedStep> {
+async function takeStep(run: LoopRun, work: TrainInput, results: GroupResult[]): Promise<TrainedStep> {
   const place = { run: run.name, branch: 0, step: work.step };
   const isNew = (await readCommit(run.store, place)) === null;
   if (isNew) await writeState(run, { phase: 'train', waitingFor: `train step ${work.step} on a GPU worker` });
@@ -152,33 +152,33 @@ async function takeStep(run: LoopRun, work: TrainInput): Promise<TrainedStep> {
   const { inputsSha256, metrics } = commit.manifest;
   if (inputsSha256 !== work.inputsSha256) throw conflict(run, work, inputsSha256);
   const checkpoint = checkpointOf(run.name, commit);
-  if (work.step > run.step) await finish(run, work.step, checkpoint, made?.seconds ?? {});
+  if (work.step > run.step) await finish(run, checkpoint, work.step, { played: results, trainer: made?.seconds ?? {} });
   return { step: work.step, inferenceName: `${run.name}@${work.step}`, trained: true, metrics };
 }
 
 async function finish(
   run: LoopRun,
-  step: number,
   checkpoint: LoopRun['checkpoint'],
-  trainer: Record<string, number>,
+  step: number,
+  { played, trainer }: { played: GroupResult[]; trainer: Record<string, number> },
 ): Promise<void> {
   const seconds = (Date.now() - run.stepBeganAtMs) / 1000;
   Object.assign(run, { step, checkpoint, gathered: { train: 0, val: 0 }, stepBeganAtMs: Date.now() });
-  await addStep(run, step, { step: seconds, trainer });
+  await addStep(run, step, played, { step: seconds, trainer });
   await writeState(run, {});
   await removeJournals(run.store, run.name, step - KEPT_JOURNAL_STEPS);
 }
 
 /** Nothing to learn from: the step is over, and the policy stays. */
-async function skip(run: LoopRun, step: number, results: readonly GroupResult[]): Promise<TrainedStep> {
+async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise<TrainedStep> {
   const place = { run: run.name, branch: 0, step };
   const commit = await readCommit(run.store, place);
   if (commit !== null) throw conflict(run, { step, inputsSha256: 'of no group' }, commit.manifest.inputsSha256);
   const groups = results.map(({ group, rolloutsSha256, judgedSha256 }) => ({ group, rolloutsSha256, judgedSha256 }));
-  const why = results.length === 0 ? 'no group' : describeUnused([...results]);
+  const why = results.length === 0 ? 'no group' : describeUnused(results);
   const file = { schema: 1, inputsSha256: hashOf(groups), groups, why };
   await run.store.publish(skippedKey(place), encodeJson(file));
-  if (step > run.step) await finish(run, step, run.checkpoint, {});
+  if (step > run.step) await finish(run, run.checkpoint, step, { played: results, trainer: {} });
   return { step, inferenceName: `${run.name}@${run.checkpoint.step}`, trained: false, metrics: {} };
 }
 
