@@ -3,8 +3,6 @@ import type { TrainResult } from '../core/contract.ts';
 import { FAILURES, TemperError, type FailureType } from '../core/failures.ts';
 import { hashOf } from '../core/hashes.ts';
 import { trainWorkflowId } from '../core/queues.ts';
-import { findNewestCheckpoint } from '../store/find-checkpoint.ts';
-import { readRun } from '../store/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import type { TemporalClient } from '../workers/connection.ts';
 import type { StackEvent } from '../workers/local-stack/events.ts';
@@ -64,10 +62,11 @@ export class LocalBackend implements Backend {
 
   /** The model will begin with another one's adapter and optimizer state, at step 0 of its own. Before `model.register`. */
   async forkCheckpoint(model: TrainableModel, { fromModel, fromProject, notAfterStep }: ForkOptions): Promise<void> {
+    const { findNewestCheckpoint } = await import('../store/find-checkpoint.ts');
     const run = `${fromProject ?? model.project}.${fromModel}`;
     const store = await this.openStore();
-    const found = (await readRun(store, run)) && (await findNewestCheckpoint(store, run, notAfterStep ?? Infinity));
-    if (!found)
+    const found = await findNewestCheckpoint(store, run, notAfterStep ?? Infinity);
+    if (found === null)
       throw new TemperError(
         'BadConfig',
         `${run} must have a committed step${notAfterStep === undefined ? '' : ` up to ${notAfterStep}`} to be forked, the store ${store.uri} has none; see temper runs`,

@@ -5,13 +5,15 @@ import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { RunConfig, type Checkpoint, type EvalResult } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/children.ts';
 import { decodeJson, encodeJson } from '../../store/json.ts';
 import { manifestKey, runKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/manifest.ts';
-import { readCommit, readState, type RunFile } from '../../store/run-reader.ts';
+import { readCommit, readRun, readState, type RunFile } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
+import type { TrainableModelOptions } from './model.ts';
 import { completeCurve, readEvals, writeState } from './loop-state.ts';
 
 export interface LoopRun {
@@ -37,7 +39,30 @@ export interface LoopRun {
   readonly secondsBefore: number;
 }
 
-export async function openLoopRun(
+/** Begins the run of a model, or goes on with it where it stands. */
+export async function beginLoopRun(
+  backend: OpenBackend,
+  { name: model, project, seed, lora, rollout }: TrainableModelOptions,
+  parent: Checkpoint | null,
+): Promise<LoopRun> {
+  const run = `${project}.${model}`;
+  const recorded = (await readRun(backend.store, run))?.file.config.parent ?? null;
+  const config = defaultRunConfig({
+    run,
+    agent: project,
+    baseModel: backend.baseModel,
+    // The newest checkpoint of another model moves on while that is trained; what a fork began with stays.
+    parent: recorded !== null && recorded.run === parent?.run ? recorded : parent,
+    ...(seed === undefined ? {} : { seed }),
+    ...(rollout === undefined ? {} : { rollout }),
+    ...(lora === undefined ? {} : { train: { lora } }),
+  });
+  const opened = await openLoopRun(backend, { project, model }, checkConfig(config));
+  backend.atClose(() => writeState(opened, { state: 'stopped', phase: 'done', waitingFor: null }));
+  return opened;
+}
+
+async function openLoopRun(
   backend: OpenBackend,
   { project, model }: { project: string; model: string },
   config: RunConfig,
@@ -70,7 +95,7 @@ export async function openLoopRun(
 }
 
 /** Every value as the wire takes it, or one line that says which is not. */
-export function checkConfig(config: RunConfig): RunConfig {
+function checkConfig(config: RunConfig): RunConfig {
   const { error } = RunConfig.safeParse(config);
   const issue = error?.issues[0];
   if (issue === undefined) return config;

@@ -1,20 +1,20 @@
-/** Models of a project: one that is trained, and any other that plays the same rollouts. */
+/**
+ * Models of a project: one that is trained, and any other that plays the same rollouts. Agent files import this module
+ * with the rest of the package: what only a registered model needs is loaded when one registers.
+ */
 import OpenAI from 'openai';
 
-import { NAME_PATTERN, type Checkpoint, type LoraConfig, type RolloutConfig } from '../../core/contract.ts';
+import type { Checkpoint, LoraConfig, RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { deriveSeed } from '../../core/seeds.ts';
-import { readRun } from '../../store/run-reader.ts';
-import type { Backend, OpenBackend } from './backend.ts';
-import { deleteCheckpoints, type DeleteCheckpointsOptions } from './delete-checkpoints.ts';
-import { logEvaluation } from './log-evaluation.ts';
-import { checkConfig, openLoopRun, type LoopRun } from './loop-run.ts';
-import { writeState } from './loop-state.ts';
+import { NAME } from '../define-agent.ts';
+import type { Backend } from './backend.ts';
+import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
+import type { LoopRun } from './loop-run.ts';
 import { askOther } from './other-calls.ts';
 import { playingAttempt } from './playing-attempt.ts';
-import { trainGroups, type TrainOptions, type TrainedStep } from './train-groups.ts';
+import type { TrainOptions, TrainedStep } from './train-groups.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 
 export interface ModelOptions {
@@ -107,7 +107,7 @@ export class TrainableModel extends Model {
     super(options);
     this.options = options;
     this.baseModel = options.baseModel;
-    if (!NAME_PATTERN.test(this.runName)) throw badName(this.runName);
+    if (!NAME.test(this.runName)) throw badName(this.runName);
   }
 
   override get trainable(): boolean {
@@ -176,17 +176,20 @@ export class TrainableModel extends Model {
   }
 
   /** One optimizer step, committed; for groups that were trained before, what was committed then. */
-  train(groups: Iterable<TrajectoryGroup>, options: TrainOptions = {}): Promise<TrainedStep> {
+  async train(groups: Iterable<TrajectoryGroup>, options: TrainOptions = {}): Promise<TrainedStep> {
+    const { trainGroups } = await import('./train-groups.ts');
     return trainGroups(this.run, [...groups], options);
   }
 
   /** Keeps gathered groups as the evaluation after the last step. */
-  log(groups: Iterable<TrajectoryGroup>, split = 'val'): Promise<void> {
+  async log(groups: Iterable<TrajectoryGroup>, split = 'val'): Promise<void> {
+    const { logEvaluation } = await import('./log-evaluation.ts');
     return logEvaluation(this.run, [...groups], split);
   }
 
   /** Removes weights of all checkpoints but the newest and the best. */
-  deleteCheckpoints(options: DeleteCheckpointsOptions = {}): Promise<void> {
+  async deleteCheckpoints(options: DeleteCheckpointsOptions = {}): Promise<void> {
+    const { deleteCheckpoints } = await import('./delete-checkpoints.ts');
     return deleteCheckpoints(this.run, options);
   }
 
@@ -212,30 +215,8 @@ export class TrainableModel extends Model {
   }
 
   private async begin(backend: Backend): Promise<LoopRun> {
-    const run = await this.open(await backend.open(this.baseModel));
-    run.backend.atClose(() => writeState(run, { state: 'stopped', phase: 'done', waitingFor: null }));
-    return run;
-  }
-
-  private async open(backend: OpenBackend): Promise<LoopRun> {
-    const { name: model, project, seed, lora, rollout } = this.options;
-    const run = this.runName;
-    const recorded = (await readRun(backend.store, run))?.file.config.parent ?? null;
-    const config = defaultRunConfig({
-      run,
-      agent: project,
-      baseModel: backend.baseModel,
-      parent: this.chooseParent(recorded),
-      ...(seed === undefined ? {} : { seed }),
-      ...(rollout === undefined ? {} : { rollout }),
-      ...(lora === undefined ? {} : { train: { lora } }),
-    });
-    return openLoopRun(backend, { project, model }, checkConfig(config));
-  }
-
-  /** The newest checkpoint of another model moves on while that is trained; what a fork began with stays. */
-  private chooseParent(recorded: Checkpoint | null): Checkpoint | null {
-    return recorded !== null && recorded.run === this.parent?.run ? recorded : this.parent;
+    const { beginLoopRun } = await import('./loop-run.ts');
+    return beginLoopRun(await backend.open(this.baseModel), this.options, this.parent);
   }
 }
 
