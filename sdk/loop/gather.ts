@@ -39,6 +39,7 @@ export async function gatherTrajectoryGroups(
   const { model, split = 'train', afterEach = null } = options;
   checkGroups(all, options);
   const { run } = model;
+  const policy = run.checkpoint;
   const first = run.gathered[split];
   run.gathered[split] += all.length;
   const tally = new Tally(all, options);
@@ -55,7 +56,7 @@ export async function gatherTrajectoryGroups(
         attempts: group.attempts.length,
         metadata: { ...group.metadata },
       };
-      const work = { run, group, planned, afterEach, signal: tally.signal };
+      const work = { run, group, planned, policy, afterEach, signal: tally.signal };
       const { stored, isNew } = await findOrPlay({ ...work, onAttempt: (outcome) => tally.add(outcome) });
       const gathered = toTrajectoryGroup(stored, split);
       if (!isNew) tally.addFound(stored.rollouts.attempts.length, gathered);

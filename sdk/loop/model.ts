@@ -160,7 +160,9 @@ export class TrainableModel extends Model {
   /** `run@step`: by default of what samples now. */
   override getInferenceName(step?: number): string {
     const { checkpoint } = this.run;
-    return policyName(step === undefined ? checkpoint : { ...checkpoint, step });
+    if (step !== undefined) return policyName({ ...checkpoint, step });
+    const playing = playingAttempt();
+    return playing?.run === this.runName ? playing.policy : policyName(checkpoint);
   }
 
   override openai(): OpenAI {

@@ -1,6 +1,7 @@
 /** One group, played by the script's own functions, recorded and journaled as an agent's attempts are, and published. */
 import { hostname } from 'node:os';
 
+import type { Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from '../../core/plan-loop.ts';
 import { policyName } from '../../core/policy-name.ts';
@@ -25,6 +26,8 @@ export interface GroupWork {
   run: LoopRun;
   group: TrajectoryGroup;
   planned: LoopGroup;
+  /** Of the moment when the gathering began. */
+  policy: Checkpoint;
   afterEach: AfterEach | null;
   signal: AbortSignal;
   /** Told of every attempt that is over. */
@@ -46,7 +49,7 @@ interface Played {
 export async function findOrPlay(work: GroupWork): Promise<{ stored: StoredGroup; isNew: boolean }> {
   const { run } = work;
   const { split, step, group } = work.planned;
-  const plan = planLoopGroup(run.config, run.checkpoint, work.planned);
+  const plan = planLoopGroup(run.config, work.policy, work.planned);
   const place = { run: run.name, branch: 0, step, group };
   const found = await readGathered(run.store, split, place);
   const stored = found ?? (await playAndPublish(work, plan, place));
@@ -59,7 +62,7 @@ export async function findOrPlay(work: GroupWork): Promise<{ stored: StoredGroup
 }
 
 async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace): Promise<StoredGroup> {
-  const { run, afterEach } = work;
+  const { run, afterEach, policy } = work;
   const startedAt = Date.now();
   const played = await play(work, plan, place);
   const judged = await applyAfterEach(work, played, afterEach, plan);
@@ -79,7 +82,7 @@ async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: Gr
     group,
     scenarioId,
     scenario: group,
-    adapterSha256: run.checkpoint.adapterSha256,
+    adapterSha256: policy.adapterSha256,
     attempts: attempts.length,
     metadata,
     ...(judged === null ? { isDropped: true } : {}),
@@ -94,8 +97,8 @@ async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: Gr
 }
 
 async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace): Promise<Played> {
-  const { run, group, planned, signal } = work;
-  const { store, backend, config, checkpoint } = run;
+  const { run, group, planned, signal, policy } = work;
+  const { store, backend, config } = run;
   const isTraining = planned.split === 'train';
   const recorders = new Map<number, Recorder>();
   const players = new Players(work, plan, (attempt) => recorders.get(attempt)!);
@@ -109,7 +112,7 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
     concurrency: group.attempts.length,
     engine: backend.engine,
     segments: await store.openJournal(isTraining ? groupJournalPrefix(place) : validationJournalPrefix(place)),
-    policy: { model: policyName(checkpoint), adapterSha256: checkpoint.adapterSha256 },
+    policy: { model: policyName(policy), adapterSha256: policy.adapterSha256 },
     mode: isTraining ? 'train' : 'eval',
     rollout: config.rollout,
     place: { seed: plan.seed, branch: 0, step: place.step },
@@ -152,9 +155,10 @@ class Players {
 
   private async playOne({ scenario, once, random, signal }: RolloutContext<LoopScenario>) {
     const { run, group, planned, onAttempt } = this.work;
+    const policy = policyName(this.work.policy);
     const { attempt } = scenario;
     const fetch = (url: string, init: RequestInit) => this.recorderOf(attempt).fetch(url, init);
-    const playing = { run: run.name, seed: this.plan.seed, attempt, signal, once, fetch, asked: new Map() };
+    const playing = { run: run.name, policy, seed: this.plan.seed, attempt, signal, once, fetch, asked: new Map() };
     try {
       const played = await playAs(playing, async () => group.attempts[attempt]!({ attempt, random, signal, once }));
       const trajectory = checkTrajectory(played);

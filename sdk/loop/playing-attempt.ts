@@ -4,6 +4,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 export interface PlayingAttempt {
   /** The model that is played, by the name of its run. */
   readonly run: string;
+  /** `run@step` of what samples: a model that is trained meanwhile has another one already. */
+  readonly policy: string;
   readonly seed: number;
   readonly attempt: number;
   readonly signal: AbortSignal;

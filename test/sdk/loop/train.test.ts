@@ -220,3 +220,22 @@ test('without an evaluation all weights but the newest go; the best by a metric 
     [4, 'kept'],
   ]);
 });
+
+test('an evaluation that was begun before a step is trained is sampled by the policy that it began with', async () => {
+  const model = await world.model();
+  const groups = await gather(model);
+  let open = (): void => undefined;
+  const trained = new Promise<void>((resolve) => (open = resolve));
+  const ask = async () => {
+    await trained;
+    const messages = [{ role: 'user' as const, content: 'late' }];
+    await model.openai().chat.completions.create({ model: model.getInferenceName(), messages });
+    return new Trajectory({ messagesAndChoices: messages, reward: 1 });
+  };
+  const measuring = gatherTrajectoryGroups([new TrajectoryGroup([ask])], { model, split: 'val' });
+  await model.train(groups);
+  open();
+  await model.log(await measuring);
+  expect(world.engine.executed.at(-1)?.request.model).toBe('demo.one@0');
+  expect((await readState(world.store, 'demo.one'))?.evalBefore).toMatchObject({ step: 0, reward: 1 });
+});
