@@ -6,7 +6,7 @@ import { commandHelp, overview } from './help.ts';
 import { processOutput } from './output.ts';
 import type { Output } from './output.ts';
 import { closestName, parseCommandLine } from './parse.ts';
-import { findProject } from './project.ts';
+import { findProject } from '../workers/project.ts';
 import { version } from './version.ts';
 
 export interface Surroundings {

@@ -33,6 +33,10 @@ export async function rollBackRun(
   { run, ...request }: Rollback,
 ): Promise<RolledBack> {
   const { file } = await requireRun(store, run);
+  if (file.loop !== undefined)
+    throw new UsageError(
+      `a script owns the loop of ${run}, which takes no way back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${request.step})`,
+    );
   const server = await requireServer(project, env);
   try {
     const answer = await tellRun(server.client, run, (handle) =>

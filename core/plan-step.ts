@@ -111,7 +111,7 @@ export function nameless({
   return { branch, step, manifestSha256, adapterSha256 };
 }
 
-function toGroupRef({ group, rolloutsSha256, judgedSha256 }: GroupResult): GroupRef {
+export function toGroupRef({ group, rolloutsSha256, judgedSha256 }: GroupResult): GroupRef {
   if (judgedSha256 === null) throw new Error(`group ${group} is not judged`);
   return { group, rolloutsSha256, judgedSha256 };
 }

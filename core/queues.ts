@@ -22,6 +22,11 @@ export function runOfWorkflowId(workflowId: string): string | null {
   return workflowId.startsWith(WORKFLOW_ID_PREFIX) ? workflowId.slice(WORKFLOW_ID_PREFIX.length) : null;
 }
 
+/** Of one step of a script's own loop. */
+export function trainWorkflowId(project: string, model: string, step: number): string {
+  return `train/${project}/${model}/${step}`;
+}
+
 const SCHEDULE_ID_PREFIX = 'schedule/';
 
 /** Of a schedule, and of its firings' workflows: there Temporal appends the time that fired. */

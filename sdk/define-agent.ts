@@ -76,7 +76,8 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
 /** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
 const AGENT = Symbol.for('temper.agent');
 const MEMBERS = new Set(['name', 'scenarios', 'evalScenarios', 'reward', 'rollout']);
-const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+/** As the wire takes names of agents and runs; the contract's own stands beside zod, which no agent needs. */
+export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
 export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> | JudgedAgentDefinition<S>): Agent<S> {
   const complaint = complaintAbout(definition);

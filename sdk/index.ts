@@ -1,4 +1,4 @@
-/** `temper-rl`: what an agent file imports. */
+/** `temper-rl`: what an agent file imports, and what a script needs that owns its loop. */
 export {
   defineAgent,
   type Agent,
@@ -12,6 +12,33 @@ export {
 } from './define-agent.ts';
 export { label } from './label.ts';
 export { seededRandom } from './random.ts';
+export { LocalBackend, type ForkOptions, type LocalBackendOptions } from './local-backend.ts';
+export type { Backend } from './loop/backend.ts';
+export { trajectoryGroupBatches, type BatchOptions } from './loop/batches.ts';
+export { gatherTrajectoryGroups, type GatherOptions } from './loop/gather.ts';
+export { iterateDataset, type DatasetBatch, type IterateDatasetOptions } from './loop/iterate-dataset.ts';
+export { Model, TrainableModel, type ModelOptions, type TrainableModelOptions } from './loop/model.ts';
+export type { GatherProgress } from './loop/progress.ts';
+export { retry, type RetryOptions } from './loop/retry.ts';
+export type { TrainedStep, TrainOptions } from './loop/train-groups.ts';
+export {
+  TrajectoryGroup,
+  type Attempt,
+  type AttemptContext,
+  type AttemptException,
+  type TrajectoryGroupOptions,
+} from './loop/trajectory-group.ts';
+export {
+  Trajectory,
+  type Choice,
+  type History,
+  type Message,
+  type Messages,
+  type MessagesAndChoices,
+  type Metadata,
+  type Tools,
+  type TrajectoryInit,
+} from './loop/trajectory.ts';
 export type { Conversation } from './ruler/conversation.ts';
 export type { JudgeEndpoint } from './ruler/judge-model.ts';
 export type { Ruler, RulerOptions } from './ruler/ruler.ts';

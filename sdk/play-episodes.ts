@@ -42,6 +42,10 @@ export interface EpisodesOptions extends Pick<RecorderOptions, 'rewrite' | 'onAn
   signal: AbortSignal;
   /** False where this process may have lost its work to another one. */
   isFresh: () => boolean;
+  /** See `RecorderOptions`. */
+  tagsChoices?: boolean;
+  /** Told of each attempt's recorder before the attempt begins. */
+  onRecorder?: (attempt: number, recorder: Recorder) => void;
 }
 
 /** Attempts that wait for an engine which does not answer, and the newest reason. */
@@ -129,6 +133,7 @@ export class Episodes {
     const { agent, policy, rollout, isFresh } = this.options;
     const { attempt, scenario } = episode;
     const recorder = this.createRecorder(episode);
+    this.options.onRecorder?.(attempt, recorder);
     this.playing.add(recorder);
     try {
       const seed = deriveSeed([...this.seedParts(episode), 'random']);
@@ -148,7 +153,8 @@ export class Episodes {
   }
 
   private createRecorder({ attempt, scenarioIndex }: Episode): Recorder {
-    const { engine, policy, mode, rollout, place, attemptKey, isFresh, rewrite, onAnswer } = this.options;
+    const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.options;
+    const { rewrite, onAnswer } = this.options;
     const seedOf = (key: string, occurrence: number): number =>
       callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
     const { journal } = this;
@@ -162,6 +168,7 @@ export class Episodes {
       rollout,
       seedOf,
       isFresh,
+      tagsChoices,
       ...(rewrite && { rewrite }),
       ...(onAnswer && { onAnswer }),
     });

@@ -26,3 +26,16 @@ export async function readStanding(store: Store, state: RunState): Promise<Check
   }
   return null;
 }
+
+/** Of branch 0, where a script's own loop has all of its steps. */
+export async function findNewestCheckpoint(
+  store: Store,
+  run: string,
+  notAfterStep: number,
+): Promise<Checkpoint | null> {
+  for (const step of (await childNumbers(store, stepsPrefix(run, 0))).toReversed()) {
+    const checkpoint = step > notAfterStep ? null : await readCheckpoint(store, { run, branch: 0, step });
+    if (checkpoint !== null) return checkpoint;
+  }
+  return null;
+}

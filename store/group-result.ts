@@ -16,6 +16,8 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
   };
 }
 
+/** What of a group's plan its numbers depend on. */
+type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize'>;
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
 export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
   const own = summariseGroup(input, rollouts, judgeByAgent(rollouts, rolloutsSha256), rolloutsSha256);
@@ -23,7 +25,7 @@ export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rollo
 }
 
 export function summariseGroup(
-  input: RolloutInput,
+  input: Summarised,
   { attempts }: Rollouts,
   judged: Judged,
   judgedSha256: string,
@@ -57,11 +59,7 @@ function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): 
   return Object.fromEntries(Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
-function decideUse(
-  input: RolloutInput,
-  data: readonly AttemptRecord[],
-  rewards: readonly number[],
-): GroupResult['use'] {
+function decideUse(input: Summarised, data: readonly AttemptRecord[], rewards: readonly number[]): GroupResult['use'] {
   if (rewards.length < input.minimumGroupSize) return 'too-few-attempts';
   if (countTokens(data) === 0) return 'no-sampled-tokens';
   return hasNoVariance(rewards) ? 'no-variance' : 'trained';

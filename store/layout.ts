@@ -63,6 +63,12 @@ export const groupAnswerKey = (place: GroupPlace, question: string, number: numb
   `${groupAnswersPrefix(place)}/${question}.${number}.json`;
 export const groupTimesKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.times.json`;
 
+/** A group that a script's own loop played for an evaluation. */
+export const validationKey = (place: GroupPlace): string =>
+  `${stepPrefix(place)}/validation/${place.group}.rollouts.jsonl.gz`;
+/** That a step of a script's own loop had nothing to train, and is over. Write-once. */
+export const skippedKey = (place: StepPlace): string => `${stepPrefix(place)}/skipped.json`;
+
 export const evalRolloutsKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.rollouts.jsonl.gz`;
 export const evalKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.json`;
 export const evalTimesKey = (place: StepPlace): string => `${stepPrefix(place)}/eval.times.json`;
@@ -71,6 +77,8 @@ export const journalsPrefix = (run: string): string => `${runPrefix(run)}/journa
 export const stepJournalPrefix = ({ run, branch, step }: StepPlace): string =>
   `${journalsPrefix(run)}/${branch}.${step}`;
 export const groupJournalPrefix = (place: GroupPlace): string => `${stepJournalPrefix(place)}/${place.group}`;
+export const validationJournalPrefix = (place: GroupPlace): string =>
+  `${stepJournalPrefix(place)}/validation-${place.group}`;
 export const evalJournalPrefix = (place: StepPlace): string => `${stepJournalPrefix(place)}/eval`;
 
 const SCHEDULES_PREFIX = 'schedules';

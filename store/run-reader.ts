@@ -19,6 +19,8 @@ export interface RunFile {
   versions: Record<string, string>;
   /** Null where the run began with a fresh adapter. */
   parent: Checkpoint | null;
+  /** Where a script owns the loop: whose model it is. Its groups, and when they are trained, are in no plan. */
+  loop?: { project: string; model: string };
 }
 
 export interface Run {

@@ -61,6 +61,25 @@ export interface AttemptRecord {
   /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
   unclaimedAnswers: number;
   calls: CallRecord[];
+  /** In a script's own loop alone. */
+  trajectory?: TrajectoryRecord;
+}
+
+/** A conversation as a script put it down: messages, and choices as the indices of their calls. */
+export interface HistoryRecord {
+  messages: (ChatMessage | { call: number })[];
+  tools: unknown[] | null;
+}
+
+/** What a script's trajectory says beyond its calls, lossless. */
+interface TrajectoryRecord {
+  history: HistoryRecord;
+  additionalHistories: HistoryRecord[];
+  metadata: Record<string, string | number | boolean | null>;
+  /** What a judge said of it. */
+  explanation: string | null;
+  /** Answered calls whose choices stand in no history: never trained. */
+  otherCalls: CallRecord[];
 }
 
 interface RolloutHeader {
@@ -74,6 +93,9 @@ interface RolloutHeader {
   scenario?: number;
   adapterSha256: string | null;
   attempts: number;
+  /** In a script's own loop: what the group is known by, and whether the script took it out after it was played. */
+  metadata?: TrajectoryRecord['metadata'];
+  isDropped?: boolean;
 }
 
 export interface Rollouts {

@@ -79,24 +79,32 @@ function judgeTimeoutMs({ callTimeoutMs, callRetryBudgetMs }: RolloutConfig): nu
   return 2 * (callTimeoutMs + callRetryBudgetMs) + MINUTE_MS;
 }
 
+export function createGpuActivities(queue: string): GpuActivities {
+  const gpu = proxyActivities<GpuActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
+  const onGpu = (summary: string): ActivityOptions => ({
+    ...RETRIED,
+    taskQueue: queue,
+    startToCloseTimeout: 120 * MINUTE_MS,
+    summary,
+  });
+  return {
+    initialise: (input) => gpu.initialise.executeWithOptions(onGpu('step 0 · adapter'), [input]),
+    train: (input) =>
+      gpu.train.executeWithOptions(onGpu(`step ${input.step} · ${input.groups.length} groups`), [input]),
+  };
+}
+
 export function createRunActivities(queues: RunQueues): RunActivities {
   const agent = proxyActivities<AgentActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
-  const gpu = proxyActivities<GpuActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
   const onAgent = (bound: number, summary: string): ActivityOptions => ({
     ...RETRIED,
     taskQueue: queues.rollout,
     startToCloseTimeout: bound,
     summary,
   });
-  const onGpu = (summary: string): ActivityOptions => ({
-    ...RETRIED,
-    taskQueue: queues.gpu,
-    startToCloseTimeout: 120 * MINUTE_MS,
-    summary,
-  });
   return {
+    ...createGpuActivities(queues.gpu),
     prepare: (input) => agent.prepare.executeWithOptions(onAgent(30 * MINUTE_MS, 'prepare'), [input]),
-    initialise: (input) => gpu.initialise.executeWithOptions(onGpu('step 0 · adapter'), [input]),
     rollout: (input) => {
       const summary = `step ${input.step} · group ${input.group} · scenario ${input.scenario}`;
       const bound = playTimeoutMs(input.rollout, input.attempts);
@@ -112,8 +120,6 @@ export function createRunActivities(queues: RunQueues): RunActivities {
       const bound = playTimeoutMs(input.rollout, input.count);
       return agent.evaluate.executeWithOptions(onAgent(bound, summary), [input]);
     },
-    train: (input) =>
-      gpu.train.executeWithOptions(onGpu(`step ${input.step} · ${input.groups.length} groups`), [input]),
     record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), [input]),
     amend: (input) => agent.amend.executeWithOptions(onAgent(MINUTE_MS, amendSummary(input)), [input]),
     locate: (input) => agent.locate.executeWithOptions(onAgent(30 * MINUTE_MS, locateSummary(input)), [input]),

@@ -18,7 +18,7 @@ import { describeLineage } from '../core/lineage.ts';
 import { because } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
 import { describeRun } from './run-details.ts';
-import { newRunState } from './run-summary.ts';
+import { newRunState } from '../core/run-summary.ts';
 import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
 
 /** What continue-as-new carries of it. Bounded: the whole curve is in the store. */

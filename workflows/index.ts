@@ -1,2 +1,3 @@
 export { retrain } from './retrain.ts';
 export { trainRun } from './train-run.ts';
+export { trainStep } from './train-step.ts';

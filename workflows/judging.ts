@@ -1,4 +1,5 @@
 /** What a run's judge has cost, and whether the next step may begin: money is counted here, it is not in the plan. */
+import type { StepJudging } from '../core/run-summary.ts';
 import type { GroupResult, JudgeResult, JudgeSpending, RunConfig } from '../core/contract.ts';
 import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.ts';
 
@@ -6,12 +7,6 @@ import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.t
 export interface CarriedJudging {
   spent: JudgeSpending;
   lastStepUsd: number;
-}
-
-/** Of one step, for its summary. */
-export interface StepJudging {
-  metrics: Record<string, number>;
-  seconds: Record<string, number>;
 }
 
 export class Judging {

@@ -14,8 +14,8 @@ import { Board, type CarriedBoard } from './board.ts';
 import { createClock } from './clock.ts';
 import { endBadly, isLearningOver } from './endings.ts';
 import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
+import { describeUnused, summariseStep } from '../core/run-summary.ts';
 import { Judging, type CarriedJudging } from './judging.ts';
-import { describeUnused, summariseStep } from './run-summary.ts';
 import { Steering, type CarriedSteering, type RollbackTold } from './steering.ts';
 
 /** No secret, no path: what is here stands in the history for everybody to read. */

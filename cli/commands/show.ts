@@ -14,6 +14,8 @@ import { flattenEval, summariseRun } from '../run-summary.ts';
 import type { RunSummary } from '../run-summary.ts';
 
 const SERVER_WITHIN_MS = 2000;
+const UNATTENDED = 'server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)';
+const OWNED = 'script     owns the loop; nothing moves unless it runs, and started again it goes on';
 
 export const show: Command = {
   name: 'show',
@@ -27,10 +29,12 @@ export const show: Command = {
   async run({ flags, positionals, project, env, output }) {
     const run = positionals[0]!;
     const store = await openProjectStore(project);
-    const summary = summariseRun(await requireRun(store, run), store.uri);
-    const pending = !isEnded(summary) ? await askServer(project, env, run) : null;
+    const found = await requireRun(store, run);
+    const summary = summariseRun(found, store.uri);
+    const isLoop = found.file.loop !== undefined;
+    const pending = !isEnded(summary) && !isLoop ? await askServer(project, env, run) : null;
     if (flags['json'] === true) printJson(output, toJson(summary, pending));
-    else print(output, summary, pending);
+    else print(output, summary, pending, isLoop ? OWNED : UNATTENDED);
     return EXIT.ok;
   },
 };
@@ -63,7 +67,7 @@ function describeState({ state, phase, pause }: RunSummary): string {
   return phase === null ? state : `${state} (${phase})`;
 }
 
-function print(output: Output, summary: RunSummary, pending: PendingActivity[] | null): void {
+function print(output: Output, summary: RunSummary, pending: PendingActivity[] | null, unattended: string): void {
   const { evalBefore, evalAfter } = summary.result;
   const rows: [string, string | null][] = [
     ['run', `${summary.run}: ${summary.agent} on ${summary.baseModel}`],
@@ -85,8 +89,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ...summary.notes.map((note): [string, string] => ['note', note]),
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
-  if (!isEnded(summary) && pending === null)
-    output.line('server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)');
+  if (!isEnded(summary) && pending === null) output.line(unattended);
 }
 
 function describeJudge(judge: string, judging: RunSummary['judging']): string {

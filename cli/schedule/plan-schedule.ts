@@ -11,7 +11,7 @@ import type { CommandContext, Flags } from '../command.ts';
 import { stringFlag } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { openProjectStore } from '../project-store.ts';
-import { resolveBaseModel } from '../train/base-model.ts';
+import { resolveBaseModel } from '../../workers/base-model.ts';
 import { checkFits, findNewest, findParent } from '../train/find-parent.ts';
 import type { Parent } from '../train/find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';

@@ -8,7 +8,7 @@ import type { CommandContext } from '../command.ts';
 import { stringFlag } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { openProjectStore } from '../project-store.ts';
-import { resolveBaseModel } from './base-model.ts';
+import { resolveBaseModel } from '../../workers/base-model.ts';
 import { checkFits, findParent, runOfLatest } from './find-parent.ts';
 import type { Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';

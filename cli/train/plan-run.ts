@@ -11,7 +11,7 @@ import type { CommandContext } from '../command.ts';
 import { stringFlag } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { openProjectStore } from '../project-store.ts';
-import { resolveBaseModel } from './base-model.ts';
+import { resolveBaseModel } from '../../workers/base-model.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
 import { checkJudge, judgeOptions } from './plan-judge.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';

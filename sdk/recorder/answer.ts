@@ -98,6 +98,14 @@ export function forAgent(completion: Completion, keepLogprobs: boolean): Complet
   return { ...visible, choices };
 }
 
+/** Under this name a choice says which call it answers, and the how-manieth of its choices it is: `<key>/<occurrence>/<index>`. */
+export const CHOICE_TAG = 'temper_call';
+
+export function tagChoices(completion: Completion, call: string): Completion {
+  const choices = completion.choices.map((choice, index) => ({ ...choice, [CHOICE_TAG]: `${call}/${index}` }));
+  return { ...completion, choices };
+}
+
 function cloneMessage(message: ChatMessage): ChatMessage {
   return message.tool_calls === undefined ? { ...message } : structuredClone<ChatMessage>(message);
 }

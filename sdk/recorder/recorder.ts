@@ -12,6 +12,7 @@ import {
   checkPolicy,
   checkTokens,
   forAgent,
+  tagChoices,
   takeRecords,
   type CallFrame,
   type Completion,
@@ -43,6 +44,8 @@ export interface RecorderOptions {
   rewrite?: (body: object) => object;
   /** Told of each call that was answered now: for the books, never part of the trajectory. */
   onAnswer?: (facts: AnswerFacts) => void;
+  /** Each choice that the agent sees names its call: for who puts choices into trajectories by himself. */
+  tagsChoices?: boolean;
 }
 
 export interface AnswerFacts {
@@ -113,7 +116,8 @@ export class Recorder {
     return placed.toSorted((left, right) => left.place - right.place).map(({ index }) => index);
   }
 
-  private async fetch(url: string, init: RequestInit): Promise<Response> {
+  /** What the client calls instead of the network. */
+  async fetch(url: string, init: RequestInit): Promise<Response> {
     this.pending += 1;
     try {
       this.ending.check();
@@ -133,14 +137,19 @@ export class Recorder {
     const { request, wantsLogprobs } = parseRequest(init.body, { model: policy.model, mode, rollout });
     const frame = this.frame(request, labelOf(init.headers));
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
-    if (recorded !== null) return jsonReply(200, forAgent(this.keep(recorded, frame, null), wantsLogprobs));
+    if (recorded !== null) return this.show(this.keep(recorded, frame, null), frame, wantsLogprobs);
     const sent = await this.send(frame, init.signal ?? null);
     if ('refusal' in sent) return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
     const completion = this.keep(sent.completion, frame, sent.text);
     this.options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
     // What came after the end is in the journal, for a repetition, and goes no further.
     this.ending.check();
-    return jsonReply(200, forAgent(completion, wantsLogprobs));
+    return this.show(completion, frame, wantsLogprobs);
+  }
+
+  private show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Response {
+    const visible = forAgent(completion, wantsLogprobs);
+    return jsonReply(200, this.options.tagsChoices === true ? tagChoices(visible, callName(frame)) : visible);
   }
 
   /** Numbers the call, synchronously: the occurrence is decided by the order in which the agent asks. */
@@ -224,7 +233,8 @@ function labelOf(headers: RequestInit['headers']): string | null {
   return (headers instanceof Headers ? headers : new Headers(headers)).get(LABEL_HEADER);
 }
 
-function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
+/** Of the calls of one attempt. */
+export function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
   return `${key}/${occurrence}`;
 }
 

@@ -13,6 +13,8 @@ export interface VerifyContext {
   /** What was set since, oldest first. */
   changes: readonly SettingChange[];
   prepared: Prepared | null;
+  /** A script owns the loop: which groups there are, and which are trained, no plan says. */
+  isLoop: boolean;
   findings: Findings;
   /** Objects whose inputs do not follow from what is stored. */
   otherInputs: string[];

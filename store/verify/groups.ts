@@ -50,10 +50,12 @@ export async function verifyGroups(context: VerifyContext, played: PlayedStep): 
 
 async function verifyGroup(
   context: VerifyContext,
-  { step, position, isDone }: PlayedStep,
+  { step, position, isDone: isOver }: PlayedStep,
   group: number,
   ref: GroupRef | null,
 ): Promise<GroupResult | null> {
+  // A script may gather groups that it does not train, and leave some unfinished.
+  const isDone = isOver && (ref !== null || !context.isLoop);
   const place = { ...step, group };
   const config = configAt(context, step);
   const planned = config && position && planGroup(config, position, group);
@@ -182,7 +184,7 @@ function checkVerdict(
 function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, results: (GroupResult | null)[]): void {
   const config = configAt(context, step);
   const known = results.filter((result) => result !== null);
-  if (config === null || !isDone || step.step === 0 || known.length < results.length) return;
+  if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < results.length) return;
   let planned = config.groupsPerStep;
   for (let round = 0; round < config.replacementRounds; round++) {
     planned += config.groupsPerStep - trainedGroups(known.slice(0, planned)).length;

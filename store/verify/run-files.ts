@@ -12,22 +12,30 @@ import type { Findings } from './findings.ts';
 /** Null: missing or unreadable, and told. */
 export interface RunFiles {
   config: RunConfig | null;
+  /** A script's own loop has none. */
   prepared: Prepared | null;
+  isLoop: boolean;
   state: RunState | null;
 }
 
-const RunFileSchema = z.looseObject({ schema: z.literal(1), config: RunConfig, agentCodeSha256: z.string() });
+const RunFileSchema = z.looseObject({
+  schema: z.literal(1),
+  config: RunConfig,
+  agentCodeSha256: z.string(),
+  loop: z.looseObject({ project: z.string(), model: z.string() }).optional(),
+});
 const REWRITTEN = 'it is for people only: delete it, and the run writes it again when it goes on';
 
 export async function verifyRunFiles(store: Store, run: string, findings: Findings): Promise<RunFiles> {
   const file = await verifyFile(store, findings, runKey(run), RunFileSchema);
   if (file !== null && file.config.run !== run)
     findings.problem('run files', runKey(run), `it is the run ${file.config.run}'s`);
-  const prepared = await verifyFile(store, findings, preparedKey(run), Prepared);
+  const isLoop = file?.loop !== undefined;
+  const prepared = isLoop ? null : await verifyFile(store, findings, preparedKey(run), Prepared);
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
     findings.problem('run files', preparedKey(run), `it names another agent's code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
-  return { config: file?.config ?? null, prepared, state: await verifyDisplay(store, run, findings) };
+  return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
 async function verifyFile<T>(store: Store, findings: Findings, key: string, schema: z.ZodType<T>): Promise<T | null> {

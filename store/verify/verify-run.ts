@@ -33,9 +33,9 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
   // A name that no run has is bad input; a run that has lost its run.json is a corrupt run.
   if ((await childNames(store, runPrefix(run))).length === 0) await requireRun(store, run);
   const findings = new Findings(run);
-  const { config, prepared, state } = await verifyRunFiles(store, run, findings);
+  const { config, prepared, isLoop, state } = await verifyRunFiles(store, run, findings);
   const { changes } = await readAllChanges(store, run);
-  const context: VerifyContext = { store, run, config, changes, prepared, findings, otherInputs: [] };
+  const context: VerifyContext = { store, run, config, changes, prepared, isLoop, findings, otherInputs: [] };
   const chain = await readChain(store, run, findings);
   const parents = new Map<string, FoundParent>();
   for (const step of chain) {
@@ -54,6 +54,10 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
     );
   }
   tellOtherInputs(context);
+  if (isLoop)
+    findings.notes.push(
+      `a script owns the loop of ${run}: which groups it gathers and trains is in no plan, and not checked`,
+    );
   return { findings, config, chain, parents };
 }
 

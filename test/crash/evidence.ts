@@ -48,7 +48,7 @@ export function replaces(world: World, run: string): boolean {
 }
 
 /** Commits that were made, not found, beyond the first of each step. */
-export function stepsCommittedTwice(world: World, run: string): number {
+export function stepsCommittedTwice(world: Pick<World, 'log'>, run: string): number {
   const made = world.log('gpu-worker').filter(({ msg, run: of, found }) => {
     return msg === 'step committed' && of === run && found === false;
   });
@@ -75,7 +75,7 @@ export interface Journaled {
   readonly values: ReadonlySet<number>;
 }
 
-export function readJournals(world: World, run: string): Journaled {
+export function readJournals(world: Pick<World, 'journals'>, run: string): Journaled {
   const calls = new Set<string>();
   const values = new Set<number>();
   for (const { place, bytes } of world.journals(run).flatMap(readSegments)) {
@@ -89,7 +89,7 @@ export function readJournals(world: World, run: string): Journaled {
 }
 
 /** Calls and side effects that happened after that moment though their record stood there. */
-export function paidTwice(world: World, { time, calls, values }: Journaled): number {
+export function paidTwice(world: Pick<World, 'log' | 'effects'>, { time, calls, values }: Journaled): number {
   const executed = world.log('gpu-worker').filter(({ msg, call, time: at }) => {
     return msg === 'call' && Date.parse(String(at)) > time && calls.has(String(call));
   });

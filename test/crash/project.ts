@@ -24,11 +24,13 @@ export interface Running {
 }
 
 export class Project {
-  readonly folder = mkdtempSync(join(tmpdir(), 'temper-crash-'));
-  readonly state = join(this.folder, '.temper');
+  readonly folder: string;
+  readonly state: string;
 
-  constructor() {
-    mkdirSync(this.state);
+  constructor(folder: string | null = null) {
+    this.folder = folder ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
+    this.state = join(this.folder, '.temper');
+    mkdirSync(this.state, { recursive: true });
   }
 
   start(...args: string[]): Running {

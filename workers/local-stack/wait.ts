@@ -49,8 +49,7 @@ export async function waitForStack(
 
 async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, signal }: WaitOptions): Promise<void> {
   const startedAt = Date.now();
-  // Known with the first status, which may be on its way: what died before is nobody's wait.
-  let deathsBefore: number | null = null;
+  const countDeaths = createDeathCount();
   let toldAt = startedAt;
   for (;;) {
     signal?.throwIfAborted();
@@ -58,8 +57,7 @@ async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, 
     const status = statusOf(wait, connection);
     if (status?.state === 'ready') return;
     const waitedMs = Date.now() - startedAt;
-    deathsBefore ??= status?.deaths ?? null;
-    refuseHopeless(wait, waitedMs, (status?.deaths ?? 0) - (deathsBefore ?? 0));
+    refuseHopeless(wait, waitedMs, countDeaths(status));
     if (Date.now() - toldAt >= TELL_AFTER_MS) {
       toldAt = Date.now();
       onEvent({
@@ -71,6 +69,16 @@ async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, 
     }
     await sleep(POLL_MS);
   }
+}
+
+/** Since the first status, which may be on its way when the wait begins: what died before is nobody's wait. */
+function createDeathCount(): (status: ChildStatus | undefined) => number {
+  let before: number | null = null;
+  return (status) => {
+    if (status === undefined) return 0;
+    before ??= status.deaths;
+    return status.deaths - before;
+  };
 }
 
 function refuseHopeless(wait: Wait, waitedMs: number, deaths: number): void {

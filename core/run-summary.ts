@@ -1,10 +1,9 @@
 /** Numbers for people, made from results; pure. */
-import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from '../core/contract.ts';
-import { NOT_STEERED } from '../core/lineage.ts';
-import { planLearningRate } from '../core/plan-learning-rate.ts';
-import { trainedGroups, type RunPosition } from '../core/plan-step.ts';
-import { mean } from '../core/statistics.ts';
-import type { StepJudging } from './judging.ts';
+import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from './contract.ts';
+import { NOT_STEERED } from './lineage.ts';
+import { planLearningRate } from './plan-learning-rate.ts';
+import { trainedGroups, type RunPosition } from './plan-step.ts';
+import { mean } from './statistics.ts';
 
 export function newRunState(config: RunConfig): RunState {
   return {
@@ -30,10 +29,19 @@ export function newRunState(config: RunConfig): RunState {
 }
 
 /** What a step is summarised from. */
+/** What judging added to one step. */
+export interface StepJudging {
+  metrics: Record<string, number>;
+  seconds: Record<string, number>;
+}
+
+/** The agents' own rewards are the verdicts. */
+export const NOT_JUDGED: StepJudging = { metrics: {}, seconds: {} };
+
 export interface StepFacts {
   config: RunConfig;
   /** After the step. */
-  position: RunPosition;
+  position: Pick<RunPosition, 'step' | 'checkpoint'>;
   played: GroupResult[];
   /** Empty where the agents' own rewards are the verdicts. */
   judged: StepJudging;

@@ -5,7 +5,7 @@ import { hashOf } from '../../core/hashes.ts';
 import type { RunPosition } from '../../core/plan-step.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { describeRun } from '../../workflows/run-details.ts';
-import { describeUnused, newRunState, summariseStep } from '../../workflows/run-summary.ts';
+import { describeUnused, newRunState, summariseStep } from '../../core/run-summary.ts';
 
 const CONFIG = defaultRunConfig({ run: 'demo', agent: 'agent', baseModel: 'pocket', groupsPerStep: 2, groupSize: 3 });
 const CHECKPOINT = { run: 'demo', branch: 0, step: 2, manifestSha256: hashOf('m'), adapterSha256: hashOf('a') };

@@ -1,7 +1,7 @@
 /** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, or a name of the Hugging Face hub. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
-import { UsageError } from '../errors.ts';
+import { TemperError } from '../core/failures.ts';
 
 export interface BaseModel {
   /** As the run records it. */
@@ -27,7 +27,8 @@ export function resolveBaseModel(
   if (looksLikePath || isFolder(folder)) {
     const name = basename(folder);
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
-      throw new UsageError(
+      throw new TemperError(
+        'BadConfig',
         `the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`,
       );
     }
@@ -35,26 +36,31 @@ export function resolveBaseModel(
   }
   if (HUB_NAME.test(text)) return { name: text, models: {} };
   const names = [BUILT_IN, ...Object.keys(configured)].join(', ');
-  throw new UsageError(
+  throw new TemperError(
+    'BadConfig',
     `unknown base model ${JSON.stringify(text)}: neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,
   );
 }
 
 /** Refused here, in a second, rather than by the GPU worker after the installation. */
 function checkModelFolder(folder: string): string {
-  if (!isFolder(folder)) throw new UsageError(`the base model's folder ${folder} does not exist; pass an existing one`);
+  if (!isFolder(folder))
+    throw new TemperError('BadConfig', `the base model's folder ${folder} does not exist; pass an existing one`);
   if (!existsSync(join(folder, 'config.json'))) {
-    throw new UsageError(
+    throw new TemperError(
+      'BadConfig',
       `the base model's folder ${folder} has no config.json; pass a folder as transformers saves it`,
     );
   }
   if (!readdirSync(folder).some((file) => file.endsWith('.safetensors'))) {
-    throw new UsageError(
+    throw new TemperError(
+      'BadConfig',
       `the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`,
     );
   }
   if (!hasChatTemplate(folder)) {
-    throw new UsageError(
+    throw new TemperError(
+      'BadConfig',
       `the base model in ${folder} has no chat template (agents speak in messages); add a chat_template.jinja to it`,
     );
   }
@@ -69,7 +75,7 @@ function hasChatTemplate(folder: string): boolean {
     const { chat_template: template } = JSON.parse(readFileSync(file, 'utf8')) as { chat_template?: unknown };
     return template !== undefined && template !== null;
   } catch (cause) {
-    throw new UsageError(`${file} is no JSON; restore it`, { cause });
+    throw new TemperError('BadConfig', `${file} is no JSON; restore it`, { cause });
   }
 }
 

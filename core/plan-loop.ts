@@ -1,0 +1,46 @@
+/** What a script's own loop makes its steps of. Pure, and without names of runs, as all plans. */
+import type { Checkpoint, GroupRef, RunConfig, TrainConfig, TrainInput } from './contract.ts';
+import { hashOf } from './hashes.ts';
+import { hashTraining, nameless } from './plan-step.ts';
+import { deriveSeed } from './seeds.ts';
+
+/** Groups are sampled to be trained, or to be measured alone. */
+export type Split = 'train' | 'val';
+
+export interface LoopGroup {
+  split: Split;
+  /** Of a group to be trained the step that it is for; else the step after which it measures. */
+  step: number;
+  /** Its place among those that the script gathered for this step. */
+  group: number;
+  attempts: number;
+  metadata: Record<string, string | number | boolean | null>;
+}
+
+export interface PlannedLoopGroup extends LoopGroup {
+  scenarioId: string;
+  seed: number;
+  inputsSha256: string;
+}
+
+/** All that can be known of a group before a script's own code plays it. */
+export function planLoopGroup(config: RunConfig, policy: Checkpoint | null, group: LoopGroup): PlannedLoopGroup {
+  const scenarioId = String(group.metadata['scenarioId'] ?? group.metadata['id'] ?? `group-${group.group}`);
+  const seed = deriveSeed([config.seed, 'loop', group.split]);
+  const { rollout } = config;
+  const hashed = { ...group, branch: 0, scenarioId, seed, rollout, policy: policy && nameless(policy) };
+  return { ...group, scenarioId, seed, inputsSha256: hashOf(hashed) };
+}
+
+export interface LoopTraining {
+  step: number;
+  parent: Checkpoint;
+  groups: GroupRef[];
+  learningRate: number;
+  train: TrainConfig;
+}
+
+export function planLoopTraining(config: RunConfig, { parent, ...training }: LoopTraining): TrainInput {
+  const hashed = { ...training, branch: 0, baseModel: config.baseModel, seed: config.seed };
+  return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
+}

@@ -1,0 +1,65 @@
+/** Tic-tac-toe by a loop of one's own: `npx tsx examples/own-loop/loop.ts`. Killed anywhere, the same line goes on. */
+import { parseArgs } from 'node:util';
+import { gatherTrajectoryGroups, iterateDataset, LocalBackend, TrainableModel, TrajectoryGroup } from 'temper-rl';
+import { playGame, type Game } from './play-game.ts';
+
+const { values: flags } = parseArgs({
+  options: {
+    steps: { type: 'string', default: '40' },
+    groups: { type: 'string', default: '8' },
+    attempts: { type: 'string', default: '12' },
+    'eval-every': { type: 'string', default: '20' },
+    'eval-games': { type: 'string', default: '200' },
+    name: { type: 'string', default: 'own' },
+  },
+});
+const [steps, groupsPerStep, attempts] = [Number(flags.steps), Number(flags.groups), Number(flags.attempts)];
+const [evalEvery, evalGames] = [Number(flags['eval-every']), Number(flags['eval-games'])];
+
+const backend = new LocalBackend();
+const model = new TrainableModel({
+  name: flags.name,
+  project: 'tic-tac-toe',
+  baseModel: 'pocket',
+  rollout: { maxTokens: 2 },
+});
+
+try {
+  await model.register(backend);
+  const scenarios = games(0, steps * groupsPerStep);
+  for (const { items, step } of iterateDataset(scenarios, { groupsPerStep, initialStep: await model.getStep() })) {
+    if (step % evalEvery === 0) await evaluate(step);
+    const groups = await gatherTrajectoryGroups(
+      items.map((game) => group(game, attempts)),
+      { model, maxExceptions: 0.1, pbarDesc: `step ${step + 1}` },
+    );
+    // A linear schedule is a line of the script's own.
+    const { inferenceName, metrics } = await model.train(groups, { learningRate: 4e-3 * (1 - step / steps) });
+    console.log(
+      `${inferenceName} · reward ${metrics['rewardMean']?.toFixed(3)} · entropy ${metrics['entropy']?.toFixed(3)}`,
+    );
+  }
+  await evaluate(steps);
+} finally {
+  await backend.close();
+}
+
+async function evaluate(step: number): Promise<void> {
+  const held = games(1_000_000, evalGames).map((game) => group(game, 1));
+  const groups = await gatherTrajectoryGroups(held, { model, split: 'val', pbarDesc: `eval ${step}` });
+  await model.log(groups);
+  const won = groups.flatMap(({ trajectories }) => trajectories).filter(({ metrics }) => metrics['win'] === true);
+  console.log(`after step ${step}: ${won.length} of ${evalGames} held-out games won`);
+}
+
+function group(game: Game, size: number): TrajectoryGroup {
+  const play = () => playGame(model, game);
+  return new TrajectoryGroup(
+    Array.from({ length: size }, () => play),
+    { metadata: { scenarioId: game.id } },
+  );
+}
+
+function games(firstSeed: number, count: number): Game[] {
+  return Array.from({ length: count }, (_, index) => ({ id: `game-${firstSeed + index}`, seed: firstSeed + index }));
+}

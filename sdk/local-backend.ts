@@ -1,0 +1,220 @@
+/** Trains on this machine: the local stack, opened as `temper train` opens it, and held by the script. */
+import type { TrainResult } from '../core/contract.ts';
+import { FAILURES, TemperError, type FailureType } from '../core/failures.ts';
+import { hashOf } from '../core/hashes.ts';
+import { trainWorkflowId } from '../core/queues.ts';
+import type { Store } from '../store/store.ts';
+import type { TemporalClient } from '../workers/connection.ts';
+import type { StackEvent } from '../workers/local-stack/events.ts';
+import type { LocalStack } from '../workers/local-stack/client.ts';
+import type { trainStep, StepWork } from '../workflows/train-step.ts';
+import type { Backend, OpenBackend } from './loop/backend.ts';
+import type { TrainableModel } from './loop/model.ts';
+import type { EngineConnection } from './recorder/engine-connection.ts';
+
+export interface LocalBackendOptions {
+  /** Whose `.temper/` holds everything: by default the nearest folder upwards that is a project. */
+  folder?: string;
+  /** What the local stack tells; by default what a person should know is printed to stderr. */
+  onEvent?: (event: StackEvent) => void;
+  env?: NodeJS.ProcessEnv;
+}
+
+export interface ForkOptions {
+  fromModel: string;
+  /** By default the model's own. */
+  fromProject?: string;
+  /** The newest checkpoint that is not after this step; by default the newest of all. */
+  notAfterStep?: number;
+}
+
+interface Step {
+  project: string;
+  model: string;
+  work: StepWork;
+}
+
+/** What one base model needs: the stack told of its folder, a client, connections. */
+interface Held {
+  stack: LocalStack;
+  server: TemporalClient;
+  engine: EngineConnection;
+  opened: OpenBackend;
+}
+
+export class LocalBackend implements Backend {
+  private readonly options: LocalBackendOptions;
+  private readonly held = new Map<string, Promise<Held>>();
+  private readonly tasks: (() => Promise<void>)[] = [];
+  private store: Promise<Store> | null = null;
+
+  constructor(options: LocalBackendOptions = {}) {
+    this.options = options;
+  }
+
+  /** Starts the stack, or joins one that runs; asked again it is the same. */
+  async open(baseModel: string): Promise<OpenBackend> {
+    const held = this.held.get(baseModel) ?? this.hold(baseModel);
+    this.held.set(baseModel, held);
+    held.catch(() => this.held.delete(baseModel));
+    return (await held).opened;
+  }
+
+  /** The model will begin with another one's adapter and optimizer state, at step 0 of its own. Before `model.register`. */
+  async forkCheckpoint(model: TrainableModel, { fromModel, fromProject, notAfterStep }: ForkOptions): Promise<void> {
+    const { findNewestCheckpoint } = await import('../store/find-checkpoint.ts');
+    const run = `${fromProject ?? model.project}.${fromModel}`;
+    const store = await this.openStore();
+    const found = await findNewestCheckpoint(store, run, notAfterStep ?? Infinity);
+    if (found === null)
+      throw new TemperError(
+        'BadConfig',
+        `${run} must have a committed step${notAfterStep === undefined ? '' : ` up to ${notAfterStep}`} to be forked, the store ${store.uri} has none; see temper runs`,
+      );
+    model.beginFrom(found);
+  }
+
+  /** Lets go of the stack: it ends, unless somebody else holds it. */
+  async close(): Promise<void> {
+    for (const task of this.tasks.splice(0)) await task();
+    const all = await Promise.allSettled(this.held.values());
+    this.held.clear();
+    for (const each of all) {
+      if (each.status === 'rejected') continue;
+      const { engine, server, stack } = each.value;
+      await engine.close();
+      await server.close();
+      await stack.close();
+    }
+    const store = await this.store;
+    this.store = null;
+    await store?.close();
+  }
+
+  private openStore(): Promise<Store> {
+    this.store ??= openProjectStore(this.options.folder);
+    return this.store;
+  }
+
+  private async hold(baseModel: string): Promise<Held> {
+    const [{ openLocalStack }, { loadConfig }, { resolveBaseModel }, { connectEngine }, { connectClient }] =
+      await Promise.all([
+        import('../workers/local-stack/client.ts'),
+        import('../workers/config.ts'),
+        import('../workers/base-model.ts'),
+        import('./recorder/engine-connection.ts'),
+        import('../workers/connection.ts'),
+      ]);
+    const { env = process.env, onEvent = tell } = this.options;
+    const project = await findFolder(this.options.folder);
+    const config = await loadConfig(project);
+    const { name, models } = resolveBaseModel(baseModel, process.cwd(), project, config.models);
+    const store = await this.openStore();
+    await store.checkWritable();
+    const stack = await openLocalStack({ project, agentFile: null, models, onEvent, env });
+    const target = { address: stack.temporalAddress, namespace: stack.namespace };
+    const server = await connectClient(target, stack.uiUrl === null ? env : withoutProfile(env));
+    const engineAddress = { url: stack.engineUrl, key: stack.engineKey };
+    const engine = connectEngine(engineAddress);
+    const opened: OpenBackend = {
+      store,
+      engine,
+      engineAddress,
+      baseModel: name,
+      codeSha256: await hashScript(),
+      runStep: (step) => runStep(server, config.queues, step),
+      atClose: (task) => void this.tasks.push(task),
+    };
+    return { stack, server, engine, opened };
+  }
+}
+
+/** Its workflow's id is the step's: whoever asks meanwhile joins it. What it made is known by the store alone. */
+async function runStep(
+  { client }: TemporalClient,
+  queues: { workflows: string; gpu: string },
+  { project, model, work }: Step,
+): Promise<TrainResult> {
+  const { patiently } = await import('../workers/connection.ts');
+  const step = work.kind === 'train' ? work.input.step : 0;
+  const title = `${project}.${model}: step ${step}`;
+  try {
+    const handle = await patiently(
+      () =>
+        client.workflow.start<typeof trainStep>('trainStep', {
+          workflowId: trainWorkflowId(project, model, step),
+          taskQueue: queues.workflows,
+          args: [{ project, gpuQueue: queues.gpu, work }],
+          workflowIdConflictPolicy: 'USE_EXISTING',
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+          staticSummary: title,
+        }),
+      { limitMs: 30_000 },
+    );
+    return await patiently(() => handle.result(), { limitMs: null });
+  } catch (error) {
+    throw await explain(title, error);
+  }
+}
+
+/** The innermost cause is what a person can act on: Temporal wraps it twice. */
+async function explain(title: string, error: unknown): Promise<unknown> {
+  // Agent files import this module too, and have no use for a client.
+  const { isGrpcServiceError, WorkflowFailedError } = await import('@temporalio/client');
+  if (isGrpcServiceError(error))
+    return new TemperError('EngineFailed', `the Temporal server does not answer: ${error.message}; see temper doctor`, {
+      cause: error,
+    });
+  if (!(error instanceof WorkflowFailedError)) return error;
+  let cause: Error = error;
+  while (cause.cause instanceof Error) cause = cause.cause;
+  const named = (cause as { type?: unknown }).type;
+  const type = typeof named === 'string' && named in FAILURES ? (named as FailureType) : 'TrainerFailed';
+  return new TemperError(type, `${title} failed: ${cause.message}`, { cause: error });
+}
+
+async function openProjectStore(folder: string | undefined): Promise<Store> {
+  const [{ loadConfig }, { projectFolders, storeUri }, { openStore }] = await Promise.all([
+    import('../workers/config.ts'),
+    import('../workers/folders.ts'),
+    import('../store/open-store.ts'),
+  ]);
+  const project = await findFolder(folder);
+  const folders = projectFolders(project);
+  const { store } = await loadConfig(project);
+  return openStore(storeUri(store, folders), { spoolFolder: folders.spool });
+}
+
+async function findFolder(folder: string | undefined): Promise<string> {
+  const { findProject } = await import('../workers/project.ts');
+  return folder ?? findProject(process.cwd());
+}
+
+/** A script that was changed goes on, and its run says so. */
+async function hashScript(): Promise<string> {
+  const { agentCodeSha256 } = await import('../workers/agent-code.ts');
+  const script = process.argv[1];
+  return script === undefined ? hashOf(null) : agentCodeSha256(script).catch(() => hashOf(null));
+}
+
+/** A profile of the user's may name another server than the stack's own. */
+function withoutProfile(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const own = Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'));
+  return { ...Object.fromEntries(own), TEMPORAL_TLS: 'false' };
+}
+
+/** A start as short as this is no news. */
+const SHORT_WAIT_SECONDS = 15;
+
+function tell(event: StackEvent): void {
+  const text = describe(event);
+  if (text !== null) process.stderr.write(`temper: ${text}\n`);
+}
+
+function describe(event: StackEvent): string | null {
+  if (event.kind === 'notice') return event.message;
+  if (event.kind === 'died') return `${event.name} died (${event.exit}) and starts again`;
+  if (event.kind === 'progress') return event.finished ? event.message : null;
+  if (event.kind !== 'waiting' || event.seconds % SHORT_WAIT_SECONDS !== 0 || event.seconds === 0) return null;
+  return `waiting for ${event.for}, ${event.seconds} s of at most ${event.limitSeconds} s`;
+}

@@ -1,0 +1,24 @@
+/** What a model needs of where it is trained: a store, an engine, and somebody who trains a step. */
+import type { TrainResult } from '../../core/contract.ts';
+import type { Store } from '../../store/store.ts';
+import type { StepWork } from '../../workflows/train-step.ts';
+import type { EngineAddress, EngineConnection } from '../recorder/engine-connection.ts';
+
+export interface OpenBackend {
+  readonly store: Store;
+  readonly engine: EngineConnection;
+  readonly engineAddress: EngineAddress;
+  /** The base model's name as runs record it: a folder has one. */
+  readonly baseModel: string;
+  /** Of the script and what it imports. */
+  readonly codeSha256: string;
+  /** Starts the step, or joins it where it is under way. */
+  runStep(step: { project: string; model: string; work: StepWork }): Promise<TrainResult>;
+  /** Done before the backend is closed. */
+  atClose(task: () => Promise<void>): void;
+}
+
+export interface Backend {
+  open(baseModel: string): Promise<OpenBackend>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,169 @@
+/** `gatherTrajectoryGroups`: many groups at once, each finished once, whatever becomes of the script. */
+import { setMaxListeners } from 'node:events';
+import pLimit from 'p-limit';
+
+import { TemperError } from '../../core/failures.ts';
+import type { Split } from '../../core/plan-loop.ts';
+import { mean } from '../../core/statistics.ts';
+import { toTrajectoryGroup } from './gathered-group.ts';
+import { TrainableModel } from './model.ts';
+import { findOrPlay, type AfterEach } from './play-group.ts';
+import { openProgressLine, type GatherProgress } from './progress.ts';
+import type { TrajectoryGroup } from './trajectory-group.ts';
+import type { Trajectory } from './trajectory.ts';
+
+export interface GatherOptions {
+  /** Whose groups they are: what it samples is recorded under its next step. */
+  model: TrainableModel;
+  /** `val` for groups that measure the policy and are never trained. */
+  split?: Split;
+  /** How many attempts may fail before all is given up: a count, or a share below 1. */
+  maxExceptions?: number;
+  /** For each group once it is played, and before it is kept: null takes it out. */
+  afterEach?: AfterEach;
+  /** How many attempts are played at once, in whole groups. */
+  concurrency?: number;
+  /** Before the progress line on a terminal; null: no line. */
+  pbarDesc?: string | null;
+  onProgress?: (progress: GatherProgress) => void;
+}
+
+const CONCURRENCY = 128;
+
+/** In the order given; groups that afterEach took out are missing. */
+export async function gatherTrajectoryGroups(
+  groups: Iterable<TrajectoryGroup>,
+  options: GatherOptions,
+): Promise<TrajectoryGroup[]> {
+  const all = [...groups];
+  const { model, split = 'train', afterEach = null } = options;
+  checkGroups(all, options);
+  const { run } = model;
+  const policy = run.checkpoint;
+  const first = run.gathered[split];
+  run.gathered[split] += all.length;
+  const tally = new Tally(all, options);
+  const largest = Math.max(1, ...all.map(({ length }) => length));
+  const limit = pLimit(Math.max(1, Math.floor((options.concurrency ?? CONCURRENCY) / largest)));
+  const step = split === 'train' ? run.step + 1 : run.step;
+  const playing = all.map((group, index) =>
+    limit(async () => {
+      tally.signal.throwIfAborted();
+      const planned = {
+        split,
+        step,
+        group: first + index,
+        attempts: group.attempts.length,
+        metadata: { ...group.metadata },
+      };
+      const work = { run, group, planned, policy, afterEach, signal: tally.signal };
+      const { stored, isNew } = await findOrPlay({ ...work, onAttempt: (outcome) => tally.add(outcome) });
+      const gathered = toTrajectoryGroup(stored, split);
+      if (!isNew) tally.addFound(stored.rollouts.attempts.length, gathered);
+      return gathered;
+    }),
+  );
+  const settled = await Promise.allSettled(playing);
+  tally.close();
+  const failed = settled.find((result) => result.status === 'rejected');
+  if (failed !== undefined && run.gathered[split] === first + all.length) run.gathered[split] = first;
+  if (tally.error !== null) throw tally.error;
+  if (failed !== undefined) throw failed.reason;
+  return settled.flatMap((result) => (result.status === 'fulfilled' && result.value !== null ? [result.value] : []));
+}
+
+/** What a gathering has seen so far; ends it where too much went wrong. */
+class Tally {
+  error: TemperError | null = null;
+  private readonly ended = new AbortController();
+  private readonly allowed: number;
+  private readonly total: number;
+  private done = 0;
+  private exceptions = 0;
+  private readonly rewards: number[] = [];
+  private readonly metrics = new Map<string, number[]>();
+  private readonly line: (progress: GatherProgress, isLast: boolean) => void;
+  private readonly onProgress: ((progress: GatherProgress) => void) | undefined;
+
+  constructor(
+    groups: readonly TrajectoryGroup[],
+    { maxExceptions = 0, pbarDesc = 'gather', onProgress }: GatherOptions,
+  ) {
+    this.total = groups.reduce((sum, { length }) => sum + length, 0);
+    this.allowed = maxExceptions < 1 ? Math.floor(maxExceptions * this.total) : maxExceptions;
+    // One listener for each group, and there may be hundreds.
+    setMaxListeners(0, this.ended.signal);
+    this.line = openProgressLine(pbarDesc);
+    this.onProgress = onProgress;
+  }
+
+  get signal(): AbortSignal {
+    return this.ended.signal;
+  }
+
+  add(outcome: { trajectory: Trajectory } | { error: unknown }): void {
+    this.done += 1;
+    if ('trajectory' in outcome) this.count(outcome.trajectory);
+    else this.addException(outcome.error);
+    this.tell(false);
+  }
+
+  /** A group that an earlier script finished. */
+  addFound(attempts: number, group: TrajectoryGroup | null): void {
+    this.done += attempts;
+    for (const trajectory of group ?? []) this.count(trajectory);
+    for (const { type, message } of group?.exceptions ?? []) this.addException(new Error(`${type}: ${message}`));
+    this.tell(false);
+  }
+
+  close(): void {
+    this.tell(true);
+  }
+
+  private count({ reward, metrics }: Trajectory): void {
+    this.rewards.push(reward);
+    for (const [name, value] of Object.entries(metrics))
+      this.metrics.set(name, [...(this.metrics.get(name) ?? []), Number(value)]);
+  }
+
+  private addException(cause: unknown): void {
+    this.exceptions += 1;
+    if (this.exceptions <= this.allowed || this.error !== null) return;
+    const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+    this.error = new TemperError(
+      'AgentFailed',
+      `at most ${this.allowed} of ${this.total} attempts may fail (maxExceptions), ${this.exceptions} did, the last with ${reason}; mend the rollout and start the script again, or raise maxExceptions`,
+      { cause },
+    );
+    this.ended.abort(this.error);
+  }
+
+  private tell(isLast: boolean): void {
+    const { done, total, exceptions } = this;
+    const metrics = Object.fromEntries([...this.metrics].map(([name, values]) => [name, mean(values) ?? 0]));
+    const progress = { done, total, exceptions, reward: mean(this.rewards), metrics };
+    this.line(progress, isLast);
+    if (!isLast) this.onProgress?.(progress);
+  }
+}
+
+function checkGroups(groups: readonly TrajectoryGroup[], { model, maxExceptions = 0, split = 'train' }: GatherOptions) {
+  if (!(maxExceptions >= 0) || (maxExceptions > 1 && !Number.isSafeInteger(maxExceptions)))
+    throw new TemperError(
+      'BadConfig',
+      `maxExceptions must be a count of attempts or a share below 1, got ${maxExceptions}; pass 0.1 for a tenth`,
+    );
+  if (split !== 'train' && split !== 'val')
+    throw new TemperError('BadConfig', `split must be train or val, got ${JSON.stringify(split)}; pass one of these`);
+  if (!(model instanceof TrainableModel))
+    throw new TemperError(
+      'BadConfig',
+      'gatherTrajectoryGroups must be told the trainable model that samples; pass { model }',
+    );
+  const finished = groups.findIndex(({ attempts }) => attempts.length === 0);
+  if (finished < 0) return;
+  throw new TemperError(
+    'BadConfig',
+    `groups to gather must hold functions that play, group ${finished} has none; write new TrajectoryGroup([() => rollout(model, scenario), …])`,
+  );
+}

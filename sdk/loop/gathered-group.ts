@@ -1,0 +1,97 @@
+/** A gathered group between the store and a script: found by where its trajectories come from, whatever became of them. */
+import type { GroupPlace } from '../../store/layout.ts';
+import { rolloutsKey, validationKey } from '../../store/layout.ts';
+import { hashBytes } from '../../store/sha256.ts';
+import type { Store } from '../../store/store.ts';
+import { decodeRollouts, type Rollouts } from '../../store/trajectories.ts';
+import type { Split } from '../../core/plan-loop.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { LoopRun } from './loop-run.ts';
+import { TrajectoryGroup } from './trajectory-group.ts';
+import { readTrajectory } from './trajectory-record.ts';
+import type { Origin, Trajectory } from './trajectory.ts';
+
+export interface StoredGroup {
+  place: GroupPlace;
+  rollouts: Rollouts;
+  sha256: string;
+}
+
+export function gatheredKey(split: Split, place: GroupPlace): string {
+  return split === 'train' ? rolloutsKey(place) : validationKey(place);
+}
+
+/** Null where the group is still to be played. */
+export async function readGathered(store: Store, split: Split, place: GroupPlace): Promise<StoredGroup | null> {
+  const key = gatheredKey(split, place);
+  const bytes = await store.read(key);
+  return bytes && { place, rollouts: await decodeRollouts(bytes, key), sha256: hashBytes(bytes) };
+}
+
+/** As the script gets it; null where the script took the group out when it was played. */
+export function toTrajectoryGroup({ place, rollouts }: StoredGroup, split: Split): TrajectoryGroup | null {
+  const { header, attempts } = rollouts;
+  if (header.isDropped === true) return null;
+  const { run, step, group } = place;
+  const kept = attempts.filter(({ status, reward }) => status === 'ok' && reward !== null);
+  const trajectories = kept.map((record) =>
+    readTrajectory(record, { run, split, step, group, attempt: record.attempt }),
+  );
+  const exceptions = attempts.flatMap(({ attempt, failure }) => (failure === null ? [] : [{ attempt, ...failure }]));
+  return new TrajectoryGroup(trajectories, { metadata: header.metadata ?? {}, exceptions });
+}
+
+/** A script's group, and the group in the store that all of its trajectories come from. */
+export interface GivenGroup {
+  origin: Origin;
+  byAttempt: ReadonlyMap<number, Trajectory>;
+}
+
+export function findOrigin({ name }: LoopRun, group: TrajectoryGroup, split: Split): GivenGroup {
+  const origins = group.trajectories.map(({ origin }) => origin);
+  const [first] = origins;
+  if (group.attempts.length > 0 || origins.some((origin) => origin === null) || !first) throw notGathered(group);
+  if (first.run !== name) throw otherModel(first.run, name);
+  if (first.split !== split) throw otherSplit(first.split, split);
+  const same = origins.every((origin) => origin?.step === first.step && origin.group === first.group);
+  if (!same || origins.some((origin) => origin?.run !== name)) throw mixedGroups();
+  const byAttempt = new Map(group.trajectories.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
+  if (byAttempt.size < origins.length) throw mixedGroups();
+  return { origin: first, byAttempt };
+}
+
+export async function requireGathered(run: LoopRun, origin: Origin): Promise<StoredGroup> {
+  const place = { run: run.name, branch: 0, step: origin.step, group: origin.group };
+  const stored = await readGathered(run.store, origin.split, place);
+  if (stored !== null) return stored;
+  const key = gatheredKey(origin.split, place);
+  throw new TemperError('StoreCorrupt', `${key} must be there, it is not; gather the group again`);
+}
+
+function notGathered(group: TrajectoryGroup): TemperError {
+  const found = group.attempts.length > 0 ? 'functions that were not played' : 'trajectories that were not gathered';
+  const what = group.length === 0 ? 'no trajectory' : found;
+  return new TemperError(
+    'BadConfig',
+    `a group must come from gatherTrajectoryGroups, which records what is trained, got one with ${what}; gather it first`,
+  );
+}
+
+function otherModel(from: string, run: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `a group must have been sampled by ${run}, got one of ${from}; train each model on its own groups`,
+  );
+}
+
+function otherSplit(from: string, split: string): TemperError {
+  const remedy = split === 'train' ? "gather without split: 'val'" : "gather with split: 'val'";
+  return new TemperError('BadConfig', `a group must have been gathered for ${split}, got one for ${from}; ${remedy}`);
+}
+
+function mixedGroups(): TemperError {
+  return new TemperError(
+    'BadConfig',
+    'the trajectories of a group must be attempts of one gathered group, each once, for an advantage is relative to its group; keep gathered groups apart',
+  );
+}

@@ -1,0 +1,109 @@
+/** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
+import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
+import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
+import { addToCurve } from '../../store/curve.ts';
+import { summariseGroup } from '../../store/group-result.ts';
+import { encodeJson } from '../../store/json.ts';
+import { judgedKey, stateKey } from '../../store/layout.ts';
+import { checkpointOf } from '../../store/manifest.ts';
+import { readCommit, readEval, readGroups, readState, readSteps } from '../../store/run-reader.ts';
+import { hashBytes } from '../../store/sha256.ts';
+import type { LoopRun } from './loop-run.ts';
+
+const MAX_NOTES = 50;
+const WAITS_FOR = 'the next groups of the script that owns this loop';
+
+/** A step that was finished while nobody was left to write its line gets it now. */
+export async function completeCurve(run: LoopRun): Promise<void> {
+  const written = await readSteps(run.store, run.name);
+  const known = new Set(written.map(({ step }) => step));
+  run.reward = written.at(-1)?.reward ?? null;
+  for (let step = 1; step <= run.step; step++)
+    if (!known.has(step)) await addStep(run, step, await readTrainedGroups(run, step), {});
+}
+
+/** Of the step as the script saw it, and of the trainer's phases; none where nobody measured. */
+interface StepSeconds {
+  step?: number;
+  trainer?: Record<string, number>;
+}
+
+/** `played` are the groups that the script gave to be trained. */
+export async function addStep(run: LoopRun, step: number, played: GroupResult[], seconds: StepSeconds): Promise<void> {
+  const summary = await summarise(run, step, played, seconds);
+  await addToCurve(run.store, run.name, { branch: 0, step: Math.max(step, run.step) }, [summary], () => undefined);
+  run.reward = summary.reward;
+}
+
+async function summarise(
+  run: LoopRun,
+  step: number,
+  played: GroupResult[],
+  { trainer = {}, ...others }: StepSeconds,
+): Promise<StepSummary> {
+  const seconds: Record<string, number> = others;
+  const commit = await readCommit(run.store, { run: run.name, branch: 0, step });
+  const checkpoint = commit === null ? run.checkpoint : checkpointOf(run.name, commit);
+  const learningRate = commit?.manifest.learningRate ?? 0;
+  const config = { ...run.config, groupsPerStep: played.length, learningRate };
+  const trained: TrainResult | null = commit && {
+    checkpoint,
+    metrics: commit.manifest.metrics,
+    seconds: trainer,
+    found: true,
+  };
+  return summariseStep({ config, position: { step, checkpoint }, played, judged: NOT_JUDGED, trained, seconds });
+}
+
+/** They have a verdict: it is published with the wish to train them. */
+async function readTrainedGroups({ store, name, config }: LoopRun, step: number): Promise<GroupResult[]> {
+  const place = { run: name, branch: 0, step };
+  const results: GroupResult[] = [];
+  for (const { group, rollouts, judged } of await readGroups(store, place)) {
+    const bytes = judged && (await store.read(judgedKey({ ...place, group })));
+    if (judged === null || bytes === null) continue;
+    const plan = { step, group, scenario: group, minimumGroupSize: config.minimumGroupSize };
+    results.push(summariseGroup(plan, rollouts, judged, hashBytes(bytes)));
+  }
+  return results;
+}
+
+export async function writeState(run: LoopRun, change: Partial<RunState>): Promise<void> {
+  const before = (await readState(run.store, run.name)) ?? newRunState(run.config);
+  const { evals, reward } = run;
+  const last = evals.at(-1);
+  const state: RunState = {
+    ...before,
+    state: 'running',
+    phase: 'rollout',
+    waitingFor: WAITS_FOR,
+    step: run.step,
+    steps: Math.max(1, run.step),
+    reward,
+    adapterSha256: run.checkpoint?.adapterSha256 ?? null,
+    evals,
+    evalBefore: evals.find(({ step }) => step === 0) ?? null,
+    evalAfter: last !== undefined && last.step > 0 ? last : null,
+    wallSeconds: run.secondsBefore + (Date.now() - run.openedAtMs) / 1000,
+    ...change,
+  };
+  await run.store.replace(stateKey(run.name), encodeJson({ ...state, notes: state.notes.slice(-MAX_NOTES) }));
+}
+
+/** As many as a state for people keeps, the first among them. */
+const KEPT_EVALS = 200;
+
+/** Of each step the newest word, in order. */
+export function addEval(run: LoopRun, { step, attempts, failed, reward, metrics, rolloutsSha256 }: EvalResult): void {
+  const result = { step, attempts, failed, reward, metrics, rolloutsSha256 };
+  const others = run.evals.filter((other) => other.step !== step);
+  const [first, ...rest] = [...others, result].toSorted((a, b) => a.step - b.step);
+  run.evals = [first!, ...rest.slice(1 - KEPT_EVALS)];
+}
+
+export async function readEvals(run: LoopRun): Promise<void> {
+  for (let step = 0; step <= run.step; step++) {
+    const result = await readEval(run.store, { run: run.name, branch: 0, step });
+    if (result !== null) addEval(run, result);
+  }
+}

@@ -1,0 +1,244 @@
+/**
+ * Models of a project: one that is trained, and any other that plays the same rollouts. Agent files import this module
+ * with the rest of the package: what only a registered model needs is loaded when one registers.
+ */
+import OpenAI from 'openai';
+
+import type { Checkpoint, LoraConfig, RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { policyName } from '../../core/policy-name.ts';
+import { deriveSeed } from '../../core/seeds.ts';
+import { NAME } from '../define-agent.ts';
+import type { Backend } from './backend.ts';
+import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
+import type { LoopRun } from './loop-run.ts';
+import { askOther } from './other-calls.ts';
+import { playingAttempt } from './playing-attempt.ts';
+import type { TrainOptions, TrainedStep } from './train-groups.ts';
+import type { TrajectoryGroup } from './trajectory-group.ts';
+
+export interface ModelOptions {
+  name: string;
+  project: string;
+  /** The script's own; kept with the model object, never looked at. */
+  config?: unknown;
+  /** Where it is asked, and under which name; without the name it is `name`. */
+  inferenceBaseUrl?: string;
+  inferenceApiKey?: string;
+  inferenceModelName?: string;
+}
+
+/** The client's own timer must not end a call that the recorder waits for. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Any model behind an OpenAI-compatible endpoint: a baseline, an opponent, a simulated user. */
+export class Model {
+  readonly name: string;
+  readonly project: string;
+  readonly config: unknown;
+  inferenceBaseUrl: string | undefined;
+  inferenceApiKey: string | undefined;
+  inferenceModelName: string | undefined;
+
+  constructor(options: ModelOptions) {
+    this.name = options.name;
+    this.project = options.project;
+    this.config = options.config ?? null;
+    this.inferenceBaseUrl = options.inferenceBaseUrl;
+    this.inferenceApiKey = options.inferenceApiKey;
+    this.inferenceModelName = options.inferenceModelName;
+  }
+
+  get trainable(): boolean {
+    return false;
+  }
+
+  /** To be passed as `model`. */
+  getInferenceName(): string {
+    return this.inferenceModelName ?? this.name;
+  }
+
+  /** The official client. Within a gathered attempt what it is answered is kept, and never paid for again. */
+  openai(): OpenAI {
+    const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
+    if (baseURL === undefined) throw this.noAddress();
+    return new OpenAI({
+      baseURL,
+      apiKey: apiKey ?? 'none',
+      fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
+    });
+  }
+
+  protected noAddress(): TemperError {
+    return new TemperError(
+      'BadConfig',
+      `the model ${this.name} must have an inferenceBaseUrl to be asked, it has none; pass one, such as https://api.openai.com/v1`,
+    );
+  }
+
+  protected fetch(url: string, init: RequestInit): Promise<Response> {
+    const playing = playingAttempt();
+    const body = parseBody(init);
+    if (playing === undefined || body === null || body['stream'] === true) return fetch(url, init);
+    return askOther(playing, this.name, body, (asked) => fetch(url, { ...init, body: JSON.stringify(asked) }));
+  }
+}
+
+export interface TrainableModelOptions {
+  name: string;
+  project: string;
+  /** `pocket`, a name of temporal.config.ts, a folder, or an OWNER/NAME of the Hugging Face hub. */
+  baseModel: string;
+  config?: unknown;
+  /** Everything that is drawn follows from it. */
+  seed?: number;
+  lora?: Partial<LoraConfig>;
+  rollout?: Partial<RolloutConfig>;
+}
+
+export class TrainableModel extends Model {
+  readonly baseModel: string;
+  private readonly options: TrainableModelOptions;
+  private registration: Promise<LoopRun> | null = null;
+  private opened: LoopRun | null = null;
+  private parent: Checkpoint | null = null;
+
+  constructor(options: TrainableModelOptions) {
+    super(options);
+    this.options = options;
+    this.baseModel = options.baseModel;
+    if (!NAME.test(this.runName)) throw badName(this.runName);
+  }
+
+  override get trainable(): boolean {
+    return true;
+  }
+
+  /** The name of its run in the store, and on the command line. */
+  get runName(): string {
+    return `${this.project}.${this.name}`;
+  }
+
+  /** What all else works on; throws where the model is not registered. */
+  get run(): LoopRun {
+    if (this.opened !== null) return this.opened;
+    throw new TemperError(
+      'BadConfig',
+      `the model ${this.name} must be registered first, it is not; call await model.register(backend)`,
+    );
+  }
+
+  /** Begins the model's run, or goes on with it where it stands. Called twice it registers once. */
+  async register(backend: Backend): Promise<void> {
+    this.registration ??= this.begin(backend);
+    try {
+      this.opened = await this.registration;
+    } catch (error) {
+      this.registration = null;
+      throw error;
+    }
+    const { engineAddress } = this.opened.backend;
+    this.inferenceBaseUrl = `${engineAddress.url}/v1`;
+    this.inferenceApiKey = engineAddress.key ?? 'none';
+  }
+
+  /** The checkpoint that the model begins with, where it is new: see `LocalBackend.forkCheckpoint`. */
+  beginFrom(checkpoint: Checkpoint): void {
+    if (this.opened === null) this.parent = checkpoint;
+    else
+      throw new TemperError(
+        'BadConfig',
+        `${this.runName} is registered and has begun already; fork before model.register`,
+      );
+  }
+
+  /** The last step that is over; 0 before the first. */
+  async getStep(): Promise<number> {
+    return this.run.step;
+  }
+
+  /** `run@step`: by default of what samples now. */
+  override getInferenceName(step?: number): string {
+    const { checkpoint } = this.run;
+    if (step !== undefined) return policyName({ ...checkpoint, step });
+    const playing = playingAttempt();
+    return playing?.run === this.runName ? playing.policy : policyName(checkpoint);
+  }
+
+  override openai(): OpenAI {
+    const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
+    if (baseURL === undefined || apiKey === undefined) throw this.noAddress();
+    return new OpenAI({
+      baseURL,
+      apiKey,
+      maxRetries: 0,
+      timeout: NO_TIMEOUT_MS,
+      fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
+    });
+  }
+
+  /** One optimizer step, committed; for groups that were trained before, what was committed then. */
+  async train(groups: Iterable<TrajectoryGroup>, options: TrainOptions = {}): Promise<TrainedStep> {
+    const { trainGroups } = await import('./train-groups.ts');
+    return trainGroups(this.run, [...groups], options);
+  }
+
+  /** Keeps gathered groups as the evaluation after the last step. */
+  async log(groups: Iterable<TrajectoryGroup>, split = 'val'): Promise<void> {
+    const { logEvaluation } = await import('./log-evaluation.ts');
+    return logEvaluation(this.run, [...groups], split);
+  }
+
+  /** Removes weights of all checkpoints but the newest and the best. */
+  async deleteCheckpoints(options: DeleteCheckpointsOptions = {}): Promise<void> {
+    const { deleteCheckpoints } = await import('./delete-checkpoints.ts');
+    return deleteCheckpoints(this.run, options);
+  }
+
+  protected override noAddress(): TemperError {
+    return new TemperError(
+      'BadConfig',
+      `the model ${this.name} must be registered to be asked, it is not; call await model.register(backend)`,
+    );
+  }
+
+  protected override fetch(url: string, init: RequestInit): Promise<Response> {
+    const playing = playingAttempt();
+    const asked = parseBody(init);
+    if (asked === null) return fetch(url, init);
+    const body = asked['model'] === this.name ? { ...asked, model: this.getInferenceName() } : asked;
+    const named = { ...init, body: JSON.stringify(body) };
+    if (playing === undefined) return fetch(url, named);
+    if (playing.run === this.runName) return playing.fetch(url, named);
+    const seed = deriveSeed([playing.seed, playing.attempt, this.runName]);
+    return askOther(playing, this.runName, { seed, ...body }, (seeded) =>
+      fetch(url, { ...init, body: JSON.stringify(seeded) }),
+    );
+  }
+
+  private async begin(backend: Backend): Promise<LoopRun> {
+    const { beginLoopRun } = await import('./loop-run.ts');
+    return beginLoopRun(await backend.open(this.baseModel), this.options, this.parent);
+  }
+}
+
+function badName(run: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `project and name of a model must together be a run's name (lower case letters, digits and ._-, at most 63), got ${JSON.stringify(run)}; rename it`,
+  );
+}
+
+function addressOf(url: string | URL | Request): string {
+  return url instanceof Request ? url.url : url.toString();
+}
+
+function parseBody({ body }: RequestInit): Record<string, unknown> | null {
+  if (typeof body !== 'string') return null;
+  try {
+    const parsed = JSON.parse(body) as unknown;
+    return typeof parsed === 'object' ? (parsed as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,240 @@
+/** One group, played by the script's own functions, recorded and journaled as an agent's attempts are, and published. */
+import { hostname } from 'node:os';
+
+import type { Checkpoint } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from '../../core/plan-loop.ts';
+import { policyName } from '../../core/policy-name.ts';
+import { encodeJson } from '../../store/json.ts';
+import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupPlace } from '../../store/layout.ts';
+import { encodeRollouts, type AttemptRecord } from '../../store/trajectories.ts';
+import { defineAgent, type Agent, type RolloutContext, type Scenario } from '../define-agent.ts';
+import { Episodes } from '../play-episodes.ts';
+import type { Recorder } from '../recorder/recorder.ts';
+import { gatheredKey, readGathered, type StoredGroup } from './gathered-group.ts';
+import type { LoopRun } from './loop-run.ts';
+import { playAs } from './playing-attempt.ts';
+import { TrajectoryGroup } from './trajectory-group.ts';
+import { describeTrajectory, keepOrder } from './trajectory-record.ts';
+import { Trajectory } from './trajectory.ts';
+
+export type AfterEach = (
+  group: TrajectoryGroup,
+) => TrajectoryGroup | null | undefined | Promise<TrajectoryGroup | null | undefined>;
+
+export interface GroupWork {
+  run: LoopRun;
+  group: TrajectoryGroup;
+  planned: LoopGroup;
+  /** Of the moment when the gathering began. */
+  policy: Checkpoint;
+  afterEach: AfterEach | null;
+  signal: AbortSignal;
+  /** Told of every attempt that is over. */
+  onAttempt: (outcome: { trajectory: Trajectory } | { error: unknown }) => void;
+}
+
+interface LoopScenario extends Scenario {
+  readonly attempt: number;
+}
+
+interface Played {
+  attempts: AttemptRecord[];
+  orders: Record<number, number[]>;
+  /** By attempt; absent where it failed. */
+  trajectories: ReadonlyMap<number, Trajectory>;
+}
+
+/** Found where a script before this one finished it. */
+export async function findOrPlay(work: GroupWork): Promise<{ stored: StoredGroup; isNew: boolean }> {
+  const { run } = work;
+  const { split, step, group } = work.planned;
+  const plan = planLoopGroup(run.config, work.policy, work.planned);
+  const place = { run: run.name, branch: 0, step, group };
+  const found = await readGathered(run.store, split, place);
+  const stored = found ?? (await playAndPublish(work, plan, place));
+  const recorded = stored.rollouts.header.inputsSha256;
+  if (recorded === plan.inputsSha256) return { stored, isNew: found === null };
+  throw new TemperError(
+    'StepConflict',
+    `group ${group} of step ${step} of ${run.name} (${split}) was gathered before, with other attempts or metadata (inputs ${recorded}, now ${plan.inputsSha256}); gather the same groups in the same order, or begin a new model`,
+  );
+}
+
+async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace): Promise<StoredGroup> {
+  const { run, afterEach, policy } = work;
+  const startedAt = Date.now();
+  const played = await play(work, plan, place);
+  const judged = await applyAfterEach(work, played, afterEach, plan);
+  const attempts = played.attempts.map((record) => complete(record, played, judged));
+  const orders = Object.fromEntries(
+    played.attempts.map((record, index) => [
+      record.attempt,
+      keepOrder(played.orders[record.attempt] ?? [], record, attempts[index]!),
+    ]),
+  );
+  const { inputsSha256, step, group, scenarioId, metadata } = plan;
+  const header = {
+    schema: 1 as const,
+    inputsSha256,
+    branch: 0,
+    step,
+    group,
+    scenarioId,
+    scenario: group,
+    adapterSha256: policy.adapterSha256,
+    attempts: attempts.length,
+    metadata,
+    ...(judged === null ? { isDropped: true } : {}),
+  };
+  await run.store.publish(gatheredKey(plan.split, place), await encodeRollouts({ header, attempts }));
+  if (plan.split === 'train') {
+    const seconds = (Date.now() - startedAt) / 1000;
+    const times = { seconds, startedAt, host: hostname(), pid: process.pid, callOrders: orders };
+    await run.store.replace(groupTimesKey(place), encodeJson(times));
+  }
+  return (await readGathered(run.store, plan.split, place))!;
+}
+
+async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace): Promise<Played> {
+  const { run, group, planned, signal, policy } = work;
+  const { store, backend, config } = run;
+  const isTraining = planned.split === 'train';
+  const recorders = new Map<number, Recorder>();
+  const players = new Players(work, plan, (attempt) => recorders.get(attempt)!);
+  const episodes = new Episodes({
+    agent: players.agent,
+    episodes: group.attempts.map((_, attempt) => ({
+      attempt,
+      scenarioIndex: place.group,
+      scenario: { id: plan.scenarioId, attempt } as Scenario,
+    })),
+    concurrency: group.attempts.length,
+    engine: backend.engine,
+    segments: await store.openJournal(isTraining ? groupJournalPrefix(place) : validationJournalPrefix(place)),
+    policy: { model: policyName(policy), adapterSha256: policy.adapterSha256 },
+    mode: isTraining ? 'train' : 'eval',
+    rollout: config.rollout,
+    place: { seed: plan.seed, branch: 0, step: place.step },
+    attemptKey: (attempt) => `${run.name}.0.${place.step}.${isTraining ? '' : 'validation-'}${place.group}.${attempt}`,
+    signal,
+    isFresh: () => true,
+    tagsChoices: true,
+    onRecorder: (attempt, recorder) => void recorders.set(attempt, recorder),
+  });
+  const attempts = await episodes.play();
+  players.tellOthers(attempts);
+  // Too many failures: the next script, mended, plays this group again.
+  signal.throwIfAborted();
+  return { attempts, orders: episodes.callOrders(), trajectories: players.trajectories };
+}
+
+/** The script's functions as one agent's attempts. */
+class Players {
+  readonly trajectories = new Map<number, Trajectory>();
+  readonly agent: Agent;
+  private readonly told = new Set<number>();
+  private readonly work: GroupWork;
+  private readonly plan: PlannedLoopGroup;
+  private readonly recorderOf: (attempt: number) => Recorder;
+
+  constructor(work: GroupWork, plan: PlannedLoopGroup, recorderOf: (attempt: number) => Recorder) {
+    this.work = work;
+    this.plan = plan;
+    this.recorderOf = recorderOf;
+    const rollout = (context: RolloutContext<LoopScenario>) => this.playOne(context);
+    this.agent = defineAgent<LoopScenario>({ name: 'loop', scenarios: [], rollout });
+  }
+
+  /** Attempts that ended by a rule rather than by an error of theirs. */
+  tellOthers(attempts: readonly AttemptRecord[]): void {
+    for (const { attempt, failure } of attempts)
+      if (failure !== null && !this.told.has(attempt))
+        this.work.onAttempt({ error: new TemperError('AgentFailed', failure.message) });
+  }
+
+  private async playOne({ scenario, once, random, signal }: RolloutContext<LoopScenario>) {
+    const { run, group, planned, onAttempt } = this.work;
+    const policy = policyName(this.work.policy);
+    const { attempt } = scenario;
+    const fetch = (url: string, init: RequestInit) => this.recorderOf(attempt).fetch(url, init);
+    const playing = { run: run.name, policy, seed: this.plan.seed, attempt, signal, once, fetch, asked: new Map() };
+    try {
+      const played = await playAs(playing, async () => group.attempts[attempt]!({ attempt, random, signal, once }));
+      const trajectory = checkTrajectory(played);
+      const { split, step } = planned;
+      trajectory.origin = { run: run.name, split, step, group: planned.group, attempt };
+      this.trajectories.set(attempt, trajectory);
+      if (!signal.aborted) onAttempt({ trajectory });
+      return { reward: trajectory.reward, metrics: trajectory.metrics };
+    } catch (error) {
+      // What is thrown once the attempt has ended says only that; how it ended is the recorder's business.
+      if (!signal.aborted) {
+        this.told.add(attempt);
+        onAttempt({ error });
+      }
+      throw error;
+    }
+  }
+}
+
+function checkTrajectory(played: unknown): Trajectory {
+  if (!(played instanceof Trajectory))
+    throw new TemperError(
+      'AgentFailed',
+      `an attempt must return a Trajectory, got ${JSON.stringify(played) ?? String(played)}; return new Trajectory({ messagesAndChoices, reward })`,
+    );
+  const { reward, metrics } = played;
+  const wrong = Object.entries({ reward, ...metrics }).find(
+    ([, value]) => typeof value !== 'boolean' && !Number.isFinite(value),
+  );
+  if (wrong === undefined) return played;
+  throw new TemperError(
+    'AgentFailed',
+    `reward and metrics of a trajectory must be finite, got ${wrong[0]} ${String(wrong[1])}; set it, or leave it out`,
+  );
+}
+
+/** What the script makes of a played group: other rewards, fewer attempts, or nothing at all (null). */
+async function applyAfterEach(
+  { group }: GroupWork,
+  { attempts, trajectories }: Played,
+  afterEach: AfterEach | null,
+  { metadata }: PlannedLoopGroup,
+): Promise<ReadonlyMap<number, Trajectory> | null> {
+  const kept = attempts.flatMap(({ attempt, status }) => {
+    const trajectory = trajectories.get(attempt);
+    return status === 'ok' && trajectory !== undefined ? [trajectory] : [];
+  });
+  if (afterEach === null) return new Map(kept.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
+  const exceptions = attempts.flatMap(({ attempt, failure }) => (failure === null ? [] : [{ attempt, ...failure }]));
+  const judged = await afterEach(
+    new TrajectoryGroup(kept, { metadata: { ...group.metadata, ...metadata }, exceptions }),
+  );
+  if (!judged) return null;
+  for (const trajectory of judged) checkJudged(trajectory);
+  return new Map(judged.trajectories.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
+}
+
+function checkJudged({ origin, reward }: Trajectory): void {
+  if (origin === null)
+    throw new TemperError(
+      'BadConfig',
+      'afterEach must return trajectories of the group that it was given; copy one with trajectory.copy({ reward })',
+    );
+  if (!Number.isFinite(reward))
+    throw new TemperError('BadConfig', `afterEach must leave finite rewards, got ${reward}; take the trajectory out`);
+}
+
+/** An attempt that was taken out stays in the store, without a reward. */
+function complete(
+  record: AttemptRecord,
+  { trajectories }: Played,
+  judged: ReadonlyMap<number, Trajectory> | null,
+): AttemptRecord {
+  const played = trajectories.get(record.attempt);
+  if (record.status !== 'ok' || played === undefined) return record;
+  const kept = judged?.get(record.attempt);
+  const described = describeTrajectory(record, kept ?? played);
+  return kept === undefined ? { ...described, reward: null } : described;
+}

@@ -1,0 +1,27 @@
+/** Which attempt the code that runs belongs to: calls find their recorder by it, wherever their client was made. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+export interface PlayingAttempt {
+  /** The model that is played, by the name of its run. */
+  readonly run: string;
+  /** `run@step` of what samples: a model that is trained meanwhile has another one already. */
+  readonly policy: string;
+  readonly seed: number;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+  readonly once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
+  /** To the played model, recorded. */
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  /** How often each call of another model was made. */
+  readonly asked: Map<string, number>;
+}
+
+const storage = new AsyncLocalStorage<PlayingAttempt>();
+
+export function playAs<T>(attempt: PlayingAttempt, play: () => T): T {
+  return storage.run(attempt, play);
+}
+
+export function playingAttempt(): PlayingAttempt | undefined {
+  return storage.getStore();
+}

@@ -1,0 +1,245 @@
+/** `model.train`: verdicts published, one step planned, trained by its workflow, found where it was trained before. */
+import {
+  TrainConfig as TrainConfigSchema,
+  type GroupResult,
+  type TrainConfig,
+  type TrainInput,
+} from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { hashOf } from '../../core/hashes.ts';
+import { planLoopTraining } from '../../core/plan-loop.ts';
+import { toGroupRef, trainedGroups } from '../../core/plan-step.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { describeUnused } from '../../core/run-summary.ts';
+import { summariseGroup } from '../../store/group-result.ts';
+import { decodeJson, encodeJson } from '../../store/json.ts';
+import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/journals.ts';
+import { judgedKey, manifestKey, skippedKey } from '../../store/layout.ts';
+import { checkpointOf } from '../../store/manifest.ts';
+import { readCommit } from '../../store/run-reader.ts';
+import { hashBytes } from '../../store/sha256.ts';
+import type { Judged } from '../../store/trajectories.ts';
+import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
+import type { LoopRun } from './loop-run.ts';
+import { addStep, writeState } from './loop-state.ts';
+import type { TrajectoryGroup } from './trajectory-group.ts';
+
+export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
+  Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
+    learningRate?: number;
+    /** Rewards a group must have left to be trained. */
+    minimumGroupSize?: number;
+    /** A step without a single sampled choice is over all the same, and trains nothing. */
+    allowEmptyStep?: boolean;
+  };
+
+export interface TrainedStep {
+  step: number;
+  /** `run@step` of what samples from now on. */
+  inferenceName: string;
+  /** False where no group carried a signal: the policy is the one before. */
+  trained: boolean;
+  metrics: Record<string, number | null>;
+}
+
+interface Settings {
+  learningRate: number;
+  minimumGroupSize: number;
+  allowEmptyStep: boolean;
+  train: TrainConfig;
+}
+
+export async function trainGroups(
+  run: LoopRun,
+  groups: readonly TrajectoryGroup[],
+  options: TrainOptions,
+): Promise<TrainedStep> {
+  const settings = readSettings(run, options);
+  const given = groups.map((group) => findOrigin(run, group, 'train'));
+  const step = findStep(run, given, settings);
+  const results = await judgeAll(run, given, settings);
+  if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);
+  const refs = trainedGroups(results).map(toGroupRef);
+  const { learningRate, train } = settings;
+  const parent = await findParent(run, step);
+  return refs.length === 0
+    ? skip(run, step, results)
+    : takeStep(run, planLoopTraining(run.config, { step, parent, groups: refs, learningRate, train }), results);
+}
+
+/** The groups say which step they are for: given again, they find what was made of them. */
+function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep }: Settings): number {
+  const steps = [...new Set(given.map(({ origin }) => origin.step))];
+  const [step = run.step + 1] = steps;
+  if (given.length === 0 && !allowEmptyStep) throw noGroups(run);
+  if (steps.length > 1) throw severalSteps(steps);
+  if (new Set(given.map(({ origin }) => origin.group)).size < given.length) throw groupTwice();
+  if (step > run.step + 1) throw new TemperError('BadConfig', `step ${run.step + 1} comes next, got groups of ${step}`);
+  return step;
+}
+
+/** A step in the store was made from what stood before it. */
+async function findParent(run: LoopRun, step: number) {
+  if (step > run.step) return run.checkpoint;
+  for (let before = step - 1; before >= 0; before--) {
+    const commit = await readCommit(run.store, { run: run.name, branch: 0, step: before });
+    if (commit !== null) return checkpointOf(run.name, commit);
+  }
+  return run.checkpoint;
+}
+
+async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Settings): Promise<GroupResult[]> {
+  const results: GroupResult[] = [];
+  for (const group of given) {
+    const stored = await requireGathered(run, group.origin);
+    const { judged, sha256 } = await publishVerdict(run, stored, judge(stored, group));
+    const { step, group: index } = stored.place;
+    const plan = { step, group: index, scenario: index, minimumGroupSize: settings.minimumGroupSize };
+    results.push(summariseGroup(plan, stored.rollouts, judged, sha256));
+  }
+  return results;
+}
+
+/** Rewards as they are now: a script may have changed them, or taken attempts out. */
+function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup): Judged {
+  const { header, attempts } = rollouts;
+  const rewards = attempts.map(({ attempt }) => checkReward(byAttempt.get(attempt)?.reward ?? null));
+  const isOwn = attempts.every(({ reward }, index) => reward === rewards[index]);
+  return {
+    schema: 1,
+    inputsSha256: header.inputsSha256,
+    rolloutsSha256: sha256,
+    judge: isOwn ? 'agent' : 'script',
+    rewards,
+    explanations: attempts.map(({ attempt }) => byAttempt.get(attempt)?.explanation ?? null),
+    metrics: {},
+  };
+}
+
+function checkReward(reward: number | null): number | null {
+  if (reward === null || Number.isFinite(reward)) return reward;
+  throw new TemperError('BadConfig', `a trajectory's reward must be finite, got ${reward}; set it before training`);
+}
+
+async function publishVerdict(
+  run: LoopRun,
+  { place }: StoredGroup,
+  judged: Judged,
+): Promise<{ judged: Judged; sha256: string }> {
+  const key = judgedKey(place);
+  const asked = encodeJson(judged);
+  const { bytes } = await run.store.publish(key, asked);
+  if (hashBytes(bytes) === hashBytes(asked)) return { judged, sha256: hashBytes(bytes) };
+  const { rewards } = decodeJson(bytes, key) as Judged;
+  throw new TemperError(
+    'StepConflict',
+    `group ${place.group} of step ${place.step} of ${run.name} was judged before, with the rewards ${JSON.stringify(rewards)}, not ${JSON.stringify(judged.rewards)}; rewards must follow from the trajectories, or begin a new model`,
+  );
+}
+
+async function takeStep(run: LoopRun, work: TrainInput, results: GroupResult[]): Promise<TrainedStep> {
+  const place = { run: run.name, branch: 0, step: work.step };
+  const isNew = (await readCommit(run.store, place)) === null;
+  if (isNew) await writeState(run, { phase: 'train', waitingFor: `train step ${work.step} on a GPU worker` });
+  const { project, model, backend } = run;
+  const made = isNew ? await backend.runStep({ project, model, work: { kind: 'train', input: work } }) : null;
+  const commit = await readCommit(run.store, place);
+  if (commit === null) throw elsewhere(run, manifestKey(place));
+  const { inputsSha256, metrics } = commit.manifest;
+  if (inputsSha256 !== work.inputsSha256) throw conflict(run, work, inputsSha256);
+  const checkpoint = checkpointOf(run.name, commit);
+  if (work.step > run.step) await finish(run, checkpoint, work.step, { played: results, trainer: made?.seconds ?? {} });
+  return { step: work.step, inferenceName: `${run.name}@${work.step}`, trained: true, metrics };
+}
+
+async function finish(
+  run: LoopRun,
+  checkpoint: LoopRun['checkpoint'],
+  step: number,
+  { played, trainer }: { played: GroupResult[]; trainer: Record<string, number> },
+): Promise<void> {
+  const seconds = (Date.now() - run.stepBeganAtMs) / 1000;
+  Object.assign(run, { step, checkpoint, gathered: { train: 0, val: 0 }, stepBeganAtMs: Date.now() });
+  await addStep(run, step, played, { step: seconds, trainer });
+  await writeState(run, {});
+  await removeJournals(run.store, run.name, step - KEPT_JOURNAL_STEPS);
+}
+
+/** Nothing to learn from: the step is over, and the policy stays. */
+async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise<TrainedStep> {
+  const place = { run: run.name, branch: 0, step };
+  const commit = await readCommit(run.store, place);
+  if (commit !== null) throw conflict(run, { step, inputsSha256: 'of no group' }, commit.manifest.inputsSha256);
+  const groups = results.map(({ group, rolloutsSha256, judgedSha256 }) => ({ group, rolloutsSha256, judgedSha256 }));
+  const why = results.length === 0 ? 'no group' : describeUnused(results);
+  const file = { schema: 1, inputsSha256: hashOf(groups), groups, why };
+  await run.store.publish(skippedKey(place), encodeJson(file));
+  if (step > run.step) await finish(run, run.checkpoint, step, { played: results, trainer: {} });
+  return { step, inferenceName: `${run.name}@${run.checkpoint.step}`, trained: false, metrics: {} };
+}
+
+function readSettings({ config }: LoopRun, options: TrainOptions): Settings {
+  const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
+  const { run, agent, baseModel } = config;
+  const filled = defaultRunConfig({ run, agent, baseModel, train: { ...train, lora: config.train.lora } }).train;
+  const { error } = TrainConfigSchema.safeParse(filled);
+  const issue = error?.issues[0];
+  if (issue !== undefined)
+    throw new TemperError(
+      'BadConfig',
+      `model.train has a wrong option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for those there are`,
+    );
+  if (!(Number.isFinite(learningRate) && learningRate >= 0))
+    throw new TemperError('BadConfig', `learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);
+  if (!Number.isSafeInteger(minimumGroupSize) || minimumGroupSize < 2)
+    throw new TemperError(
+      'BadConfig',
+      `minimumGroupSize must be a whole number of at least 2 (an advantage is relative to its group), got ${minimumGroupSize}; pass 2`,
+    );
+  return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };
+}
+
+const ALLOW = 'pass { allowEmptyStep: true } where a step without any is meant to be over';
+
+function noGroups({ name }: LoopRun): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `${name} would be trained on nothing, the list of groups is empty; gather some, or ${ALLOW}`,
+  );
+}
+
+function nothingSampled({ name }: LoopRun): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `${name} would be trained on nothing, the trajectories hold messages but no choices that it sampled; put completion.choices[0] into messagesAndChoices, or ${ALLOW}`,
+  );
+}
+
+function severalSteps(steps: readonly number[]): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `all groups must have been gathered for one step (what samples is what is trained), got groups of the steps ${steps.join(', ')}; train each step's own`,
+  );
+}
+
+function groupTwice(): TemperError {
+  return new TemperError('BadConfig', 'each group may be given once, one was given twice; take it out');
+}
+
+function conflict(
+  { name }: LoopRun,
+  { step, inputsSha256 }: Pick<TrainInput, 'step' | 'inputsSha256'>,
+  recorded: string,
+): TemperError {
+  return new TemperError(
+    'StepConflict',
+    `step ${step} of ${name} stands in the store, made from inputs ${recorded}; it was asked for from inputs ${inputsSha256}; train other groups as the next step, or begin a new model`,
+  );
+}
+
+function elsewhere({ name }: LoopRun, key: string): TemperError {
+  return new TemperError(
+    'StoreCorrupt',
+    `${key} must be there once the step is trained, it is not: another store's model of this name was trained; give ${name} another project or name`,
+  );
+}

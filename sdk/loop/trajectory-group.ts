@@ -1,0 +1,76 @@
+import { TemperError } from '../../core/failures.ts';
+import { Trajectory, type Metadata } from './trajectory.ts';
+
+/** What an attempt gets from who plays it; the same in every repetition. */
+export interface AttemptContext {
+  /** Its place in the group. */
+  readonly attempt: number;
+  /** In [0, 1), seeded. */
+  readonly random: () => number;
+  /** Aborted when the attempt ends. */
+  readonly signal: AbortSignal;
+  /** Runs a side effect once, however often the attempt is repeated; its value must be JSON. */
+  readonly once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
+}
+
+/** Begun by gathering, which records what it asks: a promise would have begun before anybody could. */
+export type Attempt = (context: AttemptContext) => Trajectory | Promise<Trajectory>;
+
+export interface AttemptException {
+  readonly attempt: number;
+  readonly type: string;
+  readonly message: string;
+}
+
+export interface TrajectoryGroupOptions {
+  /** `scenarioId` names it in results, and tells a script that was changed and begins again from the one before. */
+  metadata?: Metadata;
+  exceptions?: readonly AttemptException[];
+}
+
+/** Attempts of one scenario: as functions until they are gathered, as trajectories after that. */
+export class TrajectoryGroup implements Iterable<Trajectory> {
+  trajectories: Trajectory[];
+  readonly attempts: readonly Attempt[];
+  metadata: Metadata;
+  exceptions: AttemptException[];
+
+  constructor(members: Iterable<Trajectory | Attempt>, { metadata, exceptions }: TrajectoryGroupOptions = {}) {
+    const all = [...members];
+    this.trajectories = all.filter((member) => member instanceof Trajectory);
+    this.attempts = all.filter((member) => typeof member === 'function');
+    this.metadata = { ...metadata };
+    this.exceptions = [...(exceptions ?? [])];
+    const count = this.trajectories.length + this.attempts.length;
+    if (count < all.length) throw noMember(all.find((member) => !isMember(member)));
+    if (this.attempts.length > 0 && this.trajectories.length > 0) throw mixed();
+  }
+
+  get length(): number {
+    return this.trajectories.length + this.attempts.length;
+  }
+
+  [Symbol.iterator](): Iterator<Trajectory> {
+    return this.trajectories[Symbol.iterator]();
+  }
+}
+
+function isMember(member: unknown): boolean {
+  return member instanceof Trajectory || typeof member === 'function';
+}
+
+function noMember(member: unknown): TemperError {
+  const found =
+    member instanceof Promise ? 'a promise, whose calls were made before anybody could record them' : member;
+  return new TemperError(
+    'BadConfig',
+    `a TrajectoryGroup holds functions that play, or trajectories, got ${String(found)}; write () => rollout(model, scenario)`,
+  );
+}
+
+function mixed(): TemperError {
+  return new TemperError(
+    'BadConfig',
+    'a TrajectoryGroup holds functions that play or trajectories, got both; gather the functions first',
+  );
+}

@@ -1,0 +1,108 @@
+/**
+ * A script that owns its loop, and SIGKILL: of the script, of the TypeScript worker, of the GPU worker. It ends with the
+ * bytes of an undisturbed one. TEMPER_OWN_LOOP_KILLS=10 kills ten times, TEMPER_OWN_LOOP_SEED=n at other moments;
+ * TEMPER_OWN_LOOP_PROJECT=FOLDER keeps the project, and its undisturbed run for the next time.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { permutation } from '../../core/plan-deal.ts';
+import { createRandom, deriveSeed } from '../../core/seeds.ts';
+import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
+import { nodeFlags } from '../../workers/module-path.ts';
+import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
+import { Project, until } from './project.ts';
+
+const LOOP = fileURLToPath(new URL('../../examples/own-loop/loop.ts', import.meta.url));
+const SIZES = ['--steps', '8', '--groups', '3', '--attempts', '6', '--eval-every', '4', '--eval-games', '12'];
+const KILLS = Number(process.env['TEMPER_OWN_LOOP_KILLS'] ?? 3);
+const SEED = Number(process.env['TEMPER_OWN_LOOP_SEED'] ?? 1);
+const LONGEST_PAUSE_MS = 900;
+const VICTIMS = ['script', 'worker', 'gpu-worker'] as const;
+
+const KEPT = process.env['TEMPER_OWN_LOOP_PROJECT'] ?? null;
+const NAME = `killed-${SEED}`;
+const RUN = `tic-tac-toe.${NAME}`;
+
+const project = new Project(KEPT);
+let stack: LocalStack;
+
+interface Script {
+  child: ChildProcess;
+  ended: Promise<number | null>;
+  output: () => string;
+}
+
+function start(name: string): Script {
+  const child = spawn(process.execPath, [...nodeFlags(), LOOP, '--name', name, ...SIZES], {
+    cwd: project.folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += String(text)));
+  return { child, output: () => output, ended: once(child, 'close').then(([code]) => code as number | null) };
+}
+
+const callsOf = (run: string): number =>
+  project.log('gpu-worker').filter(({ msg, call }) => msg === 'call' && String(call).startsWith(`${run}.`)).length;
+
+/** Which files there are, and what is in them: the views on checkpoints among them. */
+const bytesOf = (run: string) => project.committed(`tic-tac-toe.${run}`);
+
+beforeAll(async () => {
+  // Held here, so that a script that is killed does not take the stack with it: the other two are killed by themselves.
+  stack = await openLocalStack({ project: project.folder, agentFile: null, models: {}, onEvent: () => undefined });
+  const calm = start('calm');
+  expect(await calm.ended, calm.output()).toBe(0);
+});
+
+afterAll(async () => {
+  await stack.close();
+  if (KEPT === null) await project.close();
+});
+
+test(`killed ${KILLS} times at random moments, a loop ends with the same bytes, and pays for nothing twice`, async () => {
+  const random = createRandom(deriveSeed([SEED, 'own-loop']));
+  const evidence = {
+    journals: (run: string) => [project.path('store', 'runs', run, 'journal')],
+    log: project.log.bind(project),
+    effects: () => [],
+  };
+  const journals: Journaled[] = [];
+  const killed: string[] = [];
+  let script = start(NAME);
+  while (killed.length < KILLS) {
+    const before = callsOf(RUN);
+    await until('work goes on', () => callsOf(RUN) > before || script.child.exitCode !== null);
+    await sleep(random() * LONGEST_PAUSE_MS);
+    if (script.child.exitCode !== null) break;
+    // Each of them once before any of them again.
+    const order = permutation(VICTIMS.length, deriveSeed([SEED, Math.floor(killed.length / VICTIMS.length)]));
+    const victim = VICTIMS[order[killed.length % VICTIMS.length]!]!;
+    journals.push(readJournals(evidence, RUN));
+    if (victim === 'script') {
+      script.child.kill('SIGKILL');
+      await script.ended;
+      script = start(NAME);
+    } else process.kill(project.pid(victim as 'gpu-worker'), 'SIGKILL');
+    killed.push(victim);
+  }
+  expect(await script.ended, script.output()).toBe(0);
+  console.log(`killed ${killed.join(', ')}`);
+  expect(killed.length, 'the loop must last longer than its kills').toBe(KILLS);
+  expect(bytesOf(NAME)).toEqual(bytesOf('calm'));
+  expect(stepsCommittedTwice(evidence, RUN)).toBe(0);
+  expect(journals.reduce((sum, journaled) => sum + paidTwice(evidence, journaled), 0)).toBe(0);
+});
+
+test('a finished loop that is started again does nothing more, and is whole', async () => {
+  const calls = callsOf(RUN);
+  const again = start(NAME);
+  expect(await again.ended, again.output()).toBe(0);
+  expect(callsOf(RUN)).toBe(calls);
+  const { code, output } = await project.run('verify', RUN);
+  expect(code, output).toBe(0);
+  expect(output).toContain('same bytes');
+});

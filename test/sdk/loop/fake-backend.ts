@@ -1,0 +1,87 @@
+/** A backend whose engine is the fake one and whose trainer writes manifests: everything between is the product's. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
+import type { Backend, OpenBackend } from '../../../sdk/loop/backend.ts';
+import { connectEngine } from '../../../sdk/recorder/engine-connection.ts';
+import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
+import { FileStore } from '../../../store/file-store.ts';
+import { manifestKey } from '../../../store/layout.ts';
+import { checkpointOf, parseCommit } from '../../../store/manifest.ts';
+import type { StepWork } from '../../../workflows/train-step.ts';
+import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../../fake-engine.ts';
+import { madeManifest } from '../../store/made-manifest.ts';
+
+export class FakeWorld {
+  readonly folder = mkdtempSync(join(tmpdir(), 'temper-loop-'));
+  /** Where a project of this folder has it. */
+  readonly store = new FileStore(join(this.folder, '.temper', 'store'));
+  readonly engine: FakeEngine;
+  /** What the trainer was asked for, in order. */
+  readonly works: StepWork[] = [];
+  private readonly closing: (() => Promise<void>)[] = [];
+
+  private constructor(engine: FakeEngine) {
+    this.engine = engine;
+  }
+
+  static async open(options?: FakeEngineOptions): Promise<FakeWorld> {
+    return new FakeWorld(await startFakeEngine(options));
+  }
+
+  /** As a script that begins (again) has it. */
+  async model(options: Partial<TrainableModelOptions> = {}): Promise<TrainableModel> {
+    const model = new TrainableModel({ name: 'one', project: 'demo', baseModel: 'pocket', seed: 1, ...options });
+    await model.register(this.backend());
+    return model;
+  }
+
+  backend(): Backend {
+    const tasks: (() => Promise<void>)[] = [];
+    const engineAddress = { url: this.engine.url, key: this.engine.key };
+    const engine = connectEngine(engineAddress);
+    this.closing.push(() => engine.close());
+    const opened: OpenBackend = {
+      store: this.store,
+      engine,
+      engineAddress,
+      baseModel: 'pocket',
+      codeSha256: sha256Hex('script'),
+      runStep: ({ work }) => this.train(work),
+      atClose: (task) => void tasks.push(task),
+    };
+    return {
+      open: async () => opened,
+      close: async () => {
+        for (const task of tasks) await task();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const task of this.closing) await task();
+    await this.engine.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async train(work: StepWork) {
+    this.works.push(work);
+    const { run, inputsSha256 } = work.input;
+    const step = work.kind === 'train' ? work.input.step : 0;
+    const place = { run, branch: 0, step };
+    const said =
+      work.kind === 'train'
+        ? { parent: work.input.parent, groups: work.input.groups, learningRate: work.input.learningRate }
+        : {};
+    const adapterSha256 = fakeAdapterSha256(`${run}@${step}`)!;
+    const manifest = madeManifest({ branch: 0, step }, { ...said, inputsSha256, adapterSha256, metrics: { loss: 1 } });
+    const { bytes } = await this.store.publish(
+      manifestKey(place),
+      new TextEncoder().encode(`${canonicalJson(manifest)}\n`),
+    );
+    const checkpoint = checkpointOf(run, parseCommit(bytes, manifestKey(place)));
+    return { checkpoint, metrics: { loss: 1 }, seconds: {}, found: false };
+  }
+}

@@ -1,0 +1,27 @@
+/** One step of a loop that a script owns: a GPU activity of its own workflow, so that asking for it twice trains once. */
+import { upsertSearchAttributes } from '@temporalio/workflow';
+
+import type { InitialiseInput, TrainInput, TrainResult } from '../core/contract.ts';
+import { createGpuActivities } from './activities.ts';
+import { temperAgent, temperPhase, temperRun, temperStep } from './search-attributes.ts';
+
+export type StepWork = { kind: 'initialise'; input: InitialiseInput } | { kind: 'train'; input: TrainInput };
+
+export interface TrainStepInput {
+  /** Whose loop it is, where a run has its agent. */
+  project: string;
+  gpuQueue: string;
+  work: StepWork;
+}
+
+/** Whether it was trained before, the activity finds in the store: by the step and by what goes into it. */
+export async function trainStep({ project, gpuQueue, work }: TrainStepInput): Promise<TrainResult> {
+  const gpu = createGpuActivities(gpuQueue);
+  upsertSearchAttributes([
+    { key: temperRun, value: work.input.run },
+    { key: temperAgent, value: project },
+    { key: temperStep, value: work.kind === 'train' ? work.input.step : 0 },
+    { key: temperPhase, value: work.kind },
+  ]);
+  return work.kind === 'train' ? gpu.train(work.input) : gpu.initialise(work.input);
+}
