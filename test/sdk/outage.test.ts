@@ -77,7 +77,7 @@ describe('an outage that ends within the budget', () => {
     ['stops in the middle of its answer', { stall: true }],
   ])('of an engine that %s ends with the call’s deadline', async (_name, failure) => {
     engine.failNext(failure);
-    const attempt = await playOne(engine, threeTurns, { rollout: { callTimeoutMs: 100 } });
+    const attempt = await playOne(engine, threeTurns, { rollout: { callTimeoutMs: 1000 } });
     expect(attempt.status).toBe('ok');
     expect(engine.received).toBe(4);
   });
