@@ -4,7 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -95,7 +95,7 @@ async function measure(flags: Flags, place: Place, client: Client, worker: Child
   });
   const telling = setInterval(() => tell(memory.samples), TELL_MS);
   try {
-    const { state, notes } = await handle.result();
+    const { state, notes } = await Promise.race([handle.result(), refuseDeath(worker, place)]);
     const curve = await readSteps(store, RUN);
     if (curve.length !== steps) throw new Error(`the curve must have ${steps} steps, it has ${curve.length}`);
     const seconds = (Date.now() - startedAt) / 1000;
@@ -150,10 +150,18 @@ async function startWorker({ project, store, server, engine }: Place, heapMiB: n
   return child;
 }
 
+/** Nobody starts it again here; what it died of stands in its last words. */
+async function refuseDeath(worker: ChildProcess, { project }: Place): Promise<never> {
+  const [code, signal] = (await once(worker, 'exit')) as [number | null, string | null];
+  const lastWords = readFileSync(join(project, 'worker.log'), 'utf8').slice(-2000);
+  throw new Error(`the worker ended (${signal ?? `exit code ${code}`}): ${lastWords}`);
+}
+
 function watchMemory({ pid }: ChildProcess): { samples: number[]; stop: () => void } {
   const samples: number[] = [];
   const timer = setInterval(() => {
-    const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    const status = `/proc/${pid}/status`;
+    const resident = existsSync(status) ? /VmRSS:\s+(\d+) kB/.exec(readFileSync(status, 'utf8'))?.[1] : undefined;
     if (resident !== undefined) samples.push((Number(resident) * 1024) / MIB);
   }, SAMPLE_MS);
   return { samples, stop: () => clearInterval(timer) };

@@ -4,7 +4,19 @@ import type { ChildProcess } from 'node:child_process';
 import { collectLines } from '../command.ts';
 import type { ChildLog } from './child-log.ts';
 import { leashed } from './leashed.ts';
-import type { ChildSpec } from './supervisor.ts';
+import type { Readiness } from './readiness.ts';
+
+export interface ChildSpec {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
+  readonly standbyCommand: readonly string[] | null;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly ready: Readiness;
+  /** How long SIGTERM is given before SIGKILL. */
+  readonly stopMs: number;
+}
 
 export interface StartedChild {
   readonly child: ChildProcess;

@@ -4,7 +4,7 @@ import { GPU_WORKER_FOLDER } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import type { AgentRequest, StackDescription, StackSpec } from './protocol.ts';
 import type { StackPorts } from './stack-file.ts';
-import type { ChildSpec } from './supervisor.ts';
+import type { ChildSpec } from './child-process.ts';
 import { WORKER_READY } from '../worker-options.ts';
 import type { WorkerProcessOptions } from '../worker-options.ts';
 

@@ -3,6 +3,7 @@ import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { openChildLog } from './child-log.ts';
 import type { ChildLog } from './child-log.ts';
+import type { ChildSpec } from './child-process.ts';
 import { gpuWorker, temporalServer, typescriptWorker } from './children.ts';
 import type { ChildContext } from './children.ts';
 import { engineKeyOf } from './engine-key.ts';
@@ -13,7 +14,7 @@ import type { AgentRequest, ClientMessage, StackDescription, StackSpec } from '.
 import { writeAtomically } from './stack-file.ts';
 import type { StackPorts } from './stack-file.ts';
 import { supervise } from './supervisor.ts';
-import type { ChildSpec, Supervised } from './supervisor.ts';
+import type { Supervised } from './supervisor.ts';
 
 interface Child {
   readonly supervised: Supervised;

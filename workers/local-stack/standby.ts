@@ -5,8 +5,7 @@
  */
 import type { ChildLog } from './child-log.ts';
 import { endChild, startChild, whenEnded } from './child-process.ts';
-import type { StartedChild } from './child-process.ts';
-import type { ChildSpec } from './supervisor.ts';
+import type { ChildSpec, StartedChild } from './child-process.ts';
 
 /** The first work of a new child is not to be slowed down. */
 const PREPARE_AFTER_MS = 3000;

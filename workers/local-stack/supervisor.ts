@@ -2,22 +2,9 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ChildState, ChildStatus, StackEvent } from './events.ts';
 import type { ChildLog } from './child-log.ts';
-import { endChild, startChild, whenEnded } from './child-process.ts';
+import { endChild, startChild, whenEnded, type ChildSpec } from './child-process.ts';
 import { waitUntilReady } from './readiness.ts';
-import type { Readiness } from './readiness.ts';
 import { Standby } from './standby.ts';
-
-export interface ChildSpec {
-  readonly name: string;
-  readonly command: readonly string[];
-  /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
-  readonly standbyCommand: readonly string[] | null;
-  readonly env: NodeJS.ProcessEnv;
-  readonly cwd: string;
-  readonly ready: Readiness;
-  /** How long SIGTERM is given before SIGKILL. */
-  readonly stopMs: number;
-}
 
 export interface Supervised {
   status(): ChildStatus;
