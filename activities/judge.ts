@@ -13,7 +13,7 @@ import type { AttemptRecord, Judged } from '../store/trajectories.ts';
 import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/verdicts.ts';
 import { asActivity, type Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
-import { openJudge } from './open-judge.ts';
+import { openRunJudge } from './open-judge.ts';
 import { publishVerdict, readVerdict, readWritten, type Written } from './written-group.ts';
 import { checkInputs } from './write-once.ts';
 
@@ -76,7 +76,7 @@ async function ask(
   const { signal, checkFresh } = scope;
   const judgement = await judgeConversations(data.map(conversationOf), {
     ruler,
-    ...(await openJudge(dependencies, ruler)),
+    ...(await openRunJudge(dependencies, ruler)),
     verdicts: storedVerdicts(store),
     answers: storedAnswers(store, input),
     patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh, outage },

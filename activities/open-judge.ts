@@ -1,30 +1,28 @@
-/** The judge that a ruler names, as something that answers, and by what its verdicts are known. */
+/** The judge that a ruler names: on the run's own engine it may be a checkpoint of the run's store. */
 import { TemperError } from '../core/failures.ts';
 import { parsePolicyName } from '../core/policy-name.ts';
-import { connectEngineJudge, connectHosted, type Judge } from '../sdk/ruler/judge-client.ts';
+import { openJudge, type OpenJudge } from '../sdk/ruler/judge-client.ts';
+import type { EngineJudge } from '../sdk/ruler/judge-model.ts';
 import type { Ruler } from '../sdk/ruler/ruler.ts';
 import { readCheckpoint } from '../store/find-checkpoint.ts';
+import type { Store } from '../store/store.ts';
 import type { PlayDependencies } from './dependencies.ts';
 
-export interface OpenJudge {
-  judge: Judge;
-  /** A checkpoint by its adapter's hash: its name may stand for another one in another store. */
-  model: string;
-}
-
-export async function openJudge(
+export async function openRunJudge(
   { store, engine, env = process.env }: PlayDependencies,
   ruler: Ruler,
 ): Promise<OpenJudge> {
   const { judge } = ruler;
-  if (judge.kind === 'hosted') return { judge: connectHosted(ruler, judge, env), model: judge.name };
-  const policy = parsePolicyName(judge.model);
-  const checkpoint = policy && (await readCheckpoint(store, policy));
-  if (policy !== null && checkpoint === null) {
-    const rule = `the judge ${judge.name} must be a committed checkpoint of this store`;
-    throw new TemperError('BadConfig', `${rule}; name another one, or a base model`);
-  }
-  const adapterSha256 = checkpoint?.adapterSha256 ?? null;
-  const client = connectEngineJudge(ruler, judge, { connection: engine, adapterSha256 });
-  return { judge: client, model: adapterSha256 === null ? judge.name : `engine/${adapterSha256}` };
+  if (judge.kind === 'hosted') return openJudge(ruler, null, env);
+  return openJudge(ruler, { connection: engine, adapterSha256: await findAdapter(store, judge) }, env);
+}
+
+/** Null for a base model. */
+async function findAdapter(store: Store, { name, model }: EngineJudge): Promise<string | null> {
+  const policy = parsePolicyName(model);
+  if (policy === null) return null;
+  const checkpoint = await readCheckpoint(store, policy);
+  if (checkpoint !== null) return checkpoint.adapterSha256;
+  const rule = `the judge ${name} must be a committed checkpoint of this store`;
+  throw new TemperError('BadConfig', `${rule}; name another one, or a base model`);
 }

@@ -97,14 +97,21 @@ export class LocalBackend implements Backend {
   }
 
   private async hold(baseModel: string): Promise<Held> {
-    const [{ openLocalStack }, { loadConfig }, { resolveBaseModel }, { connectEngine }, { connectClient }] =
-      await Promise.all([
-        import('../workers/local-stack/client.ts'),
-        import('../workers/config.ts'),
-        import('../workers/base-model.ts'),
-        import('./recorder/engine-connection.ts'),
-        import('../workers/connection.ts'),
-      ]);
+    const [
+      { openLocalStack },
+      { loadConfig },
+      { resolveBaseModel },
+      { connectEngine },
+      { connectClient },
+      { withoutProfile },
+    ] = await Promise.all([
+      import('../workers/local-stack/client.ts'),
+      import('../workers/config.ts'),
+      import('../workers/base-model.ts'),
+      import('./recorder/engine-connection.ts'),
+      import('../workers/connection.ts'),
+      import('../workers/temporal-environment.ts'),
+    ]);
     const { env = process.env, onEvent = tell } = this.options;
     const project = await findFolder(this.options.folder);
     const config = await loadConfig(project);
@@ -195,12 +202,6 @@ async function hashScript(): Promise<string> {
   const { agentCodeSha256 } = await import('../workers/agent-code.ts');
   const script = process.argv[1];
   return script === undefined ? hashOf(null) : agentCodeSha256(script).catch(() => hashOf(null));
-}
-
-/** A profile of the user's may name another server than the stack's own. */
-function withoutProfile(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const own = Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'));
-  return { ...Object.fromEntries(own), TEMPORAL_TLS: 'false' };
 }
 
 /** A start as short as this is no news. */

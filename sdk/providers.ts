@@ -58,6 +58,32 @@ function provider(name: string, baseUrl: string): Provider {
   };
 }
 
+/** US dollars for a million tokens. */
+export interface Price {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+/** What a server counted; null where it did not say. */
+export interface Used {
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  /** As the server tells it, in US dollars. */
+  readonly cost: number | null;
+}
+
+/** US dollars: as the person says, or as the server counts; null where nobody knows. Prices change: none is built in. */
+export function costOf(
+  { isFree = false, tellsCost = false }: Pick<Provider, 'isFree' | 'tellsCost'>,
+  price: Price | null,
+  { promptTokens, completionTokens, cost }: Used,
+): number | null {
+  if (price !== null && promptTokens !== null && completionTokens !== null)
+    return (price.prompt * promptTokens + price.completion * completionTokens) / 1e6;
+  if (isFree) return 0;
+  return tellsCost ? cost : null;
+}
+
 export function findProvider(name: string): Provider | null {
   return PROVIDERS.find((each) => each.name === name) ?? null;
 }
@@ -71,14 +97,14 @@ export function findHostedModel(text: string, env: Environment): HostedModel | n
   const model = text.slice(slash + 1);
   if (model === '') throw new TemperError('BadConfig', `${text} names no model; write ${found.name}/MODEL`);
   const { baseUrlVariable, ...rest } = found;
-  const baseUrl = nonEmpty(env[baseUrlVariable]) ?? found.baseUrl;
+  const baseUrl = readVariable(env, baseUrlVariable) ?? found.baseUrl;
   return { ...rest, name: text, model, baseUrl, key: readKey(text, found.keyVariable, env) };
 }
 
 /** The key that a variable holds; null where none is needed. */
 export function readKey(model: string, variable: string | null, env: Environment): string | null {
   if (variable === null) return null;
-  const key = nonEmpty(env[variable]);
+  const key = readVariable(env, variable);
   if (key !== null) return key;
   throw new TemperError('BadConfig', `${model} needs a key in ${variable}, which is not set; export it`);
 }
@@ -93,6 +119,7 @@ function parseUrl(text: string): HostedModel {
   return { name: text, model, baseUrl: url, key: null, keyVariable: null, maxTokensName: 'max_tokens' };
 }
 
-function nonEmpty(text: string | undefined): string | null {
-  return text === undefined || text === '' ? null : text;
+/** An empty variable is none. */
+export function readVariable(env: Environment, name: string): string | null {
+  return env[name] || null;
 }

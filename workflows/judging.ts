@@ -1,5 +1,5 @@
 /** What a run's judge has cost, and whether the next step may begin: money is counted here, it is not in the plan. */
-import type { StepJudging } from '../core/run-summary.ts';
+import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
 import type { GroupResult, JudgeResult, JudgeSpending, RunConfig } from '../core/contract.ts';
 import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.ts';
 
@@ -36,7 +36,7 @@ export class Judging {
   takeStep(): StepJudging {
     const results = this.#results;
     this.#results = [];
-    if (results.length === 0) return { metrics: {}, seconds: {} };
+    if (results.length === 0) return NOT_JUDGED;
     const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(results.map(({ spent }) => spent));
     this.#lastStepUsd = usd ?? 0;
     const money = usd === null ? {} : { judgeUsd: usd };

@@ -1,8 +1,6 @@
 /** What each attempt took: calls, tokens, money and time, as the servers counted them. */
-import type { HostedModel } from '../../sdk/providers.ts';
+import { costOf, type HostedModel, type Price } from '../../sdk/providers.ts';
 import type { AnswerFacts } from '../../sdk/recorder/recorder.ts';
-import { costOf } from './prices.ts';
-import type { Price } from './prices.ts';
 
 export interface AttemptCost {
   readonly attempt: number;
@@ -30,10 +28,8 @@ export class Ledger {
       const promptTokens = total(facts, ({ usage }) => member(usage, 'prompt_tokens'));
       const completionTokens = total(facts, ({ usage }) => member(usage, 'completion_tokens'));
       const seconds = facts.reduce((sum, { ms }) => sum + ms, 0) / 1000;
-      const counted = hosted?.tellsCost ? total(facts, ({ usage }) => member(usage, 'cost')) : null;
-      const isPriced = price !== null && promptTokens !== null && completionTokens !== null;
-      const unpriced = hosted?.isFree ? 0 : counted;
-      const costUsd = isPriced ? costOf(price, promptTokens, completionTokens) : unpriced;
+      const cost = total(facts, ({ usage }) => member(usage, 'cost'));
+      const costUsd = costOf(hosted ?? {}, price, { promptTokens, completionTokens, cost });
       return {
         attempt,
         calls: facts.length,

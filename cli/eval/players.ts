@@ -2,7 +2,7 @@
 import type { RolloutConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { findHostedModel, readKey } from '../../sdk/providers.ts';
-import type { HostedModel } from '../../sdk/providers.ts';
+import type { HostedModel, Price } from '../../sdk/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
@@ -11,7 +11,6 @@ import type { CommandContext, Flags } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { baseUrlFlag, countFlag, temperatureFlag } from './flags.ts';
 import { parsePrices } from './prices.ts';
-import type { Price } from './prices.ts';
 import { findCheckpoint } from './target.ts';
 import type { CheckpointTarget } from './target.ts';
 

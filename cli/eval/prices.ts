@@ -1,15 +1,9 @@
-/** What tokens cost: as the person says, or as the server counts. Prices change: none is built in. */
+/** What tokens cost, as the person says. */
+import type { Price } from '../../sdk/providers.ts';
 import { stringFlags } from '../command.ts';
 import type { Flags } from '../command.ts';
 import { UsageError } from '../errors.ts';
 
-/** US dollars for a million tokens. */
-export interface Price {
-  readonly prompt: number;
-  readonly completion: number;
-}
-
-const MILLION = 1e6;
 const EXAMPLE = 'openai/gpt-5=1.25/10 (US dollars for a million tokens, read and written)';
 
 /** By the model's name, as `--model` says it. */
@@ -24,8 +18,4 @@ export function parsePrices(flags: Flags, models: readonly string[]): ReadonlyMa
       return [model, { prompt: Number(prompt), completion: Number(completion) }];
     }),
   );
-}
-
-export function costOf(price: Price, promptTokens: number, completionTokens: number): number {
-  return (price.prompt * promptTokens + price.completion * completionTokens) / MILLION;
 }

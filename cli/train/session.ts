@@ -8,6 +8,7 @@ import { connectClient, patiently } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
+import { withoutProfile } from '../../workers/temporal-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { CommandFailed } from '../errors.ts';
 import { readProgress, unlessAway } from '../follow-run.ts';
@@ -49,7 +50,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   const { plan, project, signal, env } = session;
   const server = await connectClient(
     { address: stack.temporalAddress, namespace: stack.namespace },
-    stackEnv(stack, env),
+    stack.uiUrl === null ? env : withoutProfile(env),
   );
   let result: Promise<unknown> = Promise.resolve();
   try {
@@ -79,13 +80,6 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
 
 const SETTLE_WITHIN_MS = 1000;
 const ignore = () => undefined;
-
-/** A profile of the user's may name another server than the stack's own. */
-function stackEnv(stack: LocalStack, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  if (stack.uiUrl === null) return env;
-  const own = Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'));
-  return { ...Object.fromEntries(own), TEMPORAL_TLS: 'false' };
-}
 
 /** Start or attach: two commands at once, and a command after a crash, get the same run. */
 async function joinRun(

@@ -1,6 +1,5 @@
 import { TemperError } from '../../core/failures.ts';
 import { planPrune, prune } from '../../store/prune.ts';
-import { readEval } from '../../store/run-reader.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export interface DeleteCheckpointsOptions {
@@ -16,15 +15,8 @@ export async function deleteCheckpoints(
   if (bestCheckpointMetric?.startsWith('train/')) throw notOfTraining(bestCheckpointMetric);
   const metric = (bestCheckpointMetric ?? 'reward').replace(/^val\//, '');
   // Without an evaluation nothing is best; only who names a metric is told.
-  const keepBest = bestCheckpointMetric !== undefined || (await isEvaluated(run)) ? [{ metric, count: 1 }] : [];
+  const keepBest = bestCheckpointMetric !== undefined || run.evals.length > 0 ? [{ metric, count: 1 }] : [];
   await prune(run.store, await planPrune(run.store, run.name, { keepLast: 1, keepBest, keepEvery: null }));
-}
-
-async function isEvaluated({ store, name, step: last }: LoopRun): Promise<boolean> {
-  for (let step = 0; step <= last; step++) {
-    if ((await readEval(store, { run: name, branch: 0, step })) !== null) return true;
-  }
-  return false;
 }
 
 function notOfTraining(metric: string): TemperError {

@@ -11,6 +11,7 @@ import { planLoopTraining } from '../../core/plan-loop.ts';
 import { toGroupRef, trainedGroups } from '../../core/plan-step.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { describeUnused } from '../../core/run-summary.ts';
+import { findNewestCheckpoint } from '../../store/find-checkpoint.ts';
 import { summariseGroup } from '../../store/group-result.ts';
 import { decodeJson, encodeJson } from '../../store/json.ts';
 import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/journals.ts';
@@ -81,11 +82,7 @@ function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep }
 /** A step in the store was made from what stood before it. */
 async function findParent(run: LoopRun, step: number) {
   if (step > run.step) return run.checkpoint;
-  for (let before = step - 1; before >= 0; before--) {
-    const commit = await readCommit(run.store, { run: run.name, branch: 0, step: before });
-    if (commit !== null) return checkpointOf(run.name, commit);
-  }
-  return run.checkpoint;
+  return (await findNewestCheckpoint(run.store, run.name, step - 1)) ?? run.checkpoint;
 }
 
 async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Settings): Promise<GroupResult[]> {
@@ -170,7 +167,7 @@ async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise
   const place = { run: run.name, branch: 0, step };
   const commit = await readCommit(run.store, place);
   if (commit !== null) throw conflict(run, { step, inputsSha256: 'of no group' }, commit.manifest.inputsSha256);
-  const groups = results.map(({ group, rolloutsSha256, judgedSha256 }) => ({ group, rolloutsSha256, judgedSha256 }));
+  const groups = results.map(toGroupRef);
   const why = results.length === 0 ? 'no group' : describeUnused(results);
   const file = { schema: 1, inputsSha256: hashOf(groups), groups, why };
   await run.store.publish(skippedKey(place), encodeJson(file));

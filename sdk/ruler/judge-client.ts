@@ -32,6 +32,23 @@ export interface JudgingEngine {
 
 type Body = Partial<OpenAI.Chat.ChatCompletion> & { adapter_sha256?: string | null };
 
+/** A judge, and by what its verdicts are known: a checkpoint by its adapter's hash, for its name may stand for another one elsewhere. */
+export interface OpenJudge {
+  readonly judge: Judge;
+  readonly model: string;
+}
+
+/** Throws where the judge is on an engine and there is none. */
+export function openJudge(ruler: Ruler, engine: JudgingEngine | null, env: NodeJS.ProcessEnv): OpenJudge {
+  const { judge } = ruler;
+  if (judge.kind === 'hosted') return { judge: connectHosted(ruler, judge, env), model: judge.name };
+  if (engine === null)
+    throw new TemperError('BadConfig', `the judge ${judge.name} needs the engine; pass { engine: { connection } }`);
+  const { adapterSha256 } = engine;
+  const model = adapterSha256 === null ? judge.name : `engine/${adapterSha256}`;
+  return { judge: connectEngineJudge(ruler, judge, engine), model };
+}
+
 export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.ProcessEnv): Judge {
   const key = requireJudgeKey(judge, env);
   // The client insists on a key, and would else look for one of its own provider's in the environment.
@@ -40,11 +57,7 @@ export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.Proc
 }
 
 /** Sampled greedily and seeded, so that the same question has the same answer. */
-export function connectEngineJudge(
-  ruler: Ruler,
-  judge: EngineJudge,
-  { connection, adapterSha256 }: JudgingEngine,
-): Judge {
+function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adapterSha256 }: JudgingEngine): Judge {
   const fetch = async (
     _url: unknown,
     init: { body?: unknown; signal?: AbortSignal | null } = {},

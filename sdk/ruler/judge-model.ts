@@ -3,7 +3,7 @@
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
 import { TemperError } from '../../core/failures.ts';
-import { findProvider, PROVIDER_NAMES } from '../providers.ts';
+import { costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
 
 /** As `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';
@@ -94,15 +94,14 @@ function resolveEndpoint({ baseUrl, model, name = 'endpoint', keyVariable }: Jud
 
 /** Where it is asked: a gateway of one's own stands in the environment. */
 export function judgeUrl({ baseUrl, baseUrlVariable }: HostedJudge, env: NodeJS.ProcessEnv): string {
-  const given = baseUrlVariable === null ? undefined : env[baseUrlVariable];
-  return given === undefined || given === '' ? baseUrl : given;
+  return (baseUrlVariable === null ? null : readVariable(env, baseUrlVariable)) ?? baseUrl;
 }
 
 /** The key that a judge's provider asks for; null where it asks for none. */
 export function requireJudgeKey(judge: JudgeModel, env: NodeJS.ProcessEnv): string | null {
   if (judge.kind === 'engine' || judge.keyVariable === null) return null;
-  const key = env[judge.keyVariable];
-  if (key !== undefined && key !== '') return key;
+  const key = readVariable(env, judge.keyVariable);
+  if (key !== null) return key;
   throw new TemperError(
     'BadConfig',
     `the judge ${judge.name} needs a key in ${judge.keyVariable}, which is not set; export it where the command and the workers run`,
@@ -122,13 +121,8 @@ export function hasPrice(judge: JudgeModel, { usdPerMillionInput, usdPerMillionO
 }
 
 /** Null where nobody knows. */
-export function priceOf(
-  judge: JudgeModel,
-  prices: Prices,
-  used: { promptTokens: number; completionTokens: number; cost: number | null },
-): number | null {
-  const { usdPerMillionInput: input, usdPerMillionOutput: output } = prices;
-  if (input !== null && output !== null) return (used.promptTokens * input + used.completionTokens * output) / 1e6;
-  if (judge.kind === 'engine' || judge.isFree) return 0;
-  return judge.tellsCost ? used.cost : null;
+export function priceOf(judge: JudgeModel, prices: Prices, used: Used): number | null {
+  const { usdPerMillionInput: prompt, usdPerMillionOutput: completion } = prices;
+  const price = prompt === null || completion === null ? null : { prompt, completion };
+  return costOf(judge.kind === 'engine' ? { isFree: true } : judge, price, used);
 }

@@ -1,5 +1,4 @@
 /** RULER for those who own their loop: conversations or groups of trajectories are scored where they stand. */
-import { TemperError } from '../../core/failures.ts';
 import type { ChatMessage } from '../../store/trajectories.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -7,7 +6,7 @@ import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from 
 import type { EngineConnection } from '../recorder/engine-connection.ts';
 import { OutageClock } from '../recorder/outage-clock.ts';
 import type { Conversation } from './conversation.ts';
-import { connectEngineJudge, connectHosted, type Judge } from './judge-client.ts';
+import { openJudge } from './judge-client.ts';
 import { judgeConversations, type Judgement } from './judge-conversations.ts';
 import { createRuler, isRuler, type Ruler, type RulerOptions } from './ruler.ts';
 
@@ -56,25 +55,20 @@ export async function scoreConversations(
   context: ScoreContext = {},
 ): Promise<Judgement> {
   const { callTimeoutMs = CALL_TIMEOUT_MS, callRetryBudgetMs = CALL_RETRY_BUDGET_MS } = context;
-  const { signal = new AbortController().signal, store } = context;
+  const { signal = new AbortController().signal, store, engine, env = process.env } = context;
+  const judging = engine ? { connection: engine.connection, adapterSha256: engine.adapterSha256 ?? null } : null;
   const kept = typeof store === 'string' ? await openStore(store) : store;
-  return judgeConversations(conversations, {
-    ruler: judged,
-    ...connect(judged, context),
-    verdicts: kept === undefined ? forgetfulVerdicts() : storedVerdicts(kept),
-    answers: forgetfulAnswers(),
-    patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh: () => undefined, outage: new OutageClock() },
-  });
-}
-
-function connect(judged: Ruler, { engine, env = process.env }: ScoreContext): { judge: Judge; model: string } {
-  const { judge } = judged;
-  if (judge.kind === 'hosted') return { judge: connectHosted(judged, judge, env), model: judge.name };
-  if (engine === undefined)
-    throw new TemperError('BadConfig', `the judge ${judge.name} needs the engine; pass { engine: { connection } }`);
-  const { connection, adapterSha256 = null } = engine;
-  const client = connectEngineJudge(judged, judge, { connection, adapterSha256 });
-  return { judge: client, model: adapterSha256 === null ? judge.name : `engine/${adapterSha256}` };
+  try {
+    return await judgeConversations(conversations, {
+      ruler: judged,
+      ...openJudge(judged, judging, env),
+      verdicts: kept === undefined ? forgetfulVerdicts() : storedVerdicts(kept),
+      answers: forgetfulAnswers(),
+      patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh: () => undefined, outage: new OutageClock() },
+    });
+  } finally {
+    if (typeof store === 'string') await kept?.close();
+  }
 }
 
 function asRuler(options: RulerOptions | Ruler | undefined): Ruler {

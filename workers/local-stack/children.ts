@@ -5,6 +5,7 @@ import type { ProjectFolders } from '../folders.ts';
 import type { AgentRequest, StackDescription, StackSpec } from './protocol.ts';
 import type { StackPorts } from './stack-file.ts';
 import type { ChildSpec } from './child-process.ts';
+import { withoutProfile } from '../temporal-environment.ts';
 import { WORKER_READY } from '../worker-options.ts';
 import type { WorkerProcessOptions } from '../worker-options.ts';
 
@@ -96,18 +97,12 @@ export function workerName(agentFile: string): string {
 
 /** Workers find server, store and engine here. Where the stack has its own server, no profile of the user's may lead elsewhere. */
 function childEnvironment({ spec, stack, engineKey }: ChildContext): NodeJS.ProcessEnv {
-  const inherited = spec.temporal ? process.env : withoutTemporalSettings(process.env);
+  const inherited = spec.temporal ? process.env : withoutProfile(process.env);
   return {
     ...inherited,
-    ...(spec.temporal
-      ? {}
-      : { TEMPORAL_ADDRESS: stack.temporalAddress, TEMPORAL_NAMESPACE: stack.namespace, TEMPORAL_TLS: 'false' }),
+    ...(spec.temporal ? {} : { TEMPORAL_ADDRESS: stack.temporalAddress, TEMPORAL_NAMESPACE: stack.namespace }),
     TEMPER_STORE: spec.storeUri,
     TEMPER_ENGINE_URL: stack.engineUrl,
     TEMPER_ENGINE_KEY: engineKey,
   };
-}
-
-function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }

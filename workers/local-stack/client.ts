@@ -13,6 +13,7 @@ import { holdLeash, LeashGone } from './leash-connection.ts';
 import type { HoldOptions, LeashConnection } from './leash-connection.ts';
 import type { LocalStackOptions } from './options.ts';
 import { absoluteModels, specifyStack } from './specify.ts';
+import { withoutProfile } from '../temporal-environment.ts';
 import { waitForStack } from './wait.ts';
 
 export interface LocalStack {
@@ -115,7 +116,7 @@ async function openOnce(hold: HoldOptions, options: LocalStackOptions, config: T
 
 async function prepareNamespace({ stack }: LeashConnection, options: LocalStackOptions): Promise<void> {
   const { temporalAddress: address, namespace } = stack;
-  const env = stack.ownsServer ? withoutTemporal(options.env ?? process.env) : options.env;
+  const env = stack.ownsServer ? withoutProfile(options.env ?? process.env) : options.env;
   const client = await connectClient({ address, namespace }, env);
   try {
     if (stack.ownsServer) await keepHistoryForAYear(client);
@@ -131,13 +132,6 @@ async function prepareNamespace({ stack }: LeashConnection, options: LocalStackO
   } finally {
     await client.close();
   }
-}
-
-function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return {
-    ...Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'))),
-    TEMPORAL_TLS: 'false',
-  };
 }
 
 /** The leash itself may be killed: its children end with it, and a new one takes up where it was, on the same ports. */
