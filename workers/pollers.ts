@@ -11,17 +11,31 @@ const QUEUE_TYPES = {
 /** A poll lasts a minute; the server remembers dead pollers for five. */
 const POLLED_WITHIN_MS = 70_000;
 
-export async function countPollers(
+type QueueKind = keyof typeof QUEUE_TYPES;
+
+export interface Poller {
+  /** `PID@HOST`, unless a worker was told another. */
+  readonly identity: string;
+  readonly polledAgoMs: number;
+}
+
+/** Those of the last five minutes, the dead among them. */
+export async function readPollers(
   { connection, namespace }: TemporalClient,
   queue: string,
-  kind: keyof typeof QUEUE_TYPES,
-): Promise<number> {
+  kind: QueueKind,
+): Promise<Poller[]> {
   const { pollers } = await connection.workflowService.describeTaskQueue({
     namespace,
     taskQueue: { name: queue },
     taskQueueType: QUEUE_TYPES[kind],
   });
-  return pollers.filter(
-    ({ lastAccessTime }) => lastAccessTime && Date.now() - tsToMs(lastAccessTime) < POLLED_WITHIN_MS,
-  ).length;
+  return pollers.flatMap(({ identity, lastAccessTime }) =>
+    lastAccessTime ? { identity: identity ?? '', polledAgoMs: Date.now() - tsToMs(lastAccessTime) } : [],
+  );
+}
+
+export async function countPollers(server: TemporalClient, queue: string, kind: QueueKind): Promise<number> {
+  const pollers = await readPollers(server, queue, kind);
+  return pollers.filter(({ polledAgoMs }) => polledAgoMs < POLLED_WITHIN_MS).length;
 }

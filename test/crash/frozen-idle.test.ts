@@ -2,13 +2,15 @@
  * A worker that stands still while it merely polls is handed tasks all the same. What that costs a run is read from its
  * history: one time-out for each task that was handed over, not more. Thawed, it does nothing with them.
  */
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import { temporal } from '@temporalio/proto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { runWorkflowId } from '../../core/queues.ts';
+import { GPU_QUEUE, runWorkflowId, WORKFLOW_QUEUE } from '../../core/queues.ts';
 import { connectClient, type TemporalClient } from '../../workers/connection.ts';
+import { readPollers } from '../../workers/pollers.ts';
 import { Project, until, type Running } from './project.ts';
 import {
   startSecondGpuWorker,
@@ -28,6 +30,8 @@ const TIMEOUT_MS = 10_000;
 const THAWED_MS = 3000;
 /** Which of two polls gets a task is the server's choice; of a run's tasks, one is sooner or later the frozen one's. */
 const MOST_RUNS = 6;
+/** Temporal holds a poll for a minute: half of it is left for a run to hand something to whoever stands still. */
+const FRESH_POLL_MS = 30_000;
 
 const { TimeoutType } = temporal.api.enums.v1;
 
@@ -101,10 +105,22 @@ function lateWorkflowTask({ eventTime, workflowTaskTimedOutEventAttributes: end 
 
 const nameOf = (type: temporal.api.enums.v1.TimeoutType | null | undefined) => TimeoutType[type ?? 0] ?? '';
 
-/** Plays runs with one worker frozen until one of them handed it something. */
-async function playWithFrozen(worker: SecondWorker, name: string): Promise<{ run: string; late: Late[] }> {
+type Polls = readonly [queue: string, kind: 'activity' | 'workflow'];
+
+/** A worker that froze without a poll at the server would be handed nothing. */
+async function untilItPolls({ child }: SecondWorker, [queue, kind]: Polls): Promise<void> {
+  const own = `${child.pid}@${hostname()}`;
+  await until(`${own} polls ${queue}`, async () => {
+    const pollers = await readPollers(server, queue, kind);
+    return pollers.some(({ identity, polledAgoMs }) => identity === own && polledAgoMs < FRESH_POLL_MS);
+  });
+}
+
+/** Plays runs with one worker frozen while it polls, until one of them handed it something. */
+async function playWithFrozen(worker: SecondWorker, polls: Polls): Promise<{ run: string; late: Late[] }> {
   for (let number = 1; number <= MOST_RUNS; number++) {
-    const run = `${name}-${number}`;
+    const run = `${polls[0]}-${number}`;
+    await untilItPolls(worker, polls);
     worker.freeze();
     await train(run);
     const late = await lateTasks(run);
@@ -131,7 +147,7 @@ const ONCE_EACH = Array.from({ length: STEPS + 1 }, (_, step) => step);
 
 test('a GPU worker frozen while it polls costs one time-out for each task, refuses it when thawed, and the bytes are those of one worker', async () => {
   second = await startSecondGpuWorker(project);
-  const { run, late } = await playWithFrozen(second, 'gpu');
+  const { run, late } = await playWithFrozen(second, [GPU_QUEUE, 'activity']);
   expectOneTimeoutEach(late);
   expect(new Set(late.map(({ timeout }) => timeout))).toEqual(new Set(['TIMEOUT_TYPE_HEARTBEAT']));
   const before = project.committed(run);
@@ -149,7 +165,7 @@ test('a GPU worker frozen while it polls costs one time-out for each task, refus
 
 test('a TypeScript worker frozen while it polls costs one time-out for each task, refuses it when thawed, and the bytes are those of one worker', async () => {
   second = await startSecondTypescriptWorker(project, AGENT);
-  const { run, late } = await playWithFrozen(second, 'typescript');
+  const { run, late } = await playWithFrozen(second, [WORKFLOW_QUEUE, 'workflow']);
   expectOneTimeoutEach(late);
   const before = project.committed(run);
 

@@ -89,8 +89,8 @@ export class Project {
 }
 
 /** Polls fast: the points that tests wait for pass within milliseconds. */
-export async function until(what: string, isTrue: () => boolean, withinMs = 300_000): Promise<void> {
-  for (const end = Date.now() + withinMs; !isTrue();) {
+export async function until(what: string, isTrue: () => boolean | Promise<boolean>, withinMs = 300_000): Promise<void> {
+  for (const end = Date.now() + withinMs; !(await isTrue());) {
     if (Date.now() > end) throw new Error(`waited ${withinMs / 1000} s in vain until ${what}`);
     await sleep(POLL_MS);
   }

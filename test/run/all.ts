@@ -20,7 +20,7 @@ const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };
 
 // Beside each other: whole stacks wait, for time-outs and for their processes, more than they compute.
-await Promise.all([runShort('at its end'), runLong('at once')]);
+await Promise.all([runShort('at its end'), runVitest('e2e', 'at once')]);
 rmSync(results, { recursive: true });
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
@@ -31,10 +31,6 @@ async function runShort(showing: Showing): Promise<void> {
   }
   await runPytest(showing);
   for (const project of ['unit', 'workflows']) await runVitest(project, showing);
-}
-
-async function runLong(showing: Showing): Promise<void> {
-  await runVitest('e2e', showing);
   await runCrashes(showing);
 }
 
