@@ -16,6 +16,7 @@ import { readPending, worstReason } from '../pending.ts';
 import { showRun } from '../show-run.ts';
 import { startRun } from '../start-run.ts';
 import type { Viewer } from '../view/viewer.ts';
+import { awaitRun } from './await-run.ts';
 import { checkSameConfig } from './plan-run.ts';
 import type { PlannedRun } from './plan-run.ts';
 
@@ -56,8 +57,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   try {
     const handle = await joinRun(server.client, plan, project);
     const ended = new AbortController();
-    const ask = () => server.connection.withAbortSignal(signal, () => handle.result());
-    result = patiently(ask, { limitMs: null, signal }).finally(() => ended.abort());
+    result = awaitRun(server.connection, () => handle.result(), { signal }).finally(() => ended.abort());
     // Its failure is thrown below, when the view is up to date.
     result.catch(ignore);
     const over = AbortSignal.any([ended.signal, signal]);
