@@ -39,6 +39,10 @@ export interface CallRecord {
   tokenIds: number[];
   logprobs: number[];
   adapterSha256: string | null;
+  /** How many turns of its attempt came before; where some turn of the group has a reward of its own. */
+  turn?: number;
+  /** What the agent said that this turn earned; part of the attempt's reward. */
+  reward?: number;
 }
 
 interface AttemptFailure {
@@ -80,6 +84,8 @@ interface TrajectoryRecord {
   explanation: string | null;
   /** Answered calls whose choices stand in no history: never trained. */
   otherCalls: CallRecord[];
+  /** The trajectory's own reward, where turns have rewards beside it. */
+  outcome?: number;
 }
 
 interface RolloutHeader {
@@ -110,6 +116,8 @@ export interface Judged {
   judge: string;
   /** By attempt; null for one that is no data. */
   rewards: (number | null)[];
+  /** By attempt, by call: what of the reward each turn earned; null where none did. Absent where no attempt has any. */
+  turnRewards?: (number[] | null)[];
   explanations: (string | null)[];
   /** What the judge gave, from 0 to 1, before the agent's own reward was weighed in; absent where the agent judged. */
   scores?: (number | null)[];

@@ -27,6 +27,7 @@ import { errorReply, jsonReply } from './reply.ts';
 import { callKey, parseRequest, type RequestMode } from './request.ts';
 import { send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';
+import { Turns } from './turns.ts';
 
 export interface RecorderOptions {
   engine: EngineConnection;
@@ -68,6 +69,7 @@ export class Recorder {
   readonly ending = new Ending();
   readonly outage = new OutageClock();
   readonly toolCounts = new ToolCounts();
+  readonly turns = new Turns();
   callCount = 0;
   /** Calls without an answer yet. */
   pending = 0;
@@ -148,8 +150,9 @@ export class Recorder {
   }
 
   private show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Response {
-    const visible = forAgent(completion, wantsLogprobs);
-    return jsonReply(200, this.options.tagsChoices === true ? tagChoices(visible, callName(frame)) : visible);
+    const call = callName(frame);
+    const visible = this.turns.mark(forAgent(completion, wantsLogprobs), call);
+    return jsonReply(200, this.options.tagsChoices === true ? tagChoices(visible, call) : visible);
   }
 
   /** Numbers the call, synchronously: the occurrence is decided by the order in which the agent asks. */
@@ -164,6 +167,7 @@ export class Recorder {
     const occurrence = this.occurrences.get(key) ?? 0;
     this.occurrences.set(key, occurrence + 1);
     this.asked.push(callName({ key, occurrence }));
+    this.turns.begin(callName({ key, occurrence }), this.pending - 1);
     return { key, occurrence, label, request };
   }
 
