@@ -58,11 +58,7 @@ test('what turns of a trajectory earned is kept with its calls, found again, and
   ]);
   const { attempts } = await decodeRollouts((await world.store.read(rolloutsKey(PLACE)))!, 'rollouts');
   expect(attempts.map(({ reward }) => reward)).toEqual([0.5, 1, 2]);
-  expect(attempts.map(({ calls }) => calls.map(({ turn }) => turn).toSorted())).toEqual([
-    [0, 1],
-    [0, 1],
-    [0, 1],
-  ]);
+  for (const { calls } of attempts) expect(new Set(calls.map(({ turn }) => turn))).toEqual(new Set([0, 1]));
   const again = await gather(await world.model(), first);
   expect(again.trajectories[0]?.turnRewards).toEqual(group.trajectories[0]?.turnRewards);
   await model.train([group]);
