@@ -238,7 +238,7 @@ function labelOf(headers: RequestInit['headers']): string | null {
 }
 
 /** Of the calls of one attempt. */
-export function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
+function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
   return `${key}/${occurrence}`;
 }
 
