@@ -3,7 +3,7 @@ import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
-import type { AttemptRecord } from '../store/trajectories.ts';
+import { wasCut, type AttemptRecord } from '../store/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './define-agent.ts';
 import type { Journal } from './recorder/journal.ts';
@@ -41,7 +41,7 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
     attempt,
     ...describeOutcome(outcome, recorder.toolCounts.metrics()),
     logs: log.lines(),
-    truncated: calls.some(({ finishReason }) => finishReason === 'length'),
+    truncated: recorder.hasOutgrown || calls.some(wasCut),
     unclaimedAnswers: journal.unclaimed(attempt),
     calls,
   };

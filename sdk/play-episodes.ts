@@ -148,7 +148,8 @@ export class Episodes {
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
       const record = await playAttempt(played);
       this.orders.set(attempt, recorder.askedOrder());
-      this.turns.set(attempt, recorder.turns);
+      const { numbers, rewards, isInTurn } = recorder.turns;
+      this.turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
       return record;
     } catch (error) {
       this.stopAfter(error);

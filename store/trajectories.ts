@@ -39,7 +39,10 @@ export interface CallRecord {
   tokenIds: number[];
   logprobs: number[];
   adapterSha256: string | null;
-  /** How many turns of its attempt came before; where some turn of the group has a reward of its own. */
+  /**
+   * How many turns of its attempt came before; where some turn of the group has a reward of its own, or where a judge
+   * reads an attempt that was played one call after the other, in another order than that of the record.
+   */
   turn?: number;
   /** What the agent said that this turn earned; part of the attempt's reward. */
   reward?: number;
@@ -60,7 +63,7 @@ export interface AttemptRecord {
   reward: number | null;
   metrics: Metrics;
   logs: string[];
-  /** A call was cut at `max_tokens`. */
+  /** A call was cut at `max_tokens`, or refused because its prompt had outgrown the model. */
   truncated: boolean;
   /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
   unclaimedAnswers: number;
@@ -124,6 +127,16 @@ export interface Judged {
   /** The verdict's name in the cache; null where there was nothing to judge. */
   verdict?: string | null;
   metrics: Record<string, number>;
+}
+
+/** As they were played, as far as the record tells: calls of one turn, or without one, in the order of the record. */
+export function inPlayOrder(calls: readonly CallRecord[]): CallRecord[] {
+  return calls.toSorted((left, right) => (left.turn ?? 0) - (right.turn ?? 0));
+}
+
+/** At its token limit. */
+export function wasCut({ finishReason }: CallRecord): boolean {
+  return finishReason === 'length';
 }
 
 const compress = promisify(gzip);

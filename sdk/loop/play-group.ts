@@ -69,14 +69,12 @@ async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: Gr
   const startedAt = Date.now();
   const played = await play(work, plan, place);
   const judged = await applyAfterEach(work, played, afterEach, plan);
-  const attempts = withTurns(
-    played.attempts.map((record) => complete(record, played, judged)),
-    (attempt) => turnsOf(attempt, played, judged),
-  );
+  const completed = played.attempts.map((record) => complete(record, played, judged));
+  const attempts = withTurns(completed, (attempt) => turnsOf(attempt, played, judged));
   const orders = Object.fromEntries(
     played.attempts.map((record, index) => [
       record.attempt,
-      keepOrder(played.orders[record.attempt] ?? [], record, attempts[index]!),
+      keepOrder(played.orders[record.attempt] ?? [], record, completed[index]!),
     ]),
   );
   const { inputsSha256, step, group, scenarioId, metadata } = plan;
@@ -245,7 +243,8 @@ function turnsOf(
   const numbers = turns.get(attempt);
   const trajectory = judged?.get(attempt);
   if (numbers === undefined || !trajectories.has(attempt)) return null;
-  return { numbers, rewards: trajectory === undefined ? new Map() : rewardsOfTurns(trajectory) };
+  // Who judges a script's trajectories reads their messages, which the script put in order.
+  return { numbers, rewards: trajectory === undefined ? new Map() : rewardsOfTurns(trajectory), tellsOrder: false };
 }
 
 /** An attempt that was taken out stays in the store, without a reward. */

@@ -1,6 +1,12 @@
 /** Trajectories as the store keeps them, and back: choices as the indices of their calls. */
 import { TemperError } from '../../core/failures.ts';
-import type { AttemptRecord, CallRecord, ChatMessage, HistoryRecord } from '../../store/trajectories.ts';
+import {
+  wasCut,
+  type AttemptRecord,
+  type CallRecord,
+  type ChatMessage,
+  type HistoryRecord,
+} from '../../store/trajectories.ts';
 import { AttemptLog } from '../attempt-log.ts';
 import { CHOICE_TAG } from '../recorder/answer.ts';
 import { nameChoices } from '../recorder/turns.ts';
@@ -30,7 +36,8 @@ export function describeTrajectory(record: AttemptRecord, trajectory: Trajectory
     reward: trajectory.totalReward,
     metrics,
     logs: boundLogs(trajectory.logs),
-    truncated: calls.some(({ finishReason }) => finishReason === 'length'),
+    // One that outgrew the model was cut in no call.
+    truncated: calls.some(wasCut) || (record.truncated && !record.calls.some(wasCut)),
     calls,
     trajectory: {
       history: describe(trajectory),

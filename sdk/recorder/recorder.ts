@@ -69,7 +69,9 @@ export class Recorder {
   readonly ending = new Ending();
   readonly outage = new OutageClock();
   readonly toolCounts = new ToolCounts();
-  readonly turns = new Turns();
+  readonly turns: Turns;
+  /** A prompt was refused because the model has no room for it: the attempt was cut, though no answer was. */
+  hasOutgrown = false;
   callCount = 0;
   /** Calls without an answer yet. */
   pending = 0;
@@ -83,7 +85,9 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     this.options = options;
-    this.values = new OnceValues(options.journal, options.attempt, this.ending);
+    const { journal, attempt } = options;
+    this.values = new OnceValues(journal, attempt, this.ending);
+    this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
     this.openai = new OpenAI({
       apiKey: 'temper',
       baseURL: `${options.engine.url}/v1`,
@@ -141,7 +145,10 @@ export class Recorder {
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
     if (recorded !== null) return this.show(this.keep(recorded, frame, null), frame, wantsLogprobs);
     const sent = await this.send(frame, init.signal ?? null);
-    if ('refusal' in sent) return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
+    if ('refusal' in sent) {
+      this.hasOutgrown = true;
+      return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
+    }
     const completion = this.keep(sent.completion, frame, sent.text);
     this.options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
     // What came after the end is in the journal, for a repetition, and goes no further.

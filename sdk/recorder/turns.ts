@@ -1,9 +1,10 @@
 /**
  * Which turn of its attempt each call is, and what turns earned by themselves. A call that is asked while another one
  * waits for its answer ends the counting: from there on all is one turn, for which of them comes first only time tells.
+ * The journal keeps where that was: in a repetition, answers come at once and nothing waits.
  */
 import { TemperError } from '../../core/failures.ts';
-import type { AttemptRecord, CallRecord } from '../../store/trajectories.ts';
+import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/trajectories.ts';
 import type { Completion } from './answer.ts';
 
 /** Says that a turn earned something by itself: what the model answered, and how much. */
@@ -18,13 +19,30 @@ export class Turns {
   /** By the name of the choice: its call's, and its index. */
   readonly rewards = new Map<string, number>();
   private count = 0;
-  private isParallel = false;
+  private overlap: number | null;
+  private readonly recordOverlap: (turn: number) => void;
+
+  /** `overlap`: the turn from which calls overlapped when the attempt was played before. */
+  constructor(overlap: number | null, recordOverlap: (turn: number) => void) {
+    this.overlap = overlap;
+    this.recordOverlap = recordOverlap;
+  }
+
+  /** Every call waited for the one before: then the numbers are the order of play, and no timing is in them. */
+  get isInTurn(): boolean {
+    return this.overlap === null;
+  }
 
   /** `others`: how many calls wait for their answers. */
   begin(call: string, others: number): void {
-    this.isParallel ||= others > 0;
-    if (!this.isParallel) this.count += 1;
-    this.numbers.set(call, this.count - 1);
+    const last = Math.max(0, this.count - 1);
+    if (others > 0 && (this.overlap === null || last < this.overlap)) {
+      this.overlap = last;
+      this.recordOverlap(last);
+    }
+    const turn = Math.min(this.count, this.overlap ?? this.count);
+    this.numbers.set(call, turn);
+    this.count = turn + 1;
   }
 
   /** What `reward` knows a turn by. */
@@ -62,16 +80,26 @@ export function nameChoices(calls: readonly Pick<CallRecord, 'key' | 'occurrence
 export interface PlayedTurns {
   numbers: ReadonlyMap<string, number>;
   rewards: ReadonlyMap<string, number>;
+  /** The numbers are the order of play, and somebody will want to know it: a judge. */
+  tellsOrder: boolean;
 }
 
-/** Where any turn of a group has a reward, all of its calls say which turn they are; elsewhere nothing is written. */
+/**
+ * Calls say which turn they are where any turn of their group has a reward, and where the order of play is to be told
+ * and is another one than that of the record; elsewhere nothing is written.
+ */
 export function withTurns(records: AttemptRecord[], turnsOf: (attempt: number) => PlayedTurns | null): AttemptRecord[] {
   const played = records.map((record) => ({
     record,
     turns: record.status === 'ok' ? turnsOf(record.attempt) : null,
   }));
-  if (!played.some(({ turns }) => turns !== null && turns.rewards.size > 0)) return records;
-  return played.map(({ record, turns }) => (turns === null ? record : { ...record, calls: number(record, turns) }));
+  const hasRewards = played.some(({ turns }) => turns !== null && turns.rewards.size > 0);
+  return played.map(({ record, turns }) => {
+    if (turns === null) return record;
+    const calls = number(record, turns);
+    const isOther = inPlayOrder(calls).some((call, index) => call !== calls[index]);
+    return hasRewards || (turns.tellsOrder && isOther) ? { ...record, calls } : record;
+  });
 }
 
 function number({ calls }: AttemptRecord, { numbers, rewards }: PlayedTurns): CallRecord[] {

@@ -1,11 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
 import type { RolloutContext } from '../../sdk/define-agent.ts';
+import { conversationOf } from '../../sdk/ruler/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/group-result.ts';
-import { decodeRollouts, encodeRollouts, type AttemptRecord, type Rollouts } from '../../store/trajectories.ts';
+import {
+  decodeRollouts,
+  encodeRollouts,
+  inPlayOrder,
+  type AttemptRecord,
+  type Rollouts,
+} from '../../store/trajectories.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { memoryJournal, playEpisodes, playOne } from './play.ts';
+import { memoryJournal, playEpisodes, playOne, type TestRollout } from './play.ts';
 
 let engine: FakeEngine;
 beforeAll(async () => {
@@ -25,6 +33,14 @@ const turnsOf = ({ calls }: AttemptRecord) =>
 function rolloutsOf(attempts: AttemptRecord[]): Rollouts {
   const header = { schema: 1, inputsSha256: 'a', branch: 0, step: 1, adapterSha256: null, attempts: 1 } as const;
   return { header, attempts };
+}
+
+/** Of the records of a journal's segment, in bytes. */
+function readLengths(segment: Uint8Array): number[] {
+  const bytes = Buffer.from(segment);
+  const lengths: number[] = [];
+  for (let start = 0; start < bytes.length; start += lengths.at(-1)!) lengths.push(8 + bytes.readUInt32LE(start));
+  return lengths;
 }
 
 test('what turns earned is part of the reward, and stands with their calls', async () => {
@@ -110,6 +126,96 @@ test('an attempt that is played again from its journal has the same turns and re
   const executed = engine.executed.length;
   expect(await play()).toEqual(first);
   expect(engine.executed).toHaveLength(executed);
+});
+
+test('where calls overlapped is kept: a repetition that is answered at once has the same turns', async () => {
+  const slow = await startFakeEngine({ delayMs: 100 });
+  const journal = memoryJournal();
+  const play = () =>
+    playOne(
+      slow,
+      async (context) => {
+        context.rewardTurn(await ask(context, 'first'), 1);
+        const left = (async () => [await ask(context, 'a'), await ask(context, 'bb')])();
+        // Whoever asks late finds the others waiting, or, answered from the journal, long done.
+        await sleep(20);
+        await Promise.all([left, ask(context, 'ccc')]);
+        await ask(context, 'dddd');
+        return 0;
+      },
+      { journal },
+    );
+  const first = await play();
+  expect(turnsOf(first).map(([, turn]) => turn)).toEqual([1, 1, 1, 1, 0]);
+  const [segment] = journal.segments;
+  expect(await play()).toEqual(first);
+  // The process died when two calls were answered: the others are asked anew.
+  const records = readLengths(segment!);
+  journal.segments.splice(
+    0,
+    journal.segments.length,
+    segment!.slice(
+      0,
+      records.slice(0, 3).reduce((a, b) => a + b),
+    ),
+  );
+  expect(await play()).toEqual(first);
+  await slow.close();
+});
+
+describe('the order of play', () => {
+  const judged = ruler({
+    judge: { baseUrl: 'http://127.0.0.1:1/v1', model: 'judge' },
+    weights: { agent: 1, ruler: 1 },
+  });
+  const rollout: TestRollout = async (context) => {
+    for (const content of ['the longest', 'b', 'middle']) await ask(context, content);
+    return 0;
+  };
+  const playJudged = (play: TestRollout, journal = memoryJournal()) =>
+    playOne(engine, play, {
+      journal,
+      agent: defineAgent({ name: 'judged', scenarios: [], reward: judged, rollout: play as never }),
+    } as never);
+  const asked = ({ calls }: AttemptRecord) => inPlayOrder(calls).map(({ request }) => request.messages[0]?.content);
+
+  test('is told where a judge reads, and the record has another order', async () => {
+    const attempt = await playJudged(rollout);
+    expect(attempt.calls.map(({ turn }) => turn)).toEqual([1, 2, 0]);
+    expect(asked(attempt)).toEqual(['the longest', 'b', 'middle']);
+    expect(conversationOf(attempt).messages[0]?.content).toBe('the longest');
+  });
+
+  test('is the same, byte for byte, wherever the attempt is played again from its journal', async () => {
+    const journal = memoryJournal();
+    const first = JSON.stringify(await playJudged(rollout, journal));
+    const [segment] = journal.segments;
+    const lengths = readLengths(segment!);
+    expect(lengths).toHaveLength(3);
+    for (let kept = 0; kept <= lengths.length; kept++) {
+      const end = lengths.slice(0, kept).reduce((sum, length) => sum + length, 0);
+      const again = await playJudged(rollout, memoryJournal([segment!.slice(0, end)]));
+      expect(JSON.stringify(again)).toBe(first);
+    }
+  });
+
+  test('is not told where nobody judges, where the record has it, or where calls overlapped', async () => {
+    const ascending: TestRollout = async (context) => {
+      for (const content of ['b', 'middle', 'the longest']) await ask(context, content);
+      return 0;
+    };
+    const overlapping: TestRollout = async (context) => {
+      await Promise.all(['the longest', 'b'].map((content) => ask(context, content)));
+      await ask(context, 'middle');
+      return 0;
+    };
+    const attempts = [await playOne(engine, rollout), await playJudged(ascending), await playJudged(overlapping)];
+    for (const attempt of attempts) {
+      expect(attempt.status).toBe('ok');
+      expect(JSON.stringify(attempt)).not.toContain('"turn"');
+      expect(asked(attempt)).toEqual(attempt.calls.map(({ request }) => request.messages[0]?.content));
+    }
+  });
 });
 
 test.each([
