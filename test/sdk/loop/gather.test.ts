@@ -184,6 +184,19 @@ test('additional histories are kept and trained, a call that stands in no histor
   expect(record!.trajectory!.otherCalls).toHaveLength(1);
 });
 
+test('an attempt that outgrew the model is truncated, though its script went on', async () => {
+  const model = await world.model();
+  const body = JSON.stringify({ error: { message: 'too long', code: 'context_length_exceeded' } });
+  world.engine.failWhen(({ request }) => (request.messages[0]?.content === 'long' ? { status: 400, body } : null));
+  const attempt: Attempt = async ({ attempt: index }) => {
+    if (index === 1) await expect(play(model, 'long')).rejects.toThrow(/too long/);
+    return play(model, 'short');
+  };
+  await gatherTrajectoryGroups([groupOf(attempt)], { model });
+  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
+  expect(stored!.rollouts.attempts.map(({ truncated }) => truncated)).toEqual([false, true, false]);
+});
+
 test('a side effect and a random number are the same in a repetition', async () => {
   const model = await world.model();
   const effects: number[] = [];

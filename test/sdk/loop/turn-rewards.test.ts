@@ -8,8 +8,8 @@ import {
   type TrainableModel,
   type TurnReward,
 } from '../../../sdk/index.ts';
-import { judgedKey, rolloutsKey } from '../../../store/layout.ts';
-import { readJson } from '../../../store/run-reader.ts';
+import { groupTimesKey, judgedKey, rolloutsKey } from '../../../store/layout.ts';
+import { readGroup, readJson } from '../../../store/run-reader.ts';
 import { decodeRollouts, type Judged } from '../../../store/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
@@ -31,9 +31,9 @@ async function ask(model: TrainableModel, content: string): Promise<Choice> {
 /** Three attempts of two turns; `earned` says what turns of which attempt earn. */
 async function gather(model: TrainableModel, earned: (choices: Choice[], attempt: number) => TurnReward[]) {
   const play = async ({ attempt }: { attempt: number }) => {
-    const choices = [await ask(model, 'first'), await ask(model, 'second')];
+    const choices = [await ask(model, 'first of all'), await ask(model, 'second')];
     return new Trajectory({
-      messagesAndChoices: [{ role: 'user', content: 'first' }, choices[0]!],
+      messagesAndChoices: [{ role: 'user', content: 'first of all' }, choices[0]!],
       additionalHistories: [{ messagesAndChoices: [{ role: 'user', content: 'second' }, choices[1]!], tools: null }],
       reward: attempt,
       turnRewards: earned(choices, attempt),
@@ -66,6 +66,21 @@ test('what turns of a trajectory earned is kept with its calls, found again, and
   expect([judge, rewards]).toEqual(['agent', [0.5, 1, 2]]);
   expect(turnRewards?.[0]?.toSorted()).toEqual([0, 0.5]);
   expect(turnRewards?.slice(1)).toEqual([null, null]);
+});
+
+test('people read the turns of a rewarded trajectory in the order of play, with the sidecar that tells it and without', async () => {
+  const model = await world.model();
+  await gather(model, first);
+  const asked = async () =>
+    (await readGroup(world.store, PLACE))!.rollouts.attempts.map(({ calls }) =>
+      calls.map(({ request }) => request.messages[0]?.content),
+    );
+  const { callOrders } = (await readJson<{ callOrders: object }>(world.store, groupTimesKey(PLACE)))!;
+  for (const order of Object.values(callOrders)) expect(order).toHaveLength(2);
+  const played = Array.from({ length: 3 }, () => ['first of all', 'second']);
+  expect(await asked()).toEqual(played);
+  await world.store.replace(groupTimesKey(PLACE), new TextEncoder().encode('{}'));
+  expect(await asked()).toEqual(played);
 });
 
 test('they may be changed between gathering and training, and the verdict says that the script did', async () => {
