@@ -175,7 +175,7 @@ describe('the order of play', () => {
   const playJudged = (play: TestRollout, journal = memoryJournal()) =>
     playOne(engine, play, {
       journal,
-      agent: defineAgent({ name: 'judged', scenarios: [], reward: judged, rollout: play as never }),
+      agent: defineAgent({ name: 'judged', scenarios: [], reward: judged, rollout: play }),
     } as never);
   const asked = ({ calls }: AttemptRecord) => inPlayOrder(calls).map(({ request }) => request.messages[0]?.content);
 

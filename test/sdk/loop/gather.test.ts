@@ -145,6 +145,17 @@ test('an attempt that never returns fails at its deadline, and one that calls fo
   expect(world.engine.executed.length).toBe(3);
 });
 
+test('of a gigabyte of logs the beginning is kept, and how much is missing', async () => {
+  const model = await world.model();
+  const logs = Array.from({ length: 1024 }, () => 'x'.repeat(2 ** 20));
+  const loud: Attempt = async () => (await play(model, 'loud')).copy({ logs });
+  await gatherTrajectoryGroups([groupOf([loud])], { model });
+  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
+  const [attempt] = stored!.rollouts.attempts;
+  expect(attempt!.logs[0]).toMatch(/^x{4000} … \(1044576 more characters\)$/);
+  expect(attempt!.logs.at(-1)).toMatch(/more lines were left out$/);
+});
+
 test('afterEach judges a group before it is kept; a group that it takes out stays out', async () => {
   const model = await world.model();
   const judge = (group: TrajectoryGroup) => {
