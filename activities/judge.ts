@@ -7,7 +7,7 @@ import { OutageClock } from '../sdk/recorder/outage-clock.ts';
 import { conversationOf } from '../sdk/ruler/conversation.ts';
 import { judgeConversations, type Judgement } from '../sdk/ruler/judge-conversations.ts';
 import type { Ruler } from '../sdk/ruler/ruler.ts';
-import { summariseGroup } from '../store/group-result.ts';
+import { judgeTurns, summariseGroup } from '../store/group-result.ts';
 import { judgedKey, rolloutsKey } from '../store/layout.ts';
 import type { AttemptRecord, Judged } from '../store/trajectories.ts';
 import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/verdicts.ts';
@@ -99,7 +99,7 @@ function requireRuler(
   return ruler;
 }
 
-type Verdict = Pick<Judged, 'judge' | 'rewards' | 'explanations' | 'scores' | 'verdict' | 'metrics'>;
+type Verdict = Pick<Judged, 'judge' | 'rewards' | 'turnRewards' | 'explanations' | 'scores' | 'verdict' | 'metrics'>;
 
 /** By attempt: the judge's score, and the reward that follows from it by the ruler's weights. */
 function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: Judgement | null): Verdict {
@@ -110,6 +110,11 @@ function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: 
     judge: ruler.judge.name,
     rewards: judged.map(({ record, score }) =>
       score === null ? null : weights.ruler * score.score + weights.agent * (record.reward ?? 0),
+    ),
+    // Of the agent's own reward they are parts, and weigh what it weighs.
+    ...judgeTurns(
+      attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward)),
+      weights.agent,
     ),
     explanations: judged.map(({ score }) => score?.explanation ?? null),
     scores: judged.map(({ score }) => score?.score ?? null),

@@ -3,6 +3,7 @@ import type OpenAI from 'openai';
 
 import { TemperError } from '../core/failures.ts';
 import type { Metrics } from '../core/statistics.ts';
+import type { RewardTurn } from './recorder/turns.ts';
 import { isRuler, type Ruler } from './ruler/ruler.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
@@ -41,6 +42,8 @@ export interface RolloutContext<S extends Scenario = Scenario> {
   signal: AbortSignal;
   /** Runs a side effect once, however often the attempt is repeated; its value must be JSON. */
   once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
+  /** `rewardTurn(completion, 0.2)`: what the model did there earned so much, beside the reward that is returned. */
+  rewardTurn: RewardTurn;
   /** Adds a metric, as `metrics` of the result does. */
   metric: (name: string, value: number | boolean) => void;
   /** Adds a line to the trajectory. */

@@ -38,6 +38,7 @@ export {
   type Metadata,
   type Tools,
   type TrajectoryInit,
+  type TurnReward,
 } from './loop/trajectory.ts';
 export type { Conversation } from './ruler/conversation.ts';
 export type { JudgeEndpoint } from './ruler/judge-model.ts';
@@ -61,6 +62,7 @@ export {
 export {
   toolLoop,
   type PlayedToolCall,
+  type PlayedTurn,
   type ToolLoopContext,
   type ToolLoopEnd,
   type ToolLoopOptions,

@@ -3,7 +3,7 @@ import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
-import type { AttemptRecord } from '../store/trajectories.ts';
+import { wasCut, type AttemptRecord } from '../store/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './define-agent.ts';
 import type { Journal } from './recorder/journal.ts';
@@ -41,7 +41,7 @@ export async function playAttempt(options: AttemptOptions): Promise<AttemptRecor
     attempt,
     ...describeOutcome(outcome, recorder.toolCounts.metrics()),
     logs: log.lines(),
-    truncated: calls.some(({ finishReason }) => finishReason === 'length'),
+    truncated: recorder.hasOutgrown || calls.some(wasCut),
     unclaimedAnswers: journal.unclaimed(attempt),
     calls,
   };
@@ -79,7 +79,12 @@ async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outco
   const metrics: Metrics = {};
   try {
     const result: unknown = await options.agent.rollout(createContext(options, log, metrics));
-    return checkResult(result, metrics, mayLackReward(options.agent));
+    const outcome = checkResult(result, metrics, mayLackReward(options.agent));
+    if ('failure' in outcome || outcome.reward === null) return outcome;
+    const reward = options.recorder.turns.addTo(outcome.reward);
+    return Number.isFinite(reward)
+      ? { ...outcome, reward }
+      : { failure: `turns must earn a finite sum, got ${reward}` };
   } catch (error) {
     return { failure: describe(error) };
   }
@@ -95,9 +100,20 @@ function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metric
     random: createRandom(seed),
     signal: recorder.ending.signal,
     once: (name, fn) => recorder.once(name, fn),
+    rewardTurn: (turn, reward) => {
+      if (mayLackReward(options.agent)) throw withoutEffect();
+      recorder.turns.reward(turn, reward);
+    },
     metric: (name, value) => void (metrics[name] = value),
     log: (...values) => log.add(values),
   };
+}
+
+function withoutEffect(): TemperError {
+  return new TemperError(
+    'BadConfig',
+    'rewardTurn has no effect where the judge alone gives the rewards; give the agent a weight in ruler({ weights }), or leave it out',
+  );
 }
 
 /** Where a judge alone gives the rewards. */

@@ -17,6 +17,7 @@ import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/outage-clock.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import type { RequestMode } from './recorder/request.ts';
+import { withTurns, type PlayedTurns } from './recorder/turns.ts';
 
 export interface Episode {
   attempt: number;
@@ -72,6 +73,7 @@ export class Episodes {
   /** Set once no further attempt is begun. */
   private ended: unknown = null;
   private readonly orders = new Map<number, number[]>();
+  private readonly turns = new Map<number, PlayedTurns>();
   private done = 0;
   private callsDone = 0;
 
@@ -93,7 +95,7 @@ export class Episodes {
     const limit = pLimit(concurrency);
     const attempts = episodes.map((episode) => limit(() => this.playOne(episode)));
     try {
-      return await Promise.all(attempts);
+      return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
     } catch (error) {
       await Promise.allSettled(attempts);
       throw error;
@@ -115,6 +117,11 @@ export class Episodes {
   /** By attempt: its calls as indices in the order in which the agent asked; see `Recorder.askedOrder`. */
   callOrders(): Record<number, number[]> {
     return Object.fromEntries(this.orders);
+  }
+
+  /** Null for an attempt that did not come to its end. */
+  turnsOf(attempt: number): PlayedTurns | null {
+    return this.turns.get(attempt) ?? null;
   }
 
   private endAll(error: unknown): void {
@@ -141,6 +148,8 @@ export class Episodes {
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
       const record = await playAttempt(played);
       this.orders.set(attempt, recorder.askedOrder());
+      const { numbers, rewards, isInTurn } = recorder.turns;
+      this.turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
       return record;
     } catch (error) {
       this.stopAfter(error);

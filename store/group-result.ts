@@ -11,9 +11,17 @@ export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: str
     rolloutsSha256,
     judge: 'agent',
     rewards: attempts.map(({ reward }) => reward),
+    ...judgeTurns(attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward))),
     explanations: attempts.map(() => null),
     metrics: {},
   };
+}
+
+/** By attempt, by call; nothing is written where no turn earned anything. */
+export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): Pick<Judged, 'turnRewards'> {
+  const turns = earned.map((calls) => calls.map((reward) => weight * reward));
+  const hasAny = (calls: readonly number[]): boolean => calls.some((reward) => reward !== 0);
+  return turns.some(hasAny) ? { turnRewards: turns.map((calls) => (hasAny(calls) ? calls : null)) } : {};
 }
 
 /** What of a group's plan its numbers depend on. */

@@ -9,7 +9,7 @@ import * as layout from './layout.ts';
 import type { GroupPlace, StepPlace } from './layout.ts';
 import { parseCommit, type Commit, type Manifest } from './manifest.ts';
 import type { Store } from './store.ts';
-import { decodeRollouts, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
+import { decodeRollouts, inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
 /** `run.json`: the run as it was started. */
 export interface RunFile {
@@ -123,7 +123,7 @@ export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollou
   return readRollouts(store, layout.evalRolloutsKey(place), layout.evalTimesKey(place));
 }
 
-/** With the calls of each attempt in the order in which they were made, where a sidecar tells it. */
+/** With the calls of each attempt in the order in which they were made: as a sidecar tells it, or else the record. */
 async function readRollouts(store: Store, key: string, timesKey: string): Promise<Rollouts | null> {
   const bytes = await store.read(key);
   if (bytes === null) return null;
@@ -133,8 +133,9 @@ async function readRollouts(store: Store, key: string, timesKey: string): Promis
 }
 
 function inOrder(record: AttemptRecord, order: readonly number[] | undefined): AttemptRecord {
-  const calls = order?.map((index) => record.calls[index]).filter((call) => call !== undefined);
-  return calls?.length === record.calls.length ? { ...record, calls } : record;
+  const asked = order?.map((index) => record.calls[index]).filter((call) => call !== undefined);
+  const calls = asked?.length === record.calls.length ? asked : inPlayOrder(record.calls);
+  return { ...record, calls };
 }
 
 export async function readJson<T>(store: Store, key: string): Promise<T | null> {

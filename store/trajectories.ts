@@ -39,6 +39,13 @@ export interface CallRecord {
   tokenIds: number[];
   logprobs: number[];
   adapterSha256: string | null;
+  /**
+   * How many turns of its attempt came before; where some turn of the group has a reward of its own, or where a judge
+   * reads an attempt that was played one call after the other, in another order than that of the record.
+   */
+  turn?: number;
+  /** What the agent said that this turn earned; part of the attempt's reward. */
+  reward?: number;
 }
 
 interface AttemptFailure {
@@ -56,7 +63,7 @@ export interface AttemptRecord {
   reward: number | null;
   metrics: Metrics;
   logs: string[];
-  /** A call was cut at `max_tokens`. */
+  /** A call was cut at `max_tokens`, or refused because its prompt had outgrown the model. */
   truncated: boolean;
   /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
   unclaimedAnswers: number;
@@ -80,6 +87,8 @@ interface TrajectoryRecord {
   explanation: string | null;
   /** Answered calls whose choices stand in no history: never trained. */
   otherCalls: CallRecord[];
+  /** The trajectory's own reward, where turns have rewards beside it. */
+  outcome?: number;
 }
 
 interface RolloutHeader {
@@ -110,12 +119,24 @@ export interface Judged {
   judge: string;
   /** By attempt; null for one that is no data. */
   rewards: (number | null)[];
+  /** By attempt, by call: what of the reward each turn earned; null where none did. Absent where no attempt has any. */
+  turnRewards?: (number[] | null)[];
   explanations: (string | null)[];
   /** What the judge gave, from 0 to 1, before the agent's own reward was weighed in; absent where the agent judged. */
   scores?: (number | null)[];
   /** The verdict's name in the cache; null where there was nothing to judge. */
   verdict?: string | null;
   metrics: Record<string, number>;
+}
+
+/** As they were played, as far as the record tells: calls of one turn, or without one, in the order of the record. */
+export function inPlayOrder(calls: readonly CallRecord[]): CallRecord[] {
+  return calls.toSorted((left, right) => (left.turn ?? 0) - (right.turn ?? 0));
+}
+
+/** At its token limit. */
+export function wasCut({ finishReason }: CallRecord): boolean {
+  return finishReason === 'length';
 }
 
 const compress = promisify(gzip);

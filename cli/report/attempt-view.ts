@@ -39,6 +39,7 @@ function viewTurn(call: CallRecord, previous: CallRecord | null): TurnView {
     messages: messages.slice(known).map(viewMessage),
     answer: viewMessage(call.message),
     finishReason: call.finishReason,
+    reward: call.reward ?? null,
     promptTokens: call.promptTokenIds.length,
     tokenIds: call.tokenIds.slice(0, BOUNDS.tokensPerTurn),
     logprobs: call.logprobs.slice(0, BOUNDS.tokensPerTurn).map((logprob) => Number(logprob.toPrecision(4))),

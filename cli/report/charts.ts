@@ -32,7 +32,10 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   clippedShare: 'share of tokens whose ratio was clipped',
   loss: 'of the step',
   advantageMass: 'mean |advantage|',
-  forks: 'rows begun because a prompt did not go on from what was played before',
+  forks: 'rows begun because the history of a conversation was rewritten',
+  histories: 'rows begun by further conversations of an attempt: sub-agents, compacted contexts',
+  rewardedTurns: 'turns that earned something by themselves',
+  truncated: 'attempts cut off at their token limit',
   trainedTokens: 'sampled tokens that were trained',
 };
 /** What a step's judging came to, in all. */
@@ -48,6 +51,8 @@ const JUDGE_NOTES: Readonly<Record<string, string>> = {
 const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens', 'attempts', 'groups'];
 
 const MAX_TRAIN_CHARTS = 9;
+/** A step that has none of them does not name them. */
+const RARE: readonly string[] = ['histories', 'rewardedTurns'];
 
 export function planCharts(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart[] {
   if (steps.length === 0) return [];
@@ -133,11 +138,12 @@ function trainCharts(steps: readonly StepSummary[]): Chart[] {
   const known = Object.keys(TRAIN_NOTES).filter((name) => names.has(name));
   const others = [...names].filter((name) => !known.includes(name) && !REDUNDANT.includes(name)).toSorted();
   // A number that never moves tells nothing.
-  const moves = (name: string) => new Set(steps.flatMap((step) => step.train[name] ?? [])).size > 1;
+  const value = ({ train }: StepSummary, name: string) => train[name] ?? (RARE.includes(name) ? 0 : null);
+  const moves = (name: string) => new Set(steps.flatMap((step) => value(step, name) ?? [])).size > 1;
   const moving = [...known, ...others].filter(moves);
   const charts = moving
     .slice(0, MAX_TRAIN_CHARTS)
-    .map((name) => lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => step.train[name]));
+    .map((name) => lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => value(step, name)));
   return [...charts, lineChart('learning rate', 'of the optimizer', steps, (step) => step.learningRate)];
 }
 

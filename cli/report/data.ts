@@ -54,6 +54,8 @@ export interface TurnView {
   readonly messages: readonly MessageView[];
   readonly answer: MessageView;
   readonly finishReason: string | null;
+  /** What the turn earned by itself; null where nobody said so. */
+  readonly reward: number | null;
   readonly promptTokens: number;
   readonly tokenIds: readonly number[];
   readonly logprobs: readonly number[];

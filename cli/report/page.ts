@@ -27,9 +27,9 @@ ${footer(data)}`,
 function stepTable({ steps }: ReportData): Html {
   if (steps.length === 0) return markup`<p class="dim">No step is finished yet.</p>`;
   const metrics = sortMetrics(new Set(steps.flatMap((step) => Object.keys(step.metrics))));
-  const train = [...new Set(steps.flatMap((step) => Object.keys(step.train)))].filter((name) =>
-    TRAIN_COLUMNS.includes(name),
-  );
+  const named = new Set(steps.flatMap((step) => Object.keys(step.train)));
+  const counted = COUNTER_COLUMNS.filter((name) => steps.some((step) => (step.train[name] ?? 0) > 0));
+  const train = [...TRAIN_COLUMNS.filter((name) => named.has(name)), ...counted];
   const heads = [
     'step',
     'reward',
@@ -61,6 +61,8 @@ function stepTable({ steps }: ReportData): Html {
 }
 
 const TRAIN_COLUMNS: readonly string[] = ['entropy', 'gradNorm', 'logprobK3'];
+/** Shown where there are any. */
+const COUNTER_COLUMNS: readonly string[] = ['truncated', 'forks', 'histories', 'rewardedTurns'];
 
 function footer({ leftOut, storeUri, version, config }: ReportData): Html {
   return markup`<footer>

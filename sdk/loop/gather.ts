@@ -120,8 +120,8 @@ class Tally {
     this.tell(true);
   }
 
-  private count({ reward, metrics }: Trajectory): void {
-    this.rewards.push(reward);
+  private count({ totalReward, metrics }: Trajectory): void {
+    this.rewards.push(totalReward);
     for (const [name, value] of Object.entries(metrics))
       this.metrics.set(name, [...(this.metrics.get(name) ?? []), Number(value)]);
   }

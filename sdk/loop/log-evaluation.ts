@@ -43,7 +43,7 @@ function readAttempts({ rollouts, place }: StoredGroup, { byAttempt }: GivenGrou
   return rollouts.attempts.flatMap(({ attempt, ...record }) => {
     const trajectory = byAttempt.get(attempt);
     if (trajectory === undefined && record.status === 'ok') return [];
-    const reward = trajectory?.reward ?? null;
+    const reward = trajectory?.totalReward ?? null;
     return [{ attempt, scenario: place.group, scenarioId, ...record, reward }];
   });
 }

@@ -11,11 +11,12 @@ import { encodeRollouts, type AttemptRecord } from '../../store/trajectories.ts'
 import { defineAgent, type Agent, type RolloutContext, type Scenario } from '../define-agent.ts';
 import { Episodes } from '../play-episodes.ts';
 import type { Recorder } from '../recorder/recorder.ts';
+import { withTurns, type PlayedTurns } from '../recorder/turns.ts';
 import { gatheredKey, readGathered, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { playAs } from './playing-attempt.ts';
 import { TrajectoryGroup } from './trajectory-group.ts';
-import { describeTrajectory, keepOrder } from './trajectory-record.ts';
+import { describeTrajectory, keepOrder, rewardsOfTurns } from './trajectory-record.ts';
 import { Trajectory } from './trajectory.ts';
 
 export type AfterEach = (
@@ -41,6 +42,8 @@ interface LoopScenario extends Scenario {
 interface Played {
   attempts: AttemptRecord[];
   orders: Record<number, number[]>;
+  /** By attempt. */
+  turns: ReadonlyMap<number, PlayedTurns['numbers']>;
   /** By attempt; absent where it failed. */
   trajectories: ReadonlyMap<number, Trajectory>;
 }
@@ -66,11 +69,12 @@ async function playAndPublish(work: GroupWork, plan: PlannedLoopGroup, place: Gr
   const startedAt = Date.now();
   const played = await play(work, plan, place);
   const judged = await applyAfterEach(work, played, afterEach, plan);
-  const attempts = played.attempts.map((record) => complete(record, played, judged));
+  const completed = played.attempts.map((record) => complete(record, played, judged));
+  const attempts = withTurns(completed, (attempt) => turnsOf(attempt, played, judged));
   const orders = Object.fromEntries(
     played.attempts.map((record, index) => [
       record.attempt,
-      keepOrder(played.orders[record.attempt] ?? [], record, attempts[index]!),
+      keepOrder(played.orders[record.attempt] ?? [], record, completed[index]!),
     ]),
   );
   const { inputsSha256, step, group, scenarioId, metadata } = plan;
@@ -126,7 +130,8 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
   players.tellOthers(attempts);
   // Too many failures: the next script, mended, plays this group again.
   signal.throwIfAborted();
-  return { attempts, orders: episodes.callOrders(), trajectories: players.trajectories };
+  const turns = new Map(attempts.map(({ attempt }) => [attempt, episodes.turnsOf(attempt)?.numbers ?? new Map()]));
+  return { attempts, orders: episodes.callOrders(), turns, trajectories: players.trajectories };
 }
 
 /** The script's functions as one agent's attempts. */
@@ -166,7 +171,7 @@ class Players {
       trajectory.origin = { run: run.name, split, step, group: planned.group, attempt };
       this.trajectories.set(attempt, trajectory);
       if (!signal.aborted) onAttempt({ trajectory });
-      return { reward: trajectory.reward, metrics: trajectory.metrics };
+      return { reward: trajectory.totalReward, metrics: trajectory.metrics };
     } catch (error) {
       // What is thrown once the attempt has ended says only that; how it ended is the recorder's business.
       if (!signal.aborted) {
@@ -188,6 +193,7 @@ function checkTrajectory(played: unknown): Trajectory {
   const wrong = Object.entries({ reward, ...metrics }).find(
     ([, value]) => typeof value !== 'boolean' && !Number.isFinite(value),
   );
+  rewardsOfTurns(played);
   if (wrong === undefined) return played;
   throw new TemperError(
     'AgentFailed',
@@ -216,7 +222,9 @@ async function applyAfterEach(
   return new Map(judged.trajectories.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
 }
 
-function checkJudged({ origin, reward }: Trajectory): void {
+function checkJudged(trajectory: Trajectory): void {
+  const { origin, reward } = trajectory;
+  rewardsOfTurns(trajectory);
   if (origin === null)
     throw new TemperError(
       'BadConfig',
@@ -224,6 +232,19 @@ function checkJudged({ origin, reward }: Trajectory): void {
     );
   if (!Number.isFinite(reward))
     throw new TemperError('BadConfig', `afterEach must leave finite rewards, got ${reward}; take the trajectory out`);
+}
+
+/** An attempt that the script took out is trained no more, and says only which turn is which. */
+function turnsOf(
+  attempt: number,
+  { turns, trajectories }: Played,
+  judged: ReadonlyMap<number, Trajectory> | null,
+): PlayedTurns | null {
+  const numbers = turns.get(attempt);
+  const trajectory = judged?.get(attempt);
+  if (numbers === undefined || !trajectories.has(attempt)) return null;
+  // Who judges a script's trajectories reads their messages, which the script put in order.
+  return { numbers, rewards: trajectory === undefined ? new Map() : rewardsOfTurns(trajectory), tellsOrder: false };
 }
 
 /** An attempt that was taken out stays in the store, without a reward. */

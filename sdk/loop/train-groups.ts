@@ -12,18 +12,21 @@ import { toGroupRef, trainedGroups } from '../../core/plan-step.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { describeUnused } from '../../core/run-summary.ts';
 import { findNewestCheckpoint } from '../../store/find-checkpoint.ts';
-import { summariseGroup } from '../../store/group-result.ts';
+import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/group-result.ts';
 import { decodeJson, encodeJson } from '../../store/json.ts';
 import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/journals.ts';
 import { judgedKey, manifestKey, skippedKey } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/manifest.ts';
 import { readCommit } from '../../store/run-reader.ts';
 import { hashBytes } from '../../store/sha256.ts';
-import type { Judged } from '../../store/trajectories.ts';
+import type { AttemptRecord, Judged } from '../../store/trajectories.ts';
+import { nameChoices } from '../recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addStep, writeState } from './loop-state.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
+import { rewardsOfTurns } from './trajectory-record.ts';
+import type { Trajectory } from './trajectory.ts';
 
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
   Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
@@ -100,17 +103,29 @@ async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Se
 /** Rewards as they are now: a script may have changed them, or taken attempts out. */
 function judge({ rollouts, sha256 }: StoredGroup, { byAttempt }: GivenGroup): Judged {
   const { header, attempts } = rollouts;
-  const rewards = attempts.map(({ attempt }) => checkReward(byAttempt.get(attempt)?.reward ?? null));
-  const isOwn = attempts.every(({ reward }, index) => reward === rewards[index]);
+  const rewards = attempts.map(({ attempt }) => checkReward(byAttempt.get(attempt)?.totalReward ?? null));
+  const turns = judgeTurns(attempts.map((record) => earnedByCall(record, byAttempt.get(record.attempt))));
+  const own = judgeByAgent(rollouts, sha256);
+  const isOwn =
+    attempts.every(({ reward }, index) => reward === rewards[index]) &&
+    JSON.stringify(own.turnRewards) === JSON.stringify(turns.turnRewards);
   return {
     schema: 1,
     inputsSha256: header.inputsSha256,
     rolloutsSha256: sha256,
     judge: isOwn ? 'agent' : 'script',
     rewards,
+    ...turns,
     explanations: attempts.map(({ attempt }) => byAttempt.get(attempt)?.explanation ?? null),
     metrics: {},
   };
+}
+
+/** Which turn is which is written where some turn had a reward when the group was kept. */
+function earnedByCall({ calls }: AttemptRecord, trajectory: Trajectory | undefined): number[] {
+  const rewards = trajectory === undefined ? new Map<string, number>() : rewardsOfTurns(trajectory);
+  if (rewards.size > 0 && calls.some(({ turn }) => turn === undefined)) throw lateTurnRewards();
+  return nameChoices(calls).map((name) => rewards.get(name) ?? 0);
 }
 
 function checkReward(reward: number | null): number | null {
@@ -194,6 +209,13 @@ function readSettings({ config }: LoopRun, options: TrainOptions): Settings {
       `minimumGroupSize must be a whole number of at least 2 (an advantage is relative to its group), got ${minimumGroupSize}; pass 2`,
     );
   return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };
+}
+
+function lateTurnRewards(): TemperError {
+  return new TemperError(
+    'BadConfig',
+    'turnRewards must be given where a trajectory is made or in afterEach, got some for a group that was gathered without any; gather it with them',
+  );
 }
 
 const ALLOW = 'pass { allowEmptyStep: true } where a step without any is meant to be over';

@@ -1,8 +1,15 @@
 /** Trajectories as the store keeps them, and back: choices as the indices of their calls. */
-import type { AttemptRecord, CallRecord, ChatMessage, HistoryRecord } from '../../store/trajectories.ts';
+import { TemperError } from '../../core/failures.ts';
+import {
+  wasCut,
+  type AttemptRecord,
+  type CallRecord,
+  type ChatMessage,
+  type HistoryRecord,
+} from '../../store/trajectories.ts';
 import { AttemptLog } from '../attempt-log.ts';
 import { CHOICE_TAG } from '../recorder/answer.ts';
-import { callName } from '../recorder/recorder.ts';
+import { nameChoices } from '../recorder/turns.ts';
 import {
   callOfChoice,
   isChoice,
@@ -15,7 +22,7 @@ import {
 
 /** What of an attempt is trained are the calls whose choices stand in its histories; each of them once. */
 export function describeTrajectory(record: AttemptRecord, trajectory: Trajectory): AttemptRecord {
-  const names = nameCalls(record.calls);
+  const names = nameChoices(record.calls);
   const found = [trajectory, ...trajectory.additionalHistories].flatMap(({ messagesAndChoices }) =>
     messagesAndChoices.flatMap((item) => (isChoice(item) ? [names.indexOf(callOfChoice(item) ?? '')] : [])),
   );
@@ -26,10 +33,11 @@ export function describeTrajectory(record: AttemptRecord, trajectory: Trajectory
   const { metadata, additionalHistories, explanation, metrics } = trajectory;
   return {
     ...record,
-    reward: trajectory.reward,
+    reward: trajectory.totalReward,
     metrics,
     logs: boundLogs(trajectory.logs),
-    truncated: calls.some(({ finishReason }) => finishReason === 'length'),
+    // One that outgrew the model was cut in no call.
+    truncated: calls.some(wasCut) || (record.truncated && !record.calls.some(wasCut)),
     calls,
     trajectory: {
       history: describe(trajectory),
@@ -37,6 +45,7 @@ export function describeTrajectory(record: AttemptRecord, trajectory: Trajectory
       metadata,
       explanation,
       otherCalls: record.calls.filter((_, index) => !used.has(index)),
+      ...(trajectory.turnRewards.length > 0 ? { outcome: trajectory.reward } : {}),
     },
   };
 }
@@ -50,12 +59,15 @@ export function keepOrder(order: readonly number[], before: AttemptRecord, after
 export function readTrajectory(record: AttemptRecord, origin: Origin): Trajectory {
   const { calls, metrics, logs, trajectory } = record;
   const { history, additionalHistories = [], metadata = {}, explanation = null } = trajectory ?? {};
-  const names = nameCalls(calls);
+  const names = nameChoices(calls);
   const read = (kept: HistoryRecord): History => readHistory(kept, calls, names);
   return new Trajectory({
     ...read(history ?? { messages: [], tools: null }),
     additionalHistories: additionalHistories.map(read),
-    reward: record.reward ?? Number.NaN,
+    reward: trajectory?.outcome ?? record.reward ?? Number.NaN,
+    turnRewards: calls.flatMap((call, index) =>
+      call.reward === undefined ? [] : [{ choice: readChoice(call, names[index]!), reward: call.reward }],
+    ),
     metrics: { ...metrics },
     metadata: { ...metadata },
     logs: [...logs],
@@ -64,22 +76,30 @@ export function readTrajectory(record: AttemptRecord, origin: Origin): Trajector
   });
 }
 
+/** By the names of the choices; rewards of one choice add up. Throws where a choice is none of the trajectory's. */
+export function rewardsOfTurns(trajectory: Trajectory): Map<string, number> {
+  const histories = [trajectory, ...trajectory.additionalHistories];
+  const items = histories.flatMap(({ messagesAndChoices }) => messagesAndChoices);
+  const known = new Set(items.flatMap((item) => (isChoice(item) ? (callOfChoice(item) ?? []) : [])));
+  const rewards = new Map<string, number>();
+  for (const { choice, reward } of trajectory.turnRewards) {
+    const name = callOfChoice(choice);
+    if (name === null || !known.has(name) || !Number.isFinite(reward)) throw badTurnReward(reward);
+    rewards.set(name, (rewards.get(name) ?? 0) + reward);
+  }
+  return rewards;
+}
+
+function badTurnReward(reward: number): TemperError {
+  const rule = 'turnRewards must be finite numbers for choices that the model sampled and that stand in a history';
+  return new TemperError('BadConfig', `${rule}, got ${String(reward)}; pass { choice: completion.choices[0], reward }`);
+}
+
 /** They stay with the trajectory for ever. */
 function boundLogs(lines: readonly string[]): string[] {
   const log = new AttemptLog();
   for (const line of lines) log.add([line]);
   return log.lines();
-}
-
-/** As choices name them: the choices of one call stand in their own order. */
-function nameCalls(calls: readonly CallRecord[]): string[] {
-  const counts = new Map<string, number>();
-  return calls.map((call) => {
-    const name = callName(call);
-    const index = counts.get(name) ?? 0;
-    counts.set(name, index + 1);
-    return `${name}/${index}`;
-  });
 }
 
 /** A choice that nobody recorded is another model's, or a person's: context, as any message. */

@@ -18,6 +18,12 @@ export interface History {
   tools: Tools | null;
 }
 
+/** What the model did with this choice earned so much, beside the trajectory's reward. */
+export interface TurnReward {
+  choice: Choice;
+  reward: number;
+}
+
 /** Where a trajectory was gathered: a copy keeps it, so that what is trained is found again. */
 export interface Origin {
   readonly run: string;
@@ -31,6 +37,7 @@ export interface TrajectoryInit {
   messagesAndChoices: MessagesAndChoices;
   tools?: Tools | null;
   reward: number;
+  turnRewards?: TurnReward[];
   metrics?: Metrics;
   metadata?: Metadata;
   logs?: string[];
@@ -43,6 +50,7 @@ export class Trajectory {
   messagesAndChoices: MessagesAndChoices;
   tools: Tools | null;
   reward: number;
+  turnRewards: TurnReward[];
   metrics: Metrics;
   metadata: Metadata;
   logs: string[];
@@ -56,12 +64,18 @@ export class Trajectory {
     this.messagesAndChoices = init.messagesAndChoices;
     this.tools = init.tools ?? null;
     this.reward = init.reward;
+    this.turnRewards = init.turnRewards ?? [];
     this.metrics = init.metrics ?? {};
     this.metadata = init.metadata ?? {};
     this.logs = init.logs ?? [];
     this.additionalHistories = init.additionalHistories ?? [];
     this.explanation = init.explanation ?? null;
     this.origin = init.origin ?? null;
+  }
+
+  /** What the attempt is worth in all: its reward, and what its turns earned. */
+  get totalReward(): number {
+    return this.turnRewards.reduce((sum, { reward }) => sum + reward, this.reward);
   }
 
   /** The conversation as any model takes it. */
@@ -74,6 +88,7 @@ export class Trajectory {
     const { metrics, metadata, logs, additionalHistories, messagesAndChoices } = this;
     const { tools, reward, explanation, origin } = this;
     const own = {
+      turnRewards: [...this.turnRewards],
       metrics: { ...metrics },
       metadata: { ...metadata },
       logs: [...logs],

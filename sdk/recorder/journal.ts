@@ -22,6 +22,12 @@ interface OnceEntry {
   v: unknown;
 }
 
+/** From this turn on an attempt's calls overlapped: how many waited at once only the first playing can see. */
+interface OverlapEntry {
+  a: number;
+  t: number;
+}
+
 interface Answer {
   attempt: number;
   body: unknown;
@@ -32,6 +38,7 @@ export class Journal {
   private readonly segments: JournalSegments;
   private readonly answers = new Map<string, Answer>();
   private readonly values = new Map<string, unknown>();
+  private readonly overlaps = new Map<number, number>();
 
   constructor(segments: JournalSegments) {
     this.segments = segments;
@@ -63,6 +70,15 @@ export class Journal {
     this.append(`{"a":${attempt},"n":${JSON.stringify(name)},"v":${json}}`);
   }
 
+  /** The earliest turn at which calls of the attempt overlapped; null where none did so far. */
+  overlap(attempt: number): number | null {
+    return this.overlaps.get(attempt) ?? null;
+  }
+
+  recordOverlap(attempt: number, turn: number): void {
+    this.append(`{"a":${attempt},"t":${turn}}`);
+  }
+
   /** How many recorded answers an attempt has not asked for. */
   unclaimed(attempt: number): number {
     return [...this.answers.values()].filter((answer) => answer.attempt === attempt && !answer.claimed).length;
@@ -76,10 +92,12 @@ export class Journal {
     this.segments.append(encodeRecord(payload));
   }
 
-  private load(payload: CallEntry | OnceEntry): void {
+  private load(payload: CallEntry | OnceEntry | OverlapEntry): void {
     if ('k' in payload) {
       const name = callName(payload.a, payload.k, payload.o);
       if (!this.answers.has(name)) this.answers.set(name, { attempt: payload.a, body: payload.r, claimed: false });
+    } else if ('t' in payload) {
+      this.overlaps.set(payload.a, Math.min(payload.t, this.overlaps.get(payload.a) ?? payload.t));
     } else {
       const name = valueName(payload.a, payload.n);
       if (!this.values.has(name)) this.values.set(name, payload.v);
@@ -96,13 +114,13 @@ export function encodeRecord(payload: string): Uint8Array {
   return record;
 }
 
-function* decodeSegment(segment: Uint8Array): Generator<CallEntry | OnceEntry> {
+function* decodeSegment(segment: Uint8Array): Generator<CallEntry | OnceEntry | OverlapEntry> {
   const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
   for (let start = 0; start + HEADER_BYTES <= bytes.length;) {
     const end = start + HEADER_BYTES + bytes.readUInt32LE(start);
     const payload = bytes.subarray(start + HEADER_BYTES, end);
     if (end > bytes.length || crc32(payload) !== bytes.readUInt32LE(start + 4)) return;
-    yield JSON.parse(payload.toString('utf8')) as CallEntry | OnceEntry;
+    yield JSON.parse(payload.toString('utf8')) as CallEntry | OnceEntry | OverlapEntry;
     start = end;
   }
 }

@@ -27,6 +27,7 @@ import { errorReply, jsonReply } from './reply.ts';
 import { callKey, parseRequest, type RequestMode } from './request.ts';
 import { send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';
+import { Turns } from './turns.ts';
 
 export interface RecorderOptions {
   engine: EngineConnection;
@@ -68,6 +69,9 @@ export class Recorder {
   readonly ending = new Ending();
   readonly outage = new OutageClock();
   readonly toolCounts = new ToolCounts();
+  readonly turns: Turns;
+  /** A prompt was refused because the model has no room for it: the attempt was cut, though no answer was. */
+  hasOutgrown = false;
   callCount = 0;
   /** Calls without an answer yet. */
   pending = 0;
@@ -81,7 +85,9 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     this.options = options;
-    this.values = new OnceValues(options.journal, options.attempt, this.ending);
+    const { journal, attempt } = options;
+    this.values = new OnceValues(journal, attempt, this.ending);
+    this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
     this.openai = new OpenAI({
       apiKey: 'temper',
       baseURL: `${options.engine.url}/v1`,
@@ -139,7 +145,10 @@ export class Recorder {
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
     if (recorded !== null) return this.show(this.keep(recorded, frame, null), frame, wantsLogprobs);
     const sent = await this.send(frame, init.signal ?? null);
-    if ('refusal' in sent) return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
+    if ('refusal' in sent) {
+      this.hasOutgrown = true;
+      return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
+    }
     const completion = this.keep(sent.completion, frame, sent.text);
     this.options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
     // What came after the end is in the journal, for a repetition, and goes no further.
@@ -148,8 +157,9 @@ export class Recorder {
   }
 
   private show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Response {
-    const visible = forAgent(completion, wantsLogprobs);
-    return jsonReply(200, this.options.tagsChoices === true ? tagChoices(visible, callName(frame)) : visible);
+    const call = callName(frame);
+    const visible = this.turns.mark(forAgent(completion, wantsLogprobs), call);
+    return jsonReply(200, this.options.tagsChoices === true ? tagChoices(visible, call) : visible);
   }
 
   /** Numbers the call, synchronously: the occurrence is decided by the order in which the agent asks. */
@@ -164,6 +174,7 @@ export class Recorder {
     const occurrence = this.occurrences.get(key) ?? 0;
     this.occurrences.set(key, occurrence + 1);
     this.asked.push(callName({ key, occurrence }));
+    this.turns.begin(callName({ key, occurrence }), this.pending - 1);
     return { key, occurrence, label, request };
   }
 
@@ -234,7 +245,7 @@ function labelOf(headers: RequestInit['headers']): string | null {
 }
 
 /** Of the calls of one attempt. */
-export function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
+function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
   return `${key}/${occurrence}`;
 }
 

@@ -1,6 +1,6 @@
 /** What a judge compares: conversations, and how a recorded attempt becomes one. */
 import { canonicalJson, hashOf } from '../../core/hashes.ts';
-import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/trajectories.ts';
+import { inPlayOrder, type AttemptRecord, type CallRecord, type ChatMessage } from '../../store/trajectories.ts';
 
 /** One attempt at a task. */
 export interface Conversation {
@@ -22,21 +22,20 @@ export interface DistinctAttempt {
 
 /**
  * The calls of an attempt as conversations: one that extends what was said before grows it, any other begins one of its
- * own. The one that its last call belongs to comes first.
+ * own. They stand in the order in which they began, so that what all attempts begin with stands first.
  */
 export function conversationOf({ attempt, calls }: Pick<AttemptRecord, 'attempt' | 'calls'>): Conversation {
   const histories: ChatMessage[][] = [];
-  for (const call of calls) addCall(histories, call);
-  const main = histories.pop() ?? [];
+  for (const call of inPlayOrder(calls)) addCall(histories, call);
+  const [main = [], ...additionalHistories] = histories;
   const tools = distinctTools(calls.map(({ request }) => request.tools ?? []));
-  return { id: String(attempt), messages: main, tools, additionalHistories: histories };
+  return { id: String(attempt), messages: main, tools, additionalHistories };
 }
 
 function addCall(histories: ChatMessage[][], { request, message }: CallRecord): void {
   const grown = [...request.messages, message];
   const extended = histories.findIndex((history) => isPrefix(history, request.messages));
-  if (extended >= 0) histories.splice(extended, 1);
-  histories.push(grown);
+  histories[extended >= 0 ? extended : histories.length] = grown;
 }
 
 function isPrefix(history: readonly ChatMessage[], messages: readonly ChatMessage[]): boolean {

@@ -81,6 +81,8 @@ export interface ScorableTrajectory {
   readonly tools: readonly unknown[] | null;
   readonly additionalHistories: readonly { readonly messagesAndChoices: readonly unknown[] }[];
   reward: number;
+  /** Parts of the attempt's own reward beside `reward`. */
+  turnRewards?: { reward: number }[];
   metrics: Record<string, number | boolean>;
   explanation: string | null;
 }
@@ -100,8 +102,11 @@ export async function rulerScoreGroup<G extends { readonly trajectories: readonl
   const { scores } = await scoreConversations(trajectories.map(toConversation), judged, context);
   for (const [index, trajectory] of trajectories.entries()) {
     const { score, explanation } = scores[index]!;
-    const { reward } = trajectory;
-    trajectory.metrics = { ...trajectory.metrics, agentReward: reward, rulerScore: score };
+    const { reward, turnRewards = [] } = trajectory;
+    const agentReward = turnRewards.reduce((sum, turn) => sum + turn.reward, reward);
+    trajectory.metrics = { ...trajectory.metrics, agentReward, rulerScore: score };
+    if (turnRewards.length > 0)
+      trajectory.turnRewards = turnRewards.map((turn) => ({ ...turn, reward: judged.weights.agent * turn.reward }));
     trajectory.reward = judged.weights.ruler * score + judged.weights.agent * reward;
     trajectory.explanation = explanation;
   }

@@ -2,6 +2,7 @@
 import type OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
+import type { RewardTurn } from '../recorder/turns.ts';
 import { runCall, type FunctionCall, type Once, type PlayedToolCall } from './run-call.ts';
 import type { Tool } from './tool.ts';
 
@@ -17,6 +18,8 @@ export interface ToolLoopContext {
   model: string;
   /** Needed where a tool has `once`. */
   once?: Once;
+  /** Needed where turns are rewarded. */
+  rewardTurn?: RewardTurn;
   /** Ends the loop between two steps of it. */
   signal?: AbortSignal;
 }
@@ -33,8 +36,18 @@ export interface ToolLoopOptions {
   maxTokensPerTurn?: number;
   /** Runs the calls of a turn at once instead of one after the other; results stand in the order of the calls anyway. */
   concurrent?: boolean;
+  /** What a turn earned by itself, asked once its calls were run. */
+  turnReward?: (turn: PlayedTurn) => number;
   /** Goes into every request: `tool_choice`, `stop`, `temperature` … */
   request?: Omit<Request, 'model' | 'messages' | 'tools' | 'n' | 'stream' | 'max_tokens' | 'max_completion_tokens'>;
+}
+
+/** What the model answered, and what became of its calls. */
+export interface PlayedTurn {
+  /** Counted from 1. */
+  turn: number;
+  choice: Choice;
+  calls: readonly PlayedToolCall[];
 }
 
 /** The model answered; a tool with `ends` succeeded; a limit; no room in the model's context. */
@@ -102,11 +115,19 @@ class Loop {
       content: choice.message.content,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     });
-    if (calls.length > 0) return (await this.run(calls)) ? 'tool' : null;
+    const before = this.calls.length;
+    const isEnd = calls.length > 0 && (await this.run(calls));
+    this.reward({ turn: this.turns, choice, calls: this.calls.slice(before) });
+    if (calls.length > 0) return isEnd ? 'tool' : null;
     if (choice.finish_reason === 'length') return 'tokens';
     if ((choice.malformed_tool_calls ?? 0) === 0) return 'answer';
     this.messages.push({ role: 'user', content: MALFORMED });
     return null;
+  }
+
+  private reward(turn: PlayedTurn): void {
+    const { turnReward } = this.options;
+    if (turnReward !== undefined) this.context.rewardTurn?.(turn.choice, turnReward(turn));
   }
 
   /** Null where the conversation has outgrown the model. */
@@ -173,7 +194,8 @@ function isContextExceeded(error: unknown): boolean {
   return status === 400 && (code === 'context_length_exceeded' || /maximum context length/.test(String(message)));
 }
 
-function checkOptions({ once }: ToolLoopContext, { tools, maxTurns = DEFAULT_TURNS }: ToolLoopOptions): void {
+function checkOptions({ once, rewardTurn }: ToolLoopContext, options: ToolLoopOptions): void {
+  const { tools, maxTurns = DEFAULT_TURNS, turnReward } = options;
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   const lasting = tools.find((tool) => tool.once);
@@ -181,6 +203,8 @@ function checkOptions({ once }: ToolLoopContext, { tools, maxTurns = DEFAULT_TUR
   if (twice !== undefined) throw refusal(`tools must have names of their own, got ${twice} twice`, 'rename one');
   if (!Number.isSafeInteger(maxTurns) || maxTurns < 1)
     throw refusal(`maxTurns must be a whole number from 1 on, got ${maxTurns}`, 'change it');
+  if (turnReward !== undefined && rewardTurn === undefined)
+    throw refusal('turnReward has no effect, the context has no rewardTurn', "pass the rollout's context");
   if (lasting !== undefined && once === undefined)
     throw refusal(`the tool ${lasting.name} is to run once, but the context has no once`, "pass the rollout's context");
 }

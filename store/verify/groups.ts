@@ -5,7 +5,7 @@ import type { GroupRef, GroupResult, RolloutInput } from '../../core/contract.ts
 import { TemperError } from '../../core/failures.ts';
 import { planGroup, trainedGroups, type RunPosition } from '../../core/plan-step.ts';
 import { childNames } from '../children.ts';
-import { summariseGroup } from '../group-result.ts';
+import { judgeByAgent, summariseGroup } from '../group-result.ts';
 import { decodeJson } from '../json.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../layout.ts';
 import { hashBytes } from '../sha256.ts';
@@ -176,7 +176,11 @@ function checkVerdict(
     findings.problem('verdicts', key, 'it was made from other inputs than its rollouts');
   const isComplete = judged.rewards.length === attempts.length;
   // Only the agent's own verdict stands in the rollouts as well.
-  const isRight = judged.judge !== 'agent' || attempts.every(({ reward }, index) => reward === judged.rewards[index]);
+  const own = judgeByAgent(rollouts, sha256);
+  const isRight =
+    judged.judge !== 'agent' ||
+    (attempts.every(({ reward }, index) => reward === judged.rewards[index]) &&
+      JSON.stringify(own.turnRewards) === JSON.stringify(judged.turnRewards));
   if (!isComplete || !isRight) findings.problem('verdicts', key, 'its rewards are not those of the rollouts');
 }
 

@@ -81,7 +81,7 @@ export function readJournals(world: Pick<World, 'journals'>, run: string): Journ
   for (const { place, bytes } of world.journals(run).flatMap(readSegments)) {
     for (const record of readRecords(bytes)) {
       if ('k' in record) calls.add(`${run}.${place}.${record.a}/${record.k}/${record.o}`);
-      else values.add(record.v);
+      else if ('n' in record) values.add(record.v);
     }
   }
   // Whatever is executed from now on was not in there.
@@ -97,7 +97,7 @@ export function paidTwice(world: Pick<World, 'log' | 'effects'>, { time, calls, 
   return executed.length + effects.length;
 }
 
-type Recorded = { a: number; k: string; o: number } | { a: number; n: string; v: number };
+type Recorded = { a: number; k: string; o: number } | { a: number; n: string; v: number } | { a: number; t: number };
 
 /** Each with its step and group, as the engine's log names them. */
 function readSegments(folder: string): { place: string; bytes: Buffer }[] {

@@ -278,11 +278,14 @@ test('a call over maxCallsPerAttempt fails the attempt as data, with what was pl
 test.each([
   { message: 'too long', code: 'context_length_exceeded' },
   { message: "too long: this model's maximum context length is 64 tokens", code: 400 },
-])('a conversation that outgrew the model is the agent’s to handle (%j)', async (error) => {
-  engine.failNext({ status: 400, body: JSON.stringify({ error }) });
-  const attempt = await playOne(engine, async (context) => {
-    await expect(say(context, 'x')).rejects.toThrow(/too long/);
-    return 0.5;
-  });
-  expect(attempt).toMatchObject({ status: 'ok', reward: 0.5, calls: [] });
-});
+])(
+  'a conversation that outgrew the model is the agent’s to handle, and the attempt counts as truncated (%j)',
+  async (error) => {
+    engine.failNext({ status: 400, body: JSON.stringify({ error }) });
+    const attempt = await playOne(engine, async (context) => {
+      await expect(say(context, 'x')).rejects.toThrow(/too long/);
+      return 0.5;
+    });
+    expect(attempt).toMatchObject({ status: 'ok', reward: 0.5, truncated: true, calls: [] });
+  },
+);

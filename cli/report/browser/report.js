@@ -200,6 +200,8 @@
     const answer = drawMessage(turn.answer, 'message answer');
     answer.dataset.tip = `${turn.promptTokens} prompt tokens, ${turn.tokenIds.length} sampled, ended by ${turn.finishReason}`;
     node.append(answer, drawTokens(turn));
+    if (turn.reward !== null && turn.reward !== undefined)
+      node.append(element('p', 'note', `this turn earned ${number(turn.reward)}`));
     return node;
   }
 

@@ -3,6 +3,11 @@
 `group-std` divides by the group's population standard deviation + 1e-6 (GRPO, arXiv 2402.03300), `batch-std` by the
 batch's (mean by group, scale by batch: arXiv 2508.08221), `none` by nothing (Dr. GRPO, arXiv 2503.20783). Leave-one-out
 compares with the mean of the *others* (RLOO, arXiv 2402.14740), which is A · G / (G − 1).
+
+Where turns have rewards of their own, a turn is trained with its return: what the attempt earned from that turn on,
+which is its whole reward less that of the turns before. It is compared with the group's returns at the same turn; an
+attempt that was over by then counts with what its end was worth. Without such rewards every return is the attempt's
+reward. The divisor is that of the whole rewards, so that the turns of a group keep their proportions.
 """
 
 from collections.abc import Sequence
@@ -16,20 +21,25 @@ Scale = Literal["none", "group-std", "batch-std"]
 STD_EPSILON = 1e-6
 
 
-def group_advantages(rewards: Sequence[Sequence[float]], scale: Scale, leave_one_out: bool) -> list[list[float]]:
-    """One list of rewards per group in, one list of advantages per group out."""
-    batch_std = population_std([reward for group in rewards for reward in group])
-    return [_advantages(group, _divisor(group, scale, batch_std), leave_one_out) for group in rewards]
+def group_advantages(
+    returns: Sequence[Sequence[Sequence[float]]], scale: Scale, leave_one_out: bool
+) -> list[list[list[float]]]:
+    """Per group, per turn, per attempt. The returns at the first turn are the rewards of the attempts."""
+    batch_std = population_std([reward for group in returns for reward in group[0]])
+    return [_group_advantages(group, _divisor(group[0], scale, batch_std), leave_one_out) for group in returns]
 
 
 def attempt_advantages(
     groups: Sequence[Sequence[Attempt]], scale: Scale, leave_one_out: bool, truncated: TruncatedPolicy
-) -> list[float | None]:
-    """One advantage per attempt in order, None for those that are no data: they count in no mean."""
-    rewards = [_rewards(group, truncated) for group in groups]
-    remaining = (iter(group) for group in group_advantages(rewards, scale, leave_one_out))
+) -> list[list[float] | None]:
+    """One list per attempt in order, None for those that are no data: they count in no mean.
+
+    It has an advantage for each turn; a single one, for all of them, where no turn of the group has a reward.
+    """
+    advantages = group_advantages([_returns(group, truncated) for group in groups], scale, leave_one_out)
+    remaining = (zip(*by_turn, strict=True) for by_turn in advantages)
     return [
-        None if attempt.reward is None else next(of_group)
+        None if attempt.reward is None else list(next(of_group))[: _num_turns(attempt)]
         for group, of_group in zip(groups, remaining, strict=True)
         for attempt in group
     ]
@@ -42,9 +52,35 @@ def population_std(values: Sequence[float]) -> float:
     return sqrt(fsum((value - mean) ** 2 for value in values) / len(values))
 
 
-def _rewards(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[float]:
+def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[float]]:
+    """Per turn, per attempt that is data."""
+    data = [attempt for attempt in group if attempt.reward is not None]
+    rewards = _rewards(data, truncated)
+    earned = [_earned(attempt, truncated) for attempt in data]
+    if not any(map(any, earned)):
+        return [rewards]
+    return [
+        [reward - fsum(of_attempt[:turn]) for reward, of_attempt in zip(rewards, earned, strict=True)]
+        for turn in range(max(map(_num_turns, data)))
+    ]
+
+
+def _earned(attempt: Attempt, truncated: TruncatedPolicy) -> list[float]:
+    """By turn. A penalised attempt is penalised in all of its turns."""
+    earned = [0.0] * _num_turns(attempt)
+    if not (attempt.truncated and truncated == "penalise"):
+        for call in attempt.calls:
+            earned[call.turn] += call.reward
+    return earned
+
+
+def _num_turns(attempt: Attempt) -> int:
+    return max((call.turn + 1 for call in attempt.calls), default=1)
+
+
+def _rewards(data: Sequence[Attempt], truncated: TruncatedPolicy) -> list[float]:
     """Under `penalise` a truncated attempt gets its group's lowest reward; under `mask` it still counts in the mean."""
-    rewards = [(attempt.reward, attempt.truncated) for attempt in group if attempt.reward is not None]
+    rewards = [(attempt.reward, attempt.truncated) for attempt in data if attempt.reward is not None]
     lowest = min((reward for reward, _ in rewards), default=0.0)
     return [lowest if truncated == "penalise" and was_truncated else reward for reward, was_truncated in rewards]
 
@@ -53,6 +89,13 @@ def _divisor(group: Sequence[float], scale: Scale, batch_std: float) -> float:
     if scale == "none":
         return 1.0
     return (population_std(group) if scale == "group-std" else batch_std) + STD_EPSILON
+
+
+def _group_advantages(returns: Sequence[Sequence[float]], divisor: float, leave_one_out: bool) -> list[list[float]]:
+    if len(set(returns[0])) < 2:
+        # No attempt was worth more than another: when each earned it is no reason to prefer one.
+        return [[0.0] * len(turn) for turn in returns]
+    return [_advantages(turn, divisor, leave_one_out) for turn in returns]
 
 
 def _advantages(group: Sequence[float], divisor: float, leave_one_out: bool) -> list[float]:

@@ -1,7 +1,8 @@
 """Group files as the trainer sees them: rewards from the verdict, tokens from the rollouts, both hashes checked."""
 
 import gzip
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -21,11 +22,16 @@ class Call:
     logprobs: list[float]
     temperature: float
     adapter_sha256: str | None
+    # How many turns of the attempt came before, and what this one earned by itself: told where turns are rewarded.
+    turn: int = 0
+    reward: float = 0.0
+    # What was asked, as the agent wrote it: tells a rewritten history from another one.
+    messages: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """`reward` is None where the attempt failed: kept and counted, but no data."""
+    """`reward` is what it was worth in all, its turns' rewards included; None where it failed: kept, but no data."""
 
     reward: float | None
     truncated: bool
@@ -64,22 +70,41 @@ def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
     verdict = orjson.loads(judged)
     if verdict["rolloutsSha256"] != ref.rollouts_sha256:
         raise ValueError(f"a verdict on rollouts {verdict['rolloutsSha256']}, not on {ref.rollouts_sha256}")
-    return Group(ref.group, [_attempt(line, reward) for line, reward in zip(lines, verdict["rewards"], strict=True)])
+    turn_rewards = verdict.get("turnRewards") or [None] * len(lines)
+    judged_lines = zip(lines, verdict["rewards"], turn_rewards, strict=True)
+    return Group(ref.group, [_attempt(line, reward, of_turns) for line, reward, of_turns in judged_lines])
 
 
-def _attempt(line: dict[str, Any], reward: float | None) -> Attempt:
+def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[float] | None) -> Attempt:
+    """The verdict says what each call earned (None: none of them anything), the rollouts which turn it was."""
     is_data = line["status"] == "ok" and reward is not None
+    calls = line["calls"]
+    if turn_rewards is not None and not all("turn" in call for call in calls):
+        raise ValueError("rewards of turns, where calls do not say which turn they are")
+    earned = [0.0] * len(calls) if turn_rewards is None else turn_rewards
     return Attempt(
         float(reward) if is_data and reward is not None else None,
         line["truncated"],
-        [_call(call) for call in line["calls"]],
+        [_call(call, of_call) for call, of_call in zip(calls, earned, strict=True)],
     )
 
 
-def _call(call: dict[str, Any]) -> Call:
+def _call(call: dict[str, Any], earned: float) -> Call:
     prompt, sampled, logprobs = call["promptTokenIds"], call["tokenIds"], call["logprobs"]
     if not prompt or len(sampled) != len(logprobs):
         raise ValueError(
             f"a call with {len(prompt)} prompt tokens, {len(sampled)} sampled tokens, {len(logprobs)} log-probabilities"
         )
-    return Call(prompt, sampled, logprobs, float(call["request"].get("temperature", 1.0)), call["adapterSha256"])
+    if not math.isfinite(earned):
+        raise ValueError(f"a turn that earned {earned}")
+    request = call["request"]
+    return Call(
+        prompt,
+        sampled,
+        logprobs,
+        float(request.get("temperature", 1.0)),
+        call["adapterSha256"],
+        call.get("turn", 0),
+        float(earned),
+        request.get("messages", []),
+    )

@@ -17,12 +17,16 @@ from temper_gpu.training.rows import Rows
 Metrics = dict[str, float]
 
 
-def batch_metrics(groups: Sequence[Group], advantages: Sequence[float | None], rows: Rows) -> Metrics:
-    """What is known before the policy is asked."""
+def batch_metrics(groups: Sequence[Group], advantages: Sequence[Sequence[float] | None], rows: Rows) -> Metrics:
+    """What is known before the policy is asked. What few agents have is named where there is some of it."""
     attempts = [attempt for group in groups for attempt in group.attempts]
     data = [attempt for attempt in attempts if attempt.reward is not None]
     rewards = [attempt.reward for attempt in data if attempt.reward is not None]
-    sizes = [abs(advantage) for advantage in advantages if advantage is not None]
+    sizes = [fsum(map(abs, of_turns)) / len(of_turns) for of_turns in advantages if of_turns is not None]
+    rare = {
+        "histories": rows.num_histories,
+        "rewardedTurns": sum(call.reward != 0 for attempt in data for call in attempt.calls),
+    }
     return {
         "groups": len(groups),
         "attempts": len(attempts),
@@ -37,6 +41,7 @@ def batch_metrics(groups: Sequence[Group], advantages: Sequence[float | None], r
         "trainedTokens": rows.num_trained_tokens,
         "rows": len(rows.rows),
         "forks": rows.num_forks,
+        **{name: count for name, count in rare.items() if count > 0},
     }
 
 

@@ -48,7 +48,7 @@ def _micro_batch(rows: list[Row], weight: float, device: torch.device) -> MicroB
         torch.tensor([row.token_ids[t] for row in rows for t in row.positions], device=device),
         _floats((value for row in rows for value in row.logprobs), device),
         _floats((value for row in rows for value in row.temperatures), device),
-        _floats((row.advantage * weight for row in rows for _ in row.positions), device),
+        _floats((advantage * weight for row in rows for advantage in row.advantages), device),
     )
 
 

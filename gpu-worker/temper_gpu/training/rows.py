@@ -1,7 +1,9 @@
 """Attempts → training rows, by exact token ids.
 
 A call whose prompt extends a row of its attempt exactly (prompt and answers so far) goes on in that row; any other
-call forks a new row, which shares the attempt's advantage. Only sampled tokens are trained, and each of them once: in
+call begins a new row: a fork where that conversation was played before (its history was rewritten, or it is asked
+again), another history where it was not (a sub-agent, a compacted context). All rows of an attempt share its
+advantages. Only sampled tokens are trained, and each of them once: in
 the row of the call that sampled it. Where it stands in another row's prompt, it is context.
 """
 
@@ -12,61 +14,77 @@ from typing import Literal
 from temper_gpu.training.groups import Attempt, Call
 
 TruncatedPolicy = Literal["mask", "penalise", "keep"]
+Begin = Literal["attempt", "fork", "history"]
 
 
 @dataclass
 class Row:
-    """`positions` of the sampled tokens in `token_ids`, ascending; the other lists run beside them."""
+    """`positions` of the sampled tokens in `token_ids`, ascending; the lists after it run beside them."""
 
-    advantage: float
     token_ids: list[int]
+    begins: Begin = "attempt"
     positions: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     temperatures: list[float] = field(default_factory=list)
+    advantages: list[float] = field(default_factory=list)
 
-    def append_sampled(self, call: Call) -> None:
+    def append_sampled(self, call: Call, advantage: float) -> None:
         self.positions.extend(range(len(self.token_ids), len(self.token_ids) + len(call.token_ids)))
         self.token_ids.extend(call.token_ids)
         self.logprobs.extend(call.logprobs)
         self.temperatures.extend([call.temperature] * len(call.token_ids))
+        self.advantages.extend([advantage] * len(call.token_ids))
 
 
 @dataclass(frozen=True)
 class Rows:
     rows: list[Row]
-    num_forks: int
 
     @property
     def num_trained_tokens(self) -> int:
         return sum(len(row.positions) for row in self.rows)
 
+    @property
+    def num_forks(self) -> int:
+        return sum(row.begins == "fork" for row in self.rows)
 
-def build_rows(attempts: Sequence[Attempt], advantages: Sequence[float | None], truncated: TruncatedPolicy) -> Rows:
-    """`advantages` is None for an attempt that is no data. Truncated attempts are left out under `mask`."""
+    @property
+    def num_histories(self) -> int:
+        """Beside the first one of each attempt."""
+        return sum(row.begins == "history" for row in self.rows)
+
+
+def build_rows(
+    attempts: Sequence[Attempt], advantages: Sequence[Sequence[float] | None], truncated: TruncatedPolicy
+) -> Rows:
+    """`advantages`: None for an attempt that is no data. Truncated attempts are left out under `mask`."""
     rows: list[Row] = []
-    num_forks = 0
-    for attempt, advantage in zip(attempts, advantages, strict=True):
-        if advantage is None or (attempt.truncated and truncated == "mask"):
-            continue
-        of_attempt = attempt_rows(attempt.calls, advantage)
-        num_forks += max(0, len(of_attempt) - 1)
-        rows.extend(of_attempt)
-    return Rows(rows, num_forks)
+    for attempt, of_attempt in zip(attempts, advantages, strict=True):
+        if of_attempt is not None and not (attempt.truncated and truncated == "mask"):
+            rows.extend(attempt_rows(attempt.calls, of_attempt))
+    return Rows(rows)
 
 
-def attempt_rows(calls: Sequence[Call], advantage: float) -> list[Row]:
+def attempt_rows(calls: Sequence[Call], advantages: Sequence[float]) -> list[Row]:
+    """`advantages` by turn, or a single one for all turns."""
     rows: list[Row] = []
-    for call in calls:
+    for index, call in enumerate(calls):
         if not call.token_ids:
             continue
         row = _extended(rows, call.prompt_token_ids)
         if row is None:
-            row = Row(advantage, list(call.prompt_token_ids))
+            row = Row(list(call.prompt_token_ids), _begin(call, calls[:index]) if rows else "attempt")
             rows.append(row)
         else:
             row.token_ids.extend(call.prompt_token_ids[len(row.token_ids) :])
-        row.append_sampled(call)
+        row.append_sampled(call, advantages[0 if len(advantages) == 1 else call.turn])
     return rows
+
+
+def _begin(call: Call, before: Sequence[Call]) -> Begin:
+    """What begins with a prompt of before, word for word, is that conversation, whatever became of its answers."""
+    is_known = any(call.messages[: len(earlier.messages)] == earlier.messages for earlier in before)
+    return "fork" if is_known else "history"
 
 
 def _extended(rows: list[Row], prompt: list[int]) -> Row | None:

@@ -34,7 +34,7 @@ def fit(conversations: Sequence[dict[str, Any]], folder: Path) -> None:
     base = load_base(POCKET, str(POCKET_FOLDER), torch.float32, torch.device("cpu"))
     model = AutoModelForCausalLM.from_pretrained(POCKET_FOLDER)
     prompts = Prompts(base)
-    rows = [row for each in conversations for row in attempt_rows(list(calls_of(prompts, each)), 1.0)]
+    rows = [row for each in conversations for row in attempt_rows(list(calls_of(prompts, each)), [1.0])]
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=0.0)
     for _ in range(MAX_STEPS):
         losses = [sampled_losses(model, row) for row in rows]

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import random
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -102,6 +103,17 @@ def sampled_attempt(rng: random.Random, adapter_sha256: str) -> Attempt:
     return Attempt(rng.choice([-1.0, 0.0, 0.5, 1.0]), False, calls)
 
 
+def with_turn_rewards(group: Group, seed: int = 0) -> Group:
+    """Every call is a turn; some earn something, and what they earn is added to the attempt's reward."""
+    rng = random.Random(seed)
+    attempts: list[Attempt] = []
+    for attempt in group.attempts:
+        calls = [replace(call, turn=t, reward=rng.choice([0.0, 0.5, 2.0])) for t, call in enumerate(attempt.calls)]
+        earned = sum(call.reward for call in calls)
+        attempts.append(replace(attempt, reward=(attempt.reward or 0.0) + earned, calls=calls))
+    return replace(group, attempts=attempts)
+
+
 @torch.no_grad()
 def naive_logprobs(prompt: list[int], sampled: list[int], temperature: float) -> list[float]:
     logits = tiny_model()(torch.tensor([prompt + sampled])).logits[0].double() / temperature
@@ -138,7 +150,10 @@ def write_group(store: Store, run: str, step: int, group: Group) -> GroupRef:
         "\n".join(map(json.dumps, [{"schema": 1}, *map(attempt_line, group.attempts)])).encode(), mtime=0
     )
     rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
-    verdict = {"rolloutsSha256": rollouts_sha256, "rewards": [attempt.reward for attempt in group.attempts]}
+    verdict: dict[str, object] = {"rolloutsSha256": rollouts_sha256}
+    verdict["rewards"] = [attempt.reward for attempt in group.attempts]
+    if any(call.reward for attempt in group.attempts for call in attempt.calls):
+        verdict["turnRewards"] = [[call.reward for call in attempt.calls] for attempt in group.attempts]
     judged = json.dumps(verdict).encode()
     stem = f"{step_key(run, 0, step)}/groups/{group.index}"
     store.publish(f"{stem}.rollouts.jsonl.gz", rollouts)
@@ -159,6 +174,7 @@ def call_line(call: Call) -> dict[str, object]:
         "tokenIds": call.token_ids,
         "logprobs": call.logprobs,
         "adapterSha256": call.adapter_sha256,
+        "turn": call.turn,
     }
 
 

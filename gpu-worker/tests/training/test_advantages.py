@@ -1,11 +1,22 @@
 import pytest
 
-from temper_gpu.training.advantages import attempt_advantages, group_advantages
-from temper_gpu.training.groups import Attempt
+from temper_gpu.training.advantages import Scale, attempt_advantages
+from temper_gpu.training.groups import Attempt, Call
 
 
 def attempts(*rewards: float | None, truncated: tuple[int, ...] = ()) -> list[Attempt]:
     return [Attempt(reward, i in truncated, []) for i, reward in enumerate(rewards)]
+
+
+def group_advantages(rewards: list[list[float]], scale: Scale, leave_one_out: bool) -> list[list[float]]:
+    advantages = iter(attempt_advantages([attempts(*group) for group in rewards], scale, leave_one_out, "mask"))
+    return [[only for _ in group for [only] in [next(advantages) or []]] for group in rewards]
+
+
+def played(reward: float | None, *earned: float, truncated: bool = False) -> Attempt:
+    """An attempt of a call for each turn."""
+    calls = [Call([1], [2], [-1.0], 1.0, None, turn, of_turn) for turn, of_turn in enumerate(earned)]
+    return Attempt(reward, truncated, calls)
 
 
 def test_an_advantage_is_the_distance_from_the_groups_mean():
@@ -34,14 +45,68 @@ def test_equal_rewards_carry_no_signal_whatever_the_scale():
 
 
 def test_a_failed_attempt_has_no_advantage_and_counts_in_no_mean():
-    assert attempt_advantages([attempts(1, None, 0)], "none", False, "mask") == [0.5, None, -0.5]
+    assert attempt_advantages([attempts(1, None, 0)], "none", False, "mask") == [[0.5], None, [-0.5]]
 
 
 def test_a_lone_attempt_has_nothing_to_be_compared_with():
-    assert attempt_advantages([attempts(1, None)], "group-std", True, "mask") == [0, None]
+    assert attempt_advantages([attempts(1, None)], "group-std", True, "mask") == [[0], None]
 
 
 def test_a_penalised_truncated_attempt_gets_the_lowest_reward_of_its_group():
     group = attempts(1, 0, -1, truncated=(0,))
-    assert attempt_advantages([group], "none", False, "penalise") == pytest.approx([-1 / 3, 2 / 3, -1 / 3])
-    assert attempt_advantages([group], "none", False, "keep") == [1, 0, -1]
+    assert attempt_advantages([group], "none", False, "penalise") == [
+        [pytest.approx(-1 / 3)],
+        [pytest.approx(2 / 3)],
+        [pytest.approx(-1 / 3)],
+    ]
+    assert attempt_advantages([group], "none", False, "keep") == [[1], [0], [-1]]
+
+
+def test_a_turn_is_worth_what_the_attempt_earned_from_it_on_compared_with_the_group_at_that_turn():
+    # Returns: 3, 2, 1.5 and 1, 1, 0.5: means 2, 1.5, 1.
+    group = [played(3, 1, 0.5, 0), played(1, 0, 0.5, 0)]
+    assert attempt_advantages([group], "none", False, "mask") == [[1, 0.5, 0.5], [-1, -0.5, -0.5]]
+
+
+def test_an_attempt_that_was_over_counts_with_what_its_end_was_worth():
+    # Returns: 2, 1, 1 and 1, 0.5 and then its end, 0.5: means 1.5, 0.75, 0.75.
+    group = [played(2, 1, 0, 0), played(1, 0.5)]
+    assert attempt_advantages([group], "none", False, "mask") == [[0.5, 0.25, 0.25], [-0.5]]
+
+
+def test_calls_of_one_turn_earn_together():
+    both = Attempt(
+        3, False, [Call([1], [2], [-1.0], 1.0, None, turn, of_call) for turn, of_call in ((0, 1), (0, 1), (1, 0))]
+    )
+    assert attempt_advantages([[both, played(0, 0, 0)]], "none", False, "mask") == [[1.5, 0.5], [-1.5, -0.5]]
+
+
+def test_a_group_without_rewards_on_turns_has_one_advantage_whatever_its_neighbours_have():
+    groups = [[played(1, 0, 0), played(0, 0)], [played(2, 1, 0), played(0, 0, 0)]]
+    assert attempt_advantages(groups, "none", False, "mask") == [[0.5], [-0.5], [1, 0.5], [-1, -0.5]]
+
+
+def test_an_attempt_whose_turns_earned_nothing_is_compared_turn_by_turn_too():
+    # Returns: 1, 0.5 and 0.5, 0.5.
+    group = [played(1, 0.5, 0), played(0.5, 0, 0)]
+    assert attempt_advantages([group], "none", False, "mask") == [[0.25, 0], [-0.25, 0]]
+
+
+def test_the_divisor_is_that_of_the_whole_rewards_for_all_turns():
+    group = [played(3, 1, 0.5, 0), played(1, 0, 0.5, 0)]  # rewards 3 and 1: std 1
+    [one, two] = attempt_advantages([group], "group-std", False, "mask")
+    assert one == pytest.approx([1, 0.5, 0.5], abs=1e-5)
+    assert two == pytest.approx([-1, -0.5, -0.5], abs=1e-5)
+    assert attempt_advantages([group], "none", True, "mask") == [[2, 1, 1], [-2, -1, -1]]  # × 2 / (2 − 1)
+
+
+def test_equal_rewards_carry_no_signal_whenever_they_were_earned():
+    group = [played(1, 1, 0), played(1, 0, 1), played(None, 5, 5)]
+    assert attempt_advantages([group], "group-std", False, "mask") == [[0, 0], [0, 0], None]
+
+
+def test_a_penalised_attempt_is_penalised_in_all_of_its_turns():
+    # The lowest reward is 1, for both turns of the first; returns of the others: 3, 1 and 1, 1.
+    group = [played(5, 4, 0, truncated=True), played(3, 2, 0), played(1, 0, 0)]
+    [cut, best, worst] = attempt_advantages([group], "none", False, "penalise")
+    assert (cut, best, worst) == (pytest.approx([-2 / 3, 0]), pytest.approx([4 / 3, 0]), pytest.approx([-2 / 3, 0]))

@@ -24,6 +24,7 @@ from tests.training.samples import (
     tiny_model,
     train_config,
     train_input,
+    with_turn_rewards,
 )
 
 BETA1, BETA2, EPSILON, MAX_NORM, LEARNING_RATE, SCALE = 0.9, 0.99, 1e-8, 0.05, 1e-2, 8 / 4
@@ -39,13 +40,14 @@ def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name:
             )
     losses = []
     for group in groups:
-        mean = sum(a.reward or 0 for a in group.attempts) / len(group.attempts)
         for attempt in group.attempts:
-            for call in attempt.calls:
+            for turn, call in enumerate(attempt.calls):
                 ids = torch.tensor([call.prompt_token_ids + call.token_ids])
                 logits = functional_call(tiny_model(), weights, (ids,)).logits[0, len(call.prompt_token_ids) - 1 : -1]
                 logprobs = torch.log_softmax(logits / call.temperature, -1)[range(len(call.token_ids)), call.token_ids]
-                advantage = (attempt.reward or 0) - mean
+                returns = [(a.reward or 0) - sum(c.reward for c in a.calls[:turn]) for a in group.attempts]
+                advantage = (attempt.reward or 0) - sum(c.reward for c in attempt.calls[:turn])
+                advantage -= sum(returns) / len(returns)
                 ratio = (logprobs - torch.tensor(call.logprobs)).exp()
                 if loss_name == "cispo":
                     losses.append(-ratio.detach().clamp(0, 5) * advantage * logprobs)
@@ -70,8 +72,8 @@ def plain_step(adapter: dict, state: dict, groups: list[Group], loss_name: str, 
         adapter[name] = adapter[name] - LEARNING_RATE * mean / (deviation + EPSILON)
 
 
-@pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
-def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str):
+@pytest.mark.parametrize(("loss_name", "has_turn_rewards"), [("cispo", False), ("ppo", False), ("cispo", True)])
+def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_turn_rewards: bool):
     store = open_folder(tmp_path)
     trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
     checkpoint = trainer.initialise(initialise_input()).commit.checkpoint("demo")
@@ -84,6 +86,8 @@ def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str):
     config = train_config(loss=loss, optimizer=optimizer, max_logprob_mismatch=10.0)
     for step in (1, 2):
         groups = sampled_groups(checkpoint.adapter_sha256, step)
+        if has_turn_rewards:
+            groups = [with_turn_rewards(group, step) for group in groups]
         work = train_input(store, checkpoint, groups, train=config, learning_rate=LEARNING_RATE)
         checkpoint = trainer.train(work, lambda: False).commit.checkpoint("demo")
         plain_step(adapter, state, groups, loss_name, step)

@@ -9,7 +9,7 @@ from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensor
 from temper_gpu.training.rows import Row, build_rows
 from tests.training.samples import lora, sampled_groups, tiny_base, tiny_model, train_config
 
-rows_of_any_length = st.lists(st.integers(1, 30).map(lambda length: Row(0.0, [1] * length, [0])), max_size=20)
+rows_of_any_length = st.lists(st.integers(1, 30).map(lambda length: Row([1] * length, positions=[0])), max_size=20)
 
 
 @given(rows_of_any_length, st.integers(1, 100))
@@ -21,8 +21,8 @@ def test_dealing_keeps_every_row_within_the_bound(rows: list[Row], max_tokens: i
 
 
 def test_rows_of_one_length_keep_their_plan_order():
-    rows = [Row(float(i), [1] * (i % 2 + 1), [0]) for i in range(6)]
-    assert [row.advantage for part in deal(rows, 100) for row in part] == [1, 3, 5, 0, 2, 4]
+    rows = [Row([1] * (i % 2 + 1), positions=[i]) for i in range(6)]
+    assert [row.positions[0] for part in deal(rows, 100) for row in part] == [1, 3, 5, 0, 2, 4]
 
 
 def policy_with_a_step_behind_it() -> TrainablePolicy:
@@ -41,7 +41,7 @@ POLICY = policy_with_a_step_behind_it()
 def gradient(seed: int, max_tokens: int) -> torch.Tensor:
     groups = sampled_groups("x", seed)
     attempts = [attempt for group in groups for attempt in group.attempts]
-    rows = build_rows(attempts, [attempt.reward for attempt in attempts], "keep")
+    rows = build_rows(attempts, [[attempt.reward or 0.0] for attempt in attempts], "keep")
     POLICY.zero_grad()
     for batch in pack(rows.rows, rows.num_trained_tokens, max_tokens, POLICY.device):
         logprobs_N = POLICY.log_probabilities(batch).logprobs_N

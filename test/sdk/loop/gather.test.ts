@@ -145,6 +145,17 @@ test('an attempt that never returns fails at its deadline, and one that calls fo
   expect(world.engine.executed.length).toBe(3);
 });
 
+test('of a gigabyte of logs the beginning is kept, and how much is missing', async () => {
+  const model = await world.model();
+  const logs = Array.from({ length: 1024 }, () => 'x'.repeat(2 ** 20));
+  const loud: Attempt = async () => (await play(model, 'loud')).copy({ logs });
+  await gatherTrajectoryGroups([groupOf([loud])], { model });
+  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
+  const [attempt] = stored!.rollouts.attempts;
+  expect(attempt!.logs[0]).toMatch(/^x{4000} … \(1044576 more characters\)$/);
+  expect(attempt!.logs.at(-1)).toMatch(/more lines were left out$/);
+});
+
 test('afterEach judges a group before it is kept; a group that it takes out stays out', async () => {
   const model = await world.model();
   const judge = (group: TrajectoryGroup) => {
@@ -182,6 +193,19 @@ test('additional histories are kept and trained, a call that stands in no histor
   const asked = record!.calls.map(({ request }) => String(request.messages[0]!.content));
   expect(new Set(asked)).toEqual(new Set(['main', 'sub-agent']));
   expect(record!.trajectory!.otherCalls).toHaveLength(1);
+});
+
+test('an attempt that outgrew the model is truncated, though its script went on', async () => {
+  const model = await world.model();
+  const body = JSON.stringify({ error: { message: 'too long', code: 'context_length_exceeded' } });
+  world.engine.failWhen(({ request }) => (request.messages[0]?.content === 'long' ? { status: 400, body } : null));
+  const attempt: Attempt = async ({ attempt: index }) => {
+    if (index === 1) await expect(play(model, 'long')).rejects.toThrow(/too long/);
+    return play(model, 'short');
+  };
+  await gatherTrajectoryGroups([groupOf(attempt)], { model });
+  const [stored] = await readGroups(world.store, { run: 'demo.one', branch: 0, step: 1 });
+  expect(stored!.rollouts.attempts.map(({ truncated }) => truncated)).toEqual([false, true, false]);
 });
 
 test('a side effect and a random number are the same in a repetition', async () => {

@@ -39,7 +39,7 @@ test('an answer that is handed back without its empty members extends its conver
   expect(conversationOf({ attempt: 0, calls }).additionalHistories).toEqual([]);
 });
 
-test('a rewritten history and a sub-agent stand beside the conversation of the last call', () => {
+test('a rewritten history and a sub-agent stand beside the conversation that began first', () => {
   const tool = { type: 'function', function: { name: 'find' } };
   const calls = [
     call([user('a')], assistant('b'), [tool]),
@@ -48,13 +48,37 @@ test('a rewritten history and a sub-agent stand beside the conversation of the l
   ];
   expect(conversationOf({ attempt: 0, calls })).toEqual({
     id: '0',
-    messages: [user('a summary'), assistant('end')],
+    messages: [user('a'), assistant('b')],
     tools: [tool],
     additionalHistories: [
-      [user('a'), assistant('b')],
       [user('sub'), assistant('agent')],
+      [user('a summary'), assistant('end')],
     ],
   });
+});
+
+test('a conversation that goes on after a sub-agent keeps its place', () => {
+  const first = [user('a'), assistant('b')];
+  const calls = [
+    call([user('a')], assistant('b')),
+    call([user('sub')], assistant('agent')),
+    call([...first, user('c')], assistant('d')),
+  ];
+  expect(conversationOf({ attempt: 0, calls })).toMatchObject({
+    messages: [...first, user('c'), assistant('d')],
+    additionalHistories: [[user('sub'), assistant('agent')]],
+  });
+});
+
+test('prompts that begin afresh stand in the order of play where the record tells it', () => {
+  const calls = ['second', 'third', 'first'].map((content) => call([user(content)], assistant('a move')));
+  const told = calls.map((played, index) => ({ ...played, turn: (index + 1) % calls.length }));
+  const beginnings = (played: CallRecord[]) => {
+    const { messages, additionalHistories = [] } = conversationOf({ attempt: 0, calls: played });
+    return [messages, ...additionalHistories].map(([message]) => message?.content);
+  };
+  expect(beginnings(told)).toEqual(['first', 'second', 'third']);
+  expect(beginnings(calls)).toEqual(['second', 'third', 'first']);
 });
 
 test('an attempt that asked nothing said nothing', () => {

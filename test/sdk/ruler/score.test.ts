@@ -38,6 +38,17 @@ test('a group is scored in place, and keeps its own rewards as a metric', async 
   expect(readPrompt(scripted.asked[0]!.messages).task).toHaveLength(2);
 });
 
+test('what turns earned is part of the own reward, and weighs what that weighs', async () => {
+  const rewarded = { ...trajectory('good good', 4), turnRewards: [{ reward: 1 }, { reward: -2 }] };
+  const group = { trajectories: [rewarded, trajectory('good', 7)] };
+  await rulerScoreGroup(group, rulerFor(scripted, { weights: { ruler: 1, agent: 0.5 } }), { env: ENV });
+  expect(rewarded).toMatchObject({
+    reward: 2.2,
+    turnRewards: [{ reward: 0.5 }, { reward: -1 }],
+    metrics: { agentReward: 3, rulerScore: 0.2 },
+  });
+});
+
 test('where its judge fails, nothing of a group is changed', async () => {
   const group = { trajectories: [trajectory('good good', 5), trajectory('good', 7)] };
   scripted.replyNext({ status: 401 });
