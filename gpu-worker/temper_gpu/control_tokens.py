@@ -18,9 +18,12 @@ from tokenizers import Tokenizer
 from temper_gpu.failures import TemperError
 from temper_gpu.tool_calls import END, START
 
-# Around a seal; from a plane without characters, and sealed itself where somebody sends it.
-MARK = "\U0010fffd"
-SEAL = re.compile(rf"{MARK}(\d+) ([^{MARK}]*){MARK}")
+# Before the two characters of a seal, which token and where; sealed itself where somebody sends it. All are from a
+# plane without characters, so that no template and no tokenizer knows anything about them.
+MARK, FIRST = "\U0010fffd", 0x100000
+SEAL = re.compile(f"{MARK}(.)(.)", re.DOTALL)
+# Of a seal's places, after which the messages are counted.
+TOOLS, LAST = 0, 0xFFF0
 # Tokens that were added for words or blanks are no control tokens; these look like it, special or not.
 TAG = re.compile(r"<\S+>|\[\S+\]")
 
@@ -33,21 +36,22 @@ class ControlTokens:
         added = {i: token for i, token in getattr(tokenizer, "added_tokens_decoder", {}).items() if token.content}
         controls = {i: token for i, token in added.items() if token.special or TAG.fullmatch(token.content)}
         self._ids = frozenset(controls)
-        self._sealed = [MARK, *sorted({token.content for token in controls.values()})]
-        self._indices = {text: index for index, text in enumerate(self._sealed)}
+        texts = [MARK, *sorted({token.content for token in controls.values()})]
+        self._seals = {text: chr(FIRST + index) for index, text in enumerate(texts)}
+        self._sealed = {seal: text for text, seal in self._seals.items()}
         # A model writes tags of calls and thoughts itself, and whoever instructs it shows it some.
         special = {token.content for token in controls.values() if token.special} - {START, END}
         self._of_speakers = any_of([MARK, *special])
-        self._of_tools = any_of(self._sealed)
+        self._of_tools = any_of(texts)
         self._added = any_of(token.content for token in added.values())
 
     def seal_message(self, index: int, message: dict[str, Any]) -> dict[str, Any]:
         """What tools answer is from outside, in none of it does a tag mean anything."""
         pattern = self._of_tools if message.get("role") == "tool" else self._of_speakers
-        return self._seal(message, pattern, f"message {index}")
+        return self._seal(message, pattern, chr(FIRST + min(index + 1, LAST)))
 
     def seal_tools(self, tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-        return self._seal(tools, self._of_tools, "tools")
+        return self._seal(tools, self._of_tools, chr(FIRST + TOOLS))
 
     def encode(self, rendered: str) -> list[int]:
         if MARK not in rendered:
@@ -58,7 +62,7 @@ class ControlTokens:
 
     def _seal(self, value: Any, pattern: re.Pattern[str], place: str) -> Any:
         if isinstance(value, str):
-            return pattern.sub(lambda found: f"{MARK}{self._indices[found[0]]} {place}{MARK}", value)
+            return pattern.sub(lambda found: MARK + self._seals[found[0]] + place, value)
         if isinstance(value, list):
             return [self._seal(item, pattern, place) for item in value]
         if isinstance(value, dict):
@@ -66,12 +70,13 @@ class ControlTokens:
         return value
 
     def _as_text(self, sealed: str) -> list[int]:
-        text = SEAL.sub(lambda seal: self._sealed[int(seal[1])], sealed)
+        text = SEAL.sub(lambda seal: self._sealed[seal[1]], sealed)
         ids = self._plain.encode(text, add_special_tokens=False).ids if self._plain is not None else None
         if ids is not None and self._ids.isdisjoint(ids):
             return ids
-        index, place = next(iter(SEAL.findall(sealed)), ("0", "a message"))
-        rule = f"{place} must not contain {self._sealed[int(index)]}"
+        token, place = SEAL.findall(sealed)[0]
+        subject = f"message {ord(place) - FIRST - 1}" if ord(place) > FIRST + TOOLS else "tools"
+        rule = f"{subject} must not contain {self._sealed[token]}"
         reason = f"the tokenizer of {self._name} can write it as a control token only"
         raise TemperError("BadConfig", f"{rule}: {reason}; take it out")
 
