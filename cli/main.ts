@@ -58,7 +58,7 @@ async function dispatch(args: readonly string[], { output, ...surroundings }: Su
 }
 
 /** The command, or, of one with actions, the action that its next word names. */
-function findCommand(name: string, args: readonly string[]): { command: Command; args: readonly string[] } {
+export function findCommand(name: string, args: readonly string[]): { command: Command; args: readonly string[] } {
   const command = findNamed(COMMANDS, name);
   const [action, ...rest] = args;
   if (command.actions === undefined || action === undefined || action.startsWith('-')) return { command, args };

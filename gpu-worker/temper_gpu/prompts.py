@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from jinja2 import TemplateError
 
+from temper_gpu.control_tokens import ControlTokens
 from temper_gpu.failures import TemperError
 from temper_gpu.models import BaseModel
 from temper_gpu.tool_calls import END, START
@@ -28,6 +29,7 @@ class Prompts:
         self._backend = getattr(base.tokenizer, "backend_tokenizer", None)
         self._remembered: dict[bytes, tuple[int, ...]] = {}
         self._hidden = self._hidden_ids()
+        self._controls = ControlTokens(base.name, base.tokenizer, self.tokenise)
         self.token_text = lru_cache(1 << 16)(self._token_text)
         self.call_opening = lru_cache(256)(self._call_opening)
 
@@ -68,14 +70,16 @@ class Prompts:
     ) -> tuple[int, ...]:
         # Refuses a template that writes calls otherwise than they are read.
         joiner = self._call_joiner if tools else ""
-        return tuple(
-            self.tokenise(self._render([plain_message(each, joiner) for each in messages], tools, True) + opening)
-        )
+        rendered = self._render([plain_message(each, joiner) for each in messages], tools, True)
+        return tuple(self._controls.encode(rendered + opening))
 
     def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
         try:
             return self._tokenizer.apply_chat_template(
-                messages, tools=tools, add_generation_prompt=opens_turn, tokenize=False
+                [self._controls.seal_message(index, message) for index, message in enumerate(messages)],
+                tools=self._controls.seal_tools(tools),
+                add_generation_prompt=opens_turn,
+                tokenize=False,
             )
         except (TemplateError, TypeError, ValueError, KeyError, RecursionError) as error:
             raise TemperError(

@@ -1,0 +1,94 @@
+"""What callers send is never a control token: no tool's result, page or question ends its turn or begins another one.
+
+Chat templates write conversations as text, and a tokenizer takes `<|im_end|>` in it for the end of a turn, whosever it
+is. So control tokens in what was sent are sealed before the template sees them, and then the text they stand in is
+encoded by a tokenizer that knows none. The ids of all else stay what they were: tokenizers split text at such tokens
+before they do anything else.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from temper_gpu.failures import TemperError
+from temper_gpu.tool_calls import END, START
+
+# Before the two characters of a seal, which token and where; sealed itself where somebody sends it. All are from a
+# plane without characters, so that no template and no tokenizer knows anything about them.
+MARK, FIRST = "\U0010fffd", 0x100000
+SEAL = re.compile(f"{MARK}(.)(.)", re.DOTALL)
+# Of a seal's places, after which the messages are counted.
+TOOLS, LAST = 0, 0xFFF0
+# Tokens that were added for words or blanks are no control tokens; these look like it, special or not.
+TAG = re.compile(r"<\S+>|\[\S+\]")
+
+
+class ControlTokens:
+    def __init__(self, name: str, tokenizer: Any, tokenise: Callable[[str], list[int]]) -> None:
+        self._name = name
+        self._backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._tokenise = tokenise
+        added = {i: token for i, token in getattr(tokenizer, "added_tokens_decoder", {}).items() if token.content}
+        controls = {i: token for i, token in added.items() if token.special or TAG.fullmatch(token.content)}
+        self._ids = frozenset(controls)
+        texts = [MARK, *sorted({token.content for token in controls.values()})]
+        self._seals = {text: chr(FIRST + index) for index, text in enumerate(texts)}
+        self._sealed = {seal: text for text, seal in self._seals.items()}
+        # A model writes tags of calls and thoughts itself, and whoever instructs it shows it some.
+        special = {token.content for token in controls.values() if token.special} - {START, END}
+        self._of_speakers = any_of([MARK, *special])
+        self._of_tools = any_of(texts)
+        self._added = any_of(token.content for token in added.values())
+
+    def seal_message(self, index: int, message: dict[str, Any]) -> dict[str, Any]:
+        """What tools answer is from outside, in none of it does a tag mean anything."""
+        pattern = self._of_tools if message.get("role") == "tool" else self._of_speakers
+        return self._seal(message, pattern, chr(FIRST + min(index + 1, LAST)))
+
+    def seal_tools(self, tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+        return self._seal(tools, self._of_tools, chr(FIRST + TOOLS))
+
+    def encode(self, rendered: str) -> list[int]:
+        if MARK not in rendered:
+            return self._tokenise(rendered)
+        runs = itertools.groupby(self._added.split(rendered), key=lambda piece: MARK in piece)
+        encoded = ((self._as_text if is_sealed else self._tokenise)("".join(run)) for is_sealed, run in runs)
+        return list(itertools.chain.from_iterable(encoded))
+
+    def _seal(self, value: Any, pattern: re.Pattern[str], place: str) -> Any:
+        if isinstance(value, str):
+            return pattern.sub(lambda found: MARK + self._seals[found[0]] + place, value)
+        if isinstance(value, list):
+            return [self._seal(item, pattern, place) for item in value]
+        if isinstance(value, dict):
+            return {self._seal(key, pattern, place): self._seal(item, pattern, place) for key, item in value.items()}
+        return value
+
+    def _as_text(self, sealed: str) -> list[int]:
+        text = SEAL.sub(lambda seal: self._sealed[seal[1]], sealed)
+        ids = self._plain.encode(text, add_special_tokens=False).ids if self._plain is not None else None
+        if ids is not None and self._ids.isdisjoint(ids):
+            return ids
+        token, place = SEAL.findall(sealed)[0]
+        subject = f"message {ord(place) - FIRST - 1}" if ord(place) > FIRST + TOOLS else "tools"
+        rule = f"{subject} must not contain {self._sealed[token]}"
+        reason = f"the tokenizer of {self._name} can write it as a control token only"
+        raise TemperError("BadConfig", f"{rule}: {reason}; take it out")
+
+    @cached_property
+    def _plain(self) -> Tokenizer | None:
+        """The same tokenizer without added tokens; None beneath one that is written in Python."""
+        if self._backend is None:
+            return None
+        return Tokenizer.from_str(json.dumps({**json.loads(self._backend.to_str()), "added_tokens": []}))
+
+
+def any_of(texts: Iterable[str]) -> re.Pattern[str]:
+    """The longest first, as tokenizers choose. In a group, so that splitting keeps what it splits at."""
+    alternatives = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+    return re.compile(f"({alternatives or '(?!)'})")

@@ -1,0 +1,57 @@
+/** What pages tell people to type: each command and flag exists. Nothing is executed. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../cli/commands/index.ts';
+import { findCommand } from '../../cli/main.ts';
+import { parseCommandLine } from '../../cli/parse.ts';
+import { blocksOf, PAGES, readPage, ROOT } from './markdown.ts';
+
+/** `npx temper …` as a line of a block, perhaps behind a prompt, continued lines joined, without comment. */
+function linesOf(page: string): string[] {
+  const blocks = blocksOf(page).filter(({ info }) => info === '' || info === 'sh');
+  const lines = blocks.flatMap(({ code }) => code.replaceAll(/\\\n\s*/g, ' ').split('\n'));
+  return lines.flatMap((line) => /^(?:\$ )?npx temper (.*?)(?:\s+#.*)?$/.exec(line)?.[1] ?? []);
+}
+
+/** As a shell splits them, as far as pages need it. */
+const wordsOf = (line: string) =>
+  [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, bare]) => single ?? double ?? bare ?? '');
+
+function parse(line: string) {
+  const [name = '', ...rest] = wordsOf(line);
+  const { command, args } = findCommand(name, rest);
+  return parseCommandLine(command, args);
+}
+
+/** `temper …` in the middle of a text: what stands there may have gaps and names in capitals, but no unknown flag. */
+const spansOf = (page: string) =>
+  [...readPage(page).matchAll(/`(?:npx )?temper ([^`]*)`/g)].map(([, span = '']) => span.replaceAll('\\|', '|'));
+
+describe.each(PAGES.filter((page) => linesOf(page).length > 0))('%s', (page) => {
+  test.each(linesOf(page))('temper %s', (line) => {
+    expect(() => parse(line)).not.toThrow();
+    for (const word of wordsOf(line).filter((each) => each.startsWith('examples/')))
+      expect(existsSync(join(ROOT, word)), word).toBe(true);
+  });
+});
+
+test.each(PAGES.filter((page) => spansOf(page).length > 0))('%s names commands and flags that exist', (page) => {
+  for (const span of spansOf(page)) {
+    const [name = '', ...rest] = span.split(/[\s|]+/);
+    const command = COMMANDS.find((each) => each.name === name);
+    expect(command, `temper ${span}`).toBeDefined();
+    const flags = [command!, ...(command!.actions ?? [])].flatMap(({ options }) => Object.keys(options));
+    for (const flag of rest.flatMap((word) => /^\[?--([a-z-]+)/.exec(word)?.[1] ?? []))
+      expect(flags, `temper ${span}`).toContain(flag);
+  }
+});
+
+test.each([
+  ['trian examples/tic-tac-toe/agent.ts', /unknown command trian/],
+  ['train examples/tic-tac-toe/agent.ts --grop-size 8', /unknown flag --grop-size/],
+  ["schedule create agent.ts --name nightly --corn '0 3 * * *'", /unknown flag --corn/],
+  ['show', /RUN is missing/],
+])('temper %s would be refused', (line, reason) => {
+  expect(() => parse(line)).toThrow(reason);
+});
