@@ -1,0 +1,153 @@
+/**
+ * The TypeScript worker killed in the middle of judging, in a real stack, with a judge that is a real HTTP server and
+ * keeps a log of what it was asked: what it answered and the store had received is never asked for again. It is killed
+ * at three points of its own, and from outside while the judge keeps it waiting.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
+import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
+import { nodeFlags } from '../../workers/module-path.ts';
+import type { Aim, Hit } from './points/protocol.ts';
+import { Project, until } from './project.ts';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const AGENT = here('../../examples/tic-tac-toe-ruler/agent.ts');
+const STEPS = 4;
+const GROUPS = 4;
+const SIZE = ['--steps', String(STEPS), '--groups-per-step', String(GROUPS), '--group-size', '6'];
+const MORE = ['--eval-scenarios', '2', '--seed', '3', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
+const FLAGS = ['--base-model', 'pocket', ...SIZE, ...MORE];
+
+const project = new Project();
+const points = join(project.folder, 'points');
+let stack: LocalStack;
+let judge: JudgeServer;
+
+/** The judge's log: a question is known by the name of its first attempt, which hangs on all that was said. */
+const asked: string[] = [];
+/** While it is set, every question but the next one waits for it. */
+let holding: { free: number; waiting: number; released: Promise<void> } | null = null;
+
+async function onQuestion([question = '']: readonly string[]): Promise<void> {
+  asked.push(question);
+  if (holding === null || holding.free-- > 0) return;
+  holding.waiting += 1;
+  await holding.released;
+}
+
+beforeAll(async () => {
+  mkdirSync(points, { recursive: true });
+  judge = await startJudge({ onQuestion });
+  // Inherited by all that the stack starts, and by the command line.
+  Object.assign(process.env, { TIC_TAC_TOE_JUDGE: judge.url, TEMPER_CRASH_FOLDER: points });
+  const worker = [process.execPath, ...nodeFlags(), here('points/worker.ts')];
+  const commands = { worker };
+  stack = await openLocalStack({
+    project: project.folder,
+    agentFile: AGENT,
+    models: {},
+    onEvent: () => undefined,
+    commands,
+  });
+});
+
+afterAll(async () => {
+  await stack.close();
+  await judge.close();
+  await project.close();
+});
+
+/** The first question of each answer that the store has, received and therefore paid. */
+function received(): string[] {
+  const folder = project.path('store', 'runs');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.answers\/[^/]+\.json$/.test(file),
+  );
+  return files.map((file) => {
+    const { text } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { text: string };
+    return (JSON.parse(text) as { scores: { id: string }[] }).scores[0]!.id;
+  });
+}
+
+async function killAt(point: string, occurrence: number): Promise<readonly string[]> {
+  const row = `${point} ${occurrence}`;
+  const aim: Aim = { row, point, occurrence, action: 'kill' };
+  writeFileSync(join(points, 'aim-typescript-worker.json'), JSON.stringify(aim));
+  await until(`the worker is killed at ${point}`, () => hits().some((hit) => hit.row === row), 120_000);
+  return received();
+}
+
+function hits(): Hit[] {
+  const file = readdirSync(points).includes('hits.jsonl') ? readFileSync(join(points, 'hits.jsonl'), 'utf8') : '';
+  return file
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Hit);
+}
+
+/** With one verdict of a step received, and the others on their way. */
+async function killWhileItWaits(): Promise<readonly string[]> {
+  const before = received().length;
+  let release = () => {};
+  holding = { free: 1, waiting: 0, released: new Promise((resolve) => (release = resolve)) };
+  const held = holding;
+  await until(
+    'one question is answered and another waits',
+    () => held.waiting > 0 && received().length > before,
+    60_000,
+  );
+  process.kill(project.pid('worker-'), 'SIGKILL');
+  const kept = received();
+  holding = null;
+  release();
+  return kept;
+}
+
+test('killed in the middle of judging, a run asks for no verdict again that it had received', async () => {
+  const run = project.start('train', AGENT, '--run', 'killed', ...FLAGS);
+  const kept = [
+    // With the answer in the store, and no verdict made of it.
+    await killAt('answer.after', 2),
+    // With the verdict for all runs, and the group's own not written.
+    await killAt('verdict.after', 2),
+    await killWhileItWaits(),
+    await killAt('judged.before', 2),
+  ];
+  const { code, output } = await run.ended;
+  expect(code, output).toBe(0);
+  const times = (question: string) => asked.filter((other) => other === question).length;
+  expect(new Set(kept.map(({ length }) => length)).size, 'something was judged between two kills').toBe(kept.length);
+  for (const questions of kept) expect(questions.filter((question) => times(question) !== 1)).toEqual([]);
+  // Only what was on its way when a worker died was asked twice; each question has one answer in the store.
+  expect(new Set(received()).size).toBe(received().length);
+  expect(new Set(received())).toEqual(new Set(asked));
+});
+
+test('the same run again asks the judge nothing, and has the bytes of the one that was killed', async () => {
+  const questions = asked.length;
+  const { code, output } = await project.run('train', AGENT, '--run', 'again', ...FLAGS);
+  expect(code, output).toBe(0);
+  expect(asked).toHaveLength(questions);
+  expect(bytesOf('again')).toEqual(bytesOf('killed'));
+});
+
+/** What was paid for stands with the run that paid. */
+function bytesOf(run: string): [string, string][] {
+  return Object.entries(project.committed(run)).filter(([file]) => !file.includes('.answers/'));
+}
+
+test('every attempt was trained with the judge’s score, and none with a reward of its own', () => {
+  const folder = project.path('store', 'runs', 'killed', 'branches', '0', 'steps');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.judged.json'),
+  );
+  expect(files).toHaveLength(STEPS * GROUPS);
+  for (const file of files) {
+    const judged = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, unknown>;
+    expect(judged).toMatchObject({ judge: 'tic-tac-toe/scripted' });
+    expect(judged['rewards']).toEqual(judged['scores']);
+  }
+});
