@@ -16,7 +16,7 @@ interface Turn {
 const WORTH = { won: 1, drawn: 0.5, lost: 0.25, illegal: 0 } as const;
 const FAULT = 0.05;
 
-/** Of a game's messages in the order in which they were said. */
+/** Of a game's messages; each answer stands after its board, and the turns in any order. */
 export function judgePlay(messages: readonly ReadMessage[]): Opinion {
   const turns = turnsOf(messages);
   const last = turns.at(-1);
@@ -35,13 +35,14 @@ const SAID = {
   illegal: 'Makes no legal move',
 } as const;
 
-/** A board, and the answer right after it. */
+/** In the order of play, which the boards themselves tell: each turn leaves fewer cells. */
 function turnsOf(messages: readonly ReadMessage[]): Turn[] {
-  return messages.flatMap(({ role, content }, index) => {
+  const turns = messages.flatMap(({ role, content }, index) => {
     const board = role === 'user' ? parseBoard(content) : null;
     const next = messages[index + 1];
     return board === null || next?.role !== 'assistant' ? [] : [{ board, answer: next.content }];
   });
+  return turns.toSorted((left, right) => freeCells(right.board).length - freeCells(left.board).length);
 }
 
 /** As `renderBoard` writes it; null for any other text. */

@@ -6,12 +6,12 @@ export interface ReadMessage {
 
 const OPENING = /^<(task|tools|attempt) ([\w-]+)>$/;
 
-/** By the attempts' names: the messages of each, in the order in which they were said. */
+/** By the attempts' names: the messages of each, conversation by conversation. */
 export function readAttempts(prompt: string): ReadonlyMap<string, readonly ReadMessage[]> {
   const blocks = readBlocks(prompt);
   const task = blocks.find(({ kind }) => kind === 'task')?.lines ?? [];
   const attempts = blocks.filter(({ kind }) => kind === 'attempt');
-  return new Map(attempts.map(({ name, lines }) => [name, inOrder([...task, ...lines])]));
+  return new Map(attempts.map(({ name, lines }) => [name, readMessages([...task, ...lines])]));
 }
 
 interface Block {
@@ -32,15 +32,11 @@ function readBlocks(prompt: string): Block[] {
   return blocks;
 }
 
-/** The conversation that an attempt ended with stands first, the further ones after it. */
-function inOrder(lines: readonly string[]): ReadMessage[] {
-  const conversations: ReadMessage[][] = [[]];
-  for (const line of lines) {
-    const { role, content, further } = JSON.parse(line) as Record<string, unknown>;
-    if (further !== undefined) conversations.push([]);
-    // What was cut is no board and no move.
-    else conversations.at(-1)!.push({ role: String(role), content: typeof content === 'string' ? content : '' });
-  }
-  const [last = [], ...before] = conversations;
-  return [...before.flat(), ...last];
+/** Of all conversations of an attempt: a line without a role stands between two, or says how much was left out. */
+function readMessages(lines: readonly string[]): ReadMessage[] {
+  return lines.flatMap((line) => {
+    const { role, content } = JSON.parse(line) as Record<string, unknown>;
+    // What was cut is no text any more, and no board and no move either.
+    return typeof role === 'string' ? [{ role, content: typeof content === 'string' ? content : '' }] : [];
+  });
 }

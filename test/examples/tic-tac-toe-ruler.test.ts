@@ -15,7 +15,7 @@ const turn = (board: string, answer: string) => [
   { role: 'assistant', content: answer },
 ];
 
-/** The last turn's conversation stands first, as the recorder's calls become one. */
+/** A conversation for each turn. */
 function attempt(id: string, ...turns: (readonly [board: string, answer: string])[]): Conversation {
   const conversations = turns.map(([board, answer]) => turn(board, answer));
   return { id, messages: conversations.at(-1)!, additionalHistories: conversations.slice(0, -1) };
@@ -47,6 +47,14 @@ describe('what the judge thinks of a game', () => {
     const opinion = judgePlay([...turn('x..oo....', '9'), ...turn('xx.oo...x', '7'), ...turn('xx.oo.xox', '3')]);
     expect(opinion.score).toBe(0.9);
     expect(opinion.explanation).toMatch(/leaves a threat open in turn 1; overlooks a win in turn 2\.$/);
+  });
+
+  test('the order in which turns stand says nothing', () => {
+    const turns = [turn('.........', '1'), turn('x..oo....', '6'), turn('x..oox..o', '2'), turn('xxooox..o', '7')];
+    const opinion = judgePlay(turns.flat());
+    expect(opinion).toMatchObject({ score: 0.25 });
+    expect(judgePlay(turns.toReversed().flat())).toEqual(opinion);
+    expect(judgePlay([turns[2]!, turns[0]!, turns[3]!, turns[1]!].flat())).toEqual(opinion);
   });
 
   test('what is no game is worth nothing', () => {
@@ -107,7 +115,7 @@ describe('asked by RULER over HTTP', () => {
   const scoresOf = async (...attempts: Conversation[]) =>
     Object.fromEntries((await ruler(attempts, options())).map(({ id, score }) => [id, score]));
 
-  test('turns are read in the order of play, and equal attempts once', async () => {
+  test('turns are read in whatever order they stand, and equal attempts once', async () => {
     const lost = [
       ['.........', '1'],
       ['x..oo....', '6'],
@@ -183,8 +191,9 @@ test('the rollout gives no reward: what is trained with is the judge’s score o
   const rollout = { ...ROLLOUT, attemptTimeoutMs: 25_000, callTimeoutMs: 20_000, callRetryBudgetMs: 20_000 };
   const input = await rolloutInput(world.store, { judge: 'endpoint/scripted', attempts: 12, rollout });
   const played = await call(world.activities.rollout, input);
-  expect(played).toMatchObject({ use: 'unjudged', failed: 0 });
+  expect(played).toMatchObject({ use: 'unjudged' });
   const { group } = await call(world.activities.judge, { group: input });
+  expect(group).toMatchObject({ use: 'trained', failed: 0 });
   expect(returned).toHaveLength(12);
   for (const result of returned) expect(Object.keys(result as object)).toEqual(['metrics']);
   expect(group.metrics).not.toHaveProperty('agentReward');
