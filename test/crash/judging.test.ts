@@ -19,6 +19,7 @@ const STEPS = 4;
 const GROUPS = 4;
 const SIZE = ['--steps', String(STEPS), '--groups-per-step', String(GROUPS), '--group-size', '6'];
 const MORE = ['--eval-scenarios', '2', '--seed', '3', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
+const WITHIN_MS = 240_000;
 const FLAGS = ['--base-model', 'pocket', ...SIZE, ...MORE];
 
 const project = new Project();
@@ -75,7 +76,7 @@ async function killAt(point: string, occurrence: number): Promise<readonly strin
   const row = `${point} ${occurrence}`;
   const aim: Aim = { row, point, occurrence, action: 'kill' };
   writeFileSync(join(points, 'aim-typescript-worker.json'), JSON.stringify(aim));
-  await until(`the worker is killed at ${point}`, () => hits().some((hit) => hit.row === row), 120_000);
+  await until(`the worker is killed at ${point}`, () => hits().some((hit) => hit.row === row), WITHIN_MS);
   return received();
 }
 
