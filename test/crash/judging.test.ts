@@ -97,7 +97,7 @@ async function killWhileItWaits(): Promise<readonly string[]> {
   await until(
     'one question is answered and another waits',
     () => held.waiting > 0 && received().length > before,
-    60_000,
+    WITHIN_MS,
   );
   process.kill(project.pid('worker-'), 'SIGKILL');
   const kept = received();
