@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import { nodeFlags } from '../../workers/module-path.ts';
+import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
 import type { Aim, Hit } from './points/protocol.ts';
 import { Project, until } from './project.ts';
 
@@ -26,6 +27,13 @@ const project = new Project();
 const points = join(project.folder, 'points');
 let stack: LocalStack;
 let judge: JudgeServer;
+
+/** For the calls of the model, and the steps. */
+const evidence = {
+  journals: (run: string) => [project.path('store', 'runs', run, 'journal')],
+  log: project.log.bind(project),
+  effects: () => [],
+};
 
 /** The judge's log: a question is known by the name of its first attempt, which hangs on all that was said. */
 const asked: string[] = [];
@@ -62,7 +70,7 @@ afterAll(async () => {
 
 /** The first question of each answer that the store has, received and therefore paid. */
 function received(): string[] {
-  const folder = project.path('store', 'runs');
+  const folder = project.path('store', 'runs', 'killed', 'branches');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
     /\.answers\/[^/]+\.json$/.test(file),
   );
@@ -72,12 +80,35 @@ function received(): string[] {
   });
 }
 
-async function killAt(point: string, occurrence: number): Promise<readonly string[]> {
+/** What was paid for when a worker died. */
+interface Kill {
+  /** Answered questions whose answer the store had. */
+  readonly received: readonly string[];
+  /** How many questions the judge had been asked. */
+  readonly asked: number;
+  readonly journaled: Journaled;
+}
+
+const afterDeath = (): Kill => ({
+  received: received(),
+  asked: asked.length,
+  journaled: readJournals(evidence, 'killed'),
+});
+
+/** Asked for though they had been received, and model calls that were made though they stood in the journal. */
+function callsPaidTwice(kills: readonly Kill[]): number {
+  return kills.reduce((sum, kill) => {
+    const again = asked.slice(kill.asked).filter((question) => kill.received.includes(question));
+    return sum + again.length + paidTwice(evidence, kill.journaled);
+  }, 0);
+}
+
+async function killAt(point: string, occurrence: number): Promise<Kill> {
   const row = `${point} ${occurrence}`;
   const aim: Aim = { row, point, occurrence, action: 'kill' };
   writeFileSync(join(points, 'aim-typescript-worker.json'), JSON.stringify(aim));
   await until(`the worker is killed at ${point}`, () => hits().some((hit) => hit.row === row), WITHIN_MS);
-  return received();
+  return afterDeath();
 }
 
 function hits(): Hit[] {
@@ -89,7 +120,7 @@ function hits(): Hit[] {
 }
 
 /** With one verdict of a step received, and the others on their way. */
-async function killWhileItWaits(): Promise<readonly string[]> {
+async function killWhileItWaits(): Promise<Kill> {
   const before = received().length;
   let release = () => {};
   holding = { free: 1, waiting: 0, released: new Promise((resolve) => (release = resolve)) };
@@ -100,15 +131,15 @@ async function killWhileItWaits(): Promise<readonly string[]> {
     WITHIN_MS,
   );
   process.kill(project.pid('worker-'), 'SIGKILL');
-  const kept = received();
+  const kill = afterDeath();
   holding = null;
   release();
-  return kept;
+  return kill;
 }
 
 test('killed in the middle of judging, a run asks for no verdict again that it had received', async () => {
   const run = project.start('train', AGENT, '--run', 'killed', ...FLAGS);
-  const kept = [
+  const kills = [
     // With the answer in the store, and no verdict made of it.
     await killAt('answer.after', 2),
     // With the verdict for all runs, and the group's own not written. Two may follow from answers of before.
@@ -119,9 +150,17 @@ test('killed in the middle of judging, a run asks for no verdict again that it h
   ];
   const { code, output } = await run.ended;
   expect(code, output).toBe(0);
-  const times = (question: string) => asked.filter((other) => other === question).length;
-  expect(new Set(kept.map(({ length }) => length)).size, 'something was judged between two kills').toBe(kept.length);
-  for (const questions of kept) expect(questions.filter((question) => times(question) !== 1)).toEqual([]);
+  const counts = kills.map((kill) => kill.received.length);
+  expect(new Set(counts).size, `something was judged between two kills, got ${counts.join(', ')}`).toBe(kills.length);
+  const summary = {
+    kills: kills.length,
+    verdicts: received().length,
+    questions: asked.length,
+    callsPaidTwice: callsPaidTwice(kills),
+    stepsCommittedTwice: stepsCommittedTwice(evidence, 'killed'),
+  };
+  console.log(JSON.stringify(summary));
+  expect(summary).toMatchObject({ verdicts: STEPS * GROUPS, callsPaidTwice: 0, stepsCommittedTwice: 0 });
   // Only what was on its way when a worker died was asked twice; each question has one answer in the store.
   expect(new Set(received()).size).toBe(received().length);
   expect(new Set(received())).toEqual(new Set(asked));
