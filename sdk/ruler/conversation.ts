@@ -22,7 +22,8 @@ export interface DistinctAttempt {
 
 /**
  * The calls of an attempt as conversations: one that extends what was said before grows it, any other begins one of its
- * own. The one that its last call belongs to comes first.
+ * own. Calls stand in the order of their prompts' lengths, which is that of play within a conversation and says nothing
+ * of it between two. The one that the last of them belongs to comes first.
  */
 export function conversationOf({ attempt, calls }: Pick<AttemptRecord, 'attempt' | 'calls'>): Conversation {
   const histories: ChatMessage[][] = [];
