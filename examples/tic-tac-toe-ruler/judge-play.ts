@@ -12,9 +12,11 @@ interface Turn {
   readonly answer: string;
 }
 
-/** A fault never outweighs how the game ended. */
-const WORTH = { won: 1, drawn: 0.5, lost: 0.25, illegal: 0 } as const;
-const FAULT = 0.05;
+/**
+ * How a game ended is all that counts. What was overlooked on the way is said and costs nothing: where every attempt of a
+ * group has won, it would be all that tells them apart, and the model would be trained on trifles.
+ */
+const WORTH = { won: 1, drawn: 0.5, lost: 0, illegal: 0 } as const;
 
 /** Of a game's messages; each answer stands after its board, and the turns in any order. */
 export function judgePlay(messages: readonly ReadMessage[]): Opinion {
@@ -23,9 +25,8 @@ export function judgePlay(messages: readonly ReadMessage[]): Opinion {
   if (last === undefined) return { score: 0, explanation: 'I see no game.' };
   const ending = endingOf(last);
   const faults = turns.map(faultOf).filter((fault) => fault !== null);
-  const score = Math.max(0, WORTH[ending] - FAULT * faults.length);
   const said = [`${SAID[ending]} with the answer ${JSON.stringify(last.answer)} in turn ${turns.length}`, ...faults];
-  return { score: Math.round(score * 100) / 100, explanation: `${said.join('; ')}.` };
+  return { score: WORTH[ending], explanation: `${said.join('; ')}.` };
 }
 
 const SAID = {

@@ -29,30 +29,30 @@ describe('what the judge thinks of a game', () => {
       'a free cell that decides nothing',
       '.........',
       '5',
-      0.25,
+      0,
       'Leaves the opponent a line with the answer "5" in turn 1.',
     ],
     ['a taken cell', 'x...o....', '5', 0, 'Makes no legal move with the answer "5" in turn 1.'],
     ['words', '.........', 'I win', 0, 'Makes no legal move with the answer "I win" in turn 1.'],
-    ['a win that was there', 'xx.oo....', '9', 0.2, /overlooks a win in turn 1\.$/],
-    ['a threat that was there', 'x..oo...x', '2', 0.2, /leaves a threat open in turn 1\.$/],
-    ['a threat that was met', 'x..oo...x', '6', 0.25, /turn 1\.$/],
+    ['a win that was there', 'xx.oo....', '9', 0, /overlooks a win in turn 1\.$/],
+    ['a threat that was there', 'x..oo...x', '2', 0, /leaves a threat open in turn 1\.$/],
+    ['a threat that was met', 'x..oo...x', '6', 0, /turn 1\.$/],
   ])('%s', (_what, board, answer, score, explanation) => {
     const opinion = judgePlay(turn(board, answer));
     expect(opinion.score).toBe(score);
     expect(opinion.explanation).toMatch(explanation);
   });
 
-  test('faults of earlier turns are counted, and cost less than an ending is worth', () => {
+  test('faults of earlier turns are told, and a win is a win', () => {
     const opinion = judgePlay([...turn('x..oo....', '9'), ...turn('xx.oo...x', '7'), ...turn('xx.oo.xox', '3')]);
-    expect(opinion.score).toBe(0.9);
+    expect(opinion.score).toBe(1);
     expect(opinion.explanation).toMatch(/leaves a threat open in turn 1; overlooks a win in turn 2\.$/);
   });
 
   test('the order in which turns stand says nothing', () => {
     const turns = [turn('.........', '1'), turn('x..oo....', '6'), turn('x..oox..o', '2'), turn('xxooox..o', '7')];
     const opinion = judgePlay(turns.flat());
-    expect(opinion).toMatchObject({ score: 0.25 });
+    expect(opinion.explanation).toContain('with the answer "7" in turn 4');
     expect(judgePlay(turns.toReversed().flat())).toEqual(opinion);
     expect(judgePlay([turns[2]!, turns[0]!, turns[3]!, turns[1]!].flat())).toEqual(opinion);
   });
@@ -79,8 +79,7 @@ describe('what the judge thinks of a game', () => {
     }
     expect(Math.min(...Object.values(scores).map(({ length }) => length))).toBeGreaterThan(10);
     expect(Math.min(...scores['win']!)).toBeGreaterThan(Math.max(...scores['draw']!));
-    expect(Math.min(...scores['draw']!)).toBeGreaterThan(Math.max(...scores['loss']!));
-    expect(Math.min(...scores['loss']!)).toBeGreaterThan(Math.max(...scores['illegal']!));
+    expect(Math.min(...scores['draw']!)).toBeGreaterThan(Math.max(...scores['loss']!, ...scores['illegal']!));
   });
 });
 
@@ -124,12 +123,13 @@ describe('asked by RULER over HTTP', () => {
     const scores = await scoresOf(
       attempt('won', ['.........', '1'], ['x..o.....', '2'], ['xx.oo....', '3']),
       attempt('slow', ['.........', '1'], ['x..o.....', '2'], ['xx.o.o...', '9'], ['xx.o.oo.x', '3']),
+      attempt('drawn', ['.........', '1'], ['xoxxoxo.o', '8']),
       attempt('lost', ...lost),
       attempt('lost again', ...lost),
       attempt('illegal', ['.........', '1'], ['x..o.....', '1']),
     );
-    expect(scores).toEqual({ won: 1, slow: 0.95, lost: 0.25, 'lost again': 0.25, illegal: 0 });
-    expect(asked.map(({ length }) => length)).toEqual([4]);
+    expect(scores).toEqual({ won: 1, slow: 1, drawn: 0.5, lost: 0, 'lost again': 0, illegal: 0 });
+    expect(asked.map(({ length }) => length)).toEqual([5]);
   });
 
   test('a last board that all attempts share stands once, and is each one’s own', async () => {
@@ -138,15 +138,20 @@ describe('asked by RULER over HTTP', () => {
       attempt('b', ['.........', '2'], ['xx.oo....', '9']),
       attempt('c', ['.........', '2'], ['xx.oo....', 'x']),
     );
-    expect(scores).toEqual({ a: 1, b: 0.2, c: 0 });
+    expect(scores).toEqual({ a: 1, b: 0, c: 0 });
   });
 
-  test('attempts that differ in their first turns alone are judged by these', async () => {
-    const scores = await scoresOf(
-      attempt('a', ['x..oo....', '6'], ['x..oo...x', '6']),
-      attempt('b', ['x..oo....', '9'], ['x..oo...x', '6']),
+  test('attempts that differ in their first turns alone are two attempts, each with its own explanation', async () => {
+    const told = await ruler(
+      [attempt('a', ['x..oo....', '6'], ['x..oox..x', '7']), attempt('b', ['x..oo....', '9'], ['x..oox..x', '7'])],
+      options(),
     );
-    expect(scores).toEqual({ a: 0.25, b: 0.2 });
+    expect(told.map(({ score }) => score)).toEqual([0, 0]);
+    expect(told.map(({ explanation }) => explanation.includes('leaves a threat open in turn 1'))).toEqual([
+      false,
+      true,
+    ]);
+    expect(asked.map(({ length }) => length)).toEqual([2]);
   });
 
   test('one attempt alone has a score', async () => {
