@@ -8,6 +8,8 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/eval\.rollouts\.jsonl\.gz$/, 'eval-rollouts'],
   [/\.rollouts\.jsonl\.gz$/, 'rollouts'],
   [/\.judged\.json$/, 'judged'],
+  [/\.answers\//, 'answer'],
+  [/\/judgments\//, 'verdict'],
   [/\.times\.json$/, 'times'],
   [/\/eval\.json$/, 'eval'],
   [/\/run\.json$/, 'run'],

@@ -1,0 +1,42 @@
+/** Reads what RULER asks a judge: blocks of quoted messages, known by their delimiters alone. */
+export interface ReadMessage {
+  readonly role: string;
+  readonly content: string;
+}
+
+const OPENING = /^<(task|tools|attempt) ([\w-]+)>$/;
+
+/** By the attempts' names: the messages of each, conversation by conversation. */
+export function readAttempts(prompt: string): ReadonlyMap<string, readonly ReadMessage[]> {
+  const blocks = readBlocks(prompt);
+  const task = blocks.find(({ kind }) => kind === 'task')?.lines ?? [];
+  const attempts = blocks.filter(({ kind }) => kind === 'attempt');
+  return new Map(attempts.map(({ name, lines }) => [name, readMessages([...task, ...lines])]));
+}
+
+interface Block {
+  readonly kind: string;
+  readonly name: string;
+  readonly lines: string[];
+}
+
+function readBlocks(prompt: string): Block[] {
+  const blocks: Block[] = [];
+  let open: Block | null = null;
+  for (const line of prompt.split('\n')) {
+    const [, kind, name = ''] = OPENING.exec(line) ?? [];
+    if (open !== null && line === `</${open.kind} ${open.name}>`) open = null;
+    else if (open !== null) open.lines.push(line);
+    else if (kind !== undefined) blocks.push((open = { kind, name, lines: [] }));
+  }
+  return blocks;
+}
+
+/** Of all conversations of an attempt: a line without a role stands between two, or says how much was left out. */
+function readMessages(lines: readonly string[]): ReadMessage[] {
+  return lines.flatMap((line) => {
+    const { role, content } = JSON.parse(line) as Record<string, unknown>;
+    // What was cut is no text any more, and no board and no move either.
+    return typeof role === 'string' ? [{ role, content: typeof content === 'string' ? content : '' }] : [];
+  });
+}

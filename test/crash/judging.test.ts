@@ -1,0 +1,193 @@
+/**
+ * The TypeScript worker killed in the middle of judging, in a real stack, with a judge that is a real HTTP server and
+ * keeps a log of what it was asked: what it answered and the store had received is never asked for again. It is killed
+ * at three points of its own, and from outside while the judge keeps it waiting.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
+import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
+import { nodeFlags } from '../../workers/module-path.ts';
+import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
+import type { Aim, Hit } from './points/protocol.ts';
+import { Project, until } from './project.ts';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const AGENT = here('../../examples/tic-tac-toe-ruler/agent.ts');
+const STEPS = 4;
+const GROUPS = 4;
+const SIZE = ['--steps', String(STEPS), '--groups-per-step', String(GROUPS), '--group-size', '6'];
+const MORE = ['--eval-scenarios', '2', '--seed', '3', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
+const WITHIN_MS = 240_000;
+const FLAGS = ['--base-model', 'pocket', ...SIZE, ...MORE];
+
+const project = new Project();
+const points = join(project.folder, 'points');
+let stack: LocalStack;
+let judge: JudgeServer;
+
+/** For the calls of the model, and the steps. */
+const evidence = {
+  journals: (run: string) => [project.path('store', 'runs', run, 'journal')],
+  log: project.log.bind(project),
+  effects: () => [],
+};
+
+/** The judge's log: a question is known by the name of its first attempt, which hangs on all that was said. */
+const asked: string[] = [];
+/** While it is set, every question but the next one waits for it. */
+let holding: { free: number; waiting: number; released: Promise<void> } | null = null;
+
+async function onQuestion([question = '']: readonly string[]): Promise<void> {
+  asked.push(question);
+  if (holding === null || holding.free-- > 0) return;
+  holding.waiting += 1;
+  await holding.released;
+}
+
+beforeAll(async () => {
+  mkdirSync(points, { recursive: true });
+  judge = await startJudge({ onQuestion });
+  // Inherited by all that the stack starts, and by the command line.
+  Object.assign(process.env, { TIC_TAC_TOE_JUDGE: judge.url, TEMPER_CRASH_FOLDER: points });
+  const worker = [process.execPath, ...nodeFlags(), here('points/worker.ts')];
+  stack = await openLocalStack({
+    project: project.folder,
+    agentFile: AGENT,
+    models: {},
+    onEvent: () => undefined,
+    commands: { worker },
+  });
+});
+
+afterAll(async () => {
+  await stack.close();
+  await judge.close();
+  await project.close();
+});
+
+/** The first question of each answer that the store has, received and therefore paid. */
+function received(): string[] {
+  const folder = project.path('store', 'runs', 'killed', 'branches');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.answers\/[^/]+\.json$/.test(file),
+  );
+  return files.map((file) => {
+    const { text } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { text: string };
+    return (JSON.parse(text) as { scores: { id: string }[] }).scores[0]!.id;
+  });
+}
+
+/** What was paid for when a worker died. */
+interface Kill {
+  /** Answered questions whose answer the store had. */
+  readonly received: readonly string[];
+  /** How many questions the judge had been asked. */
+  readonly asked: number;
+  readonly journaled: Journaled;
+}
+
+const afterDeath = (): Kill => ({
+  received: received(),
+  asked: asked.length,
+  journaled: readJournals(evidence, 'killed'),
+});
+
+/** Asked for though they had been received, and model calls that were made though they stood in the journal. */
+function callsPaidTwice(kills: readonly Kill[]): number {
+  return kills.reduce((sum, kill) => {
+    const again = asked.slice(kill.asked).filter((question) => kill.received.includes(question));
+    return sum + again.length + paidTwice(evidence, kill.journaled);
+  }, 0);
+}
+
+async function killAt(point: string, occurrence: number): Promise<Kill> {
+  const row = `${point} ${occurrence}`;
+  const aim: Aim = { row, point, occurrence, action: 'kill' };
+  writeFileSync(join(points, 'aim-typescript-worker.json'), JSON.stringify(aim));
+  await until(`the worker is killed at ${point}`, () => hits().some((hit) => hit.row === row), WITHIN_MS);
+  return afterDeath();
+}
+
+function hits(): Hit[] {
+  const file = readdirSync(points).includes('hits.jsonl') ? readFileSync(join(points, 'hits.jsonl'), 'utf8') : '';
+  return file
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Hit);
+}
+
+/** With one verdict of a step received, and the others on their way. */
+async function killWhileItWaits(): Promise<Kill> {
+  const before = received().length;
+  let release = () => {};
+  holding = { free: 1, waiting: 0, released: new Promise((resolve) => (release = resolve)) };
+  const held = holding;
+  await until(
+    'one question is answered and another waits',
+    () => held.waiting > 0 && received().length > before,
+    WITHIN_MS,
+  );
+  process.kill(project.pid('worker-'), 'SIGKILL');
+  const kill = afterDeath();
+  holding = null;
+  release();
+  return kill;
+}
+
+test('killed in the middle of judging, a run asks for no verdict again that it had received', async () => {
+  const run = project.start('train', AGENT, '--run', 'killed', ...FLAGS);
+  const kills = [
+    // With the answer in the store, and no verdict made of it.
+    await killAt('answer.after', 2),
+    // With the verdict for all runs, and the group's own not written. Two may follow from answers of before.
+    await killAt('verdict.after', 3),
+    await killWhileItWaits(),
+    // One of these groups had to wait for its answer.
+    await killAt('judged.before', GROUPS),
+  ];
+  const { code, output } = await run.ended;
+  expect(code, output).toBe(0);
+  const counts = kills.map((kill) => kill.received.length);
+  expect(new Set(counts).size, `something was judged between two kills, got ${counts.join(', ')}`).toBe(kills.length);
+  const summary = {
+    kills: kills.length,
+    verdicts: received().length,
+    questions: asked.length,
+    callsPaidTwice: callsPaidTwice(kills),
+    stepsCommittedTwice: stepsCommittedTwice(evidence, 'killed'),
+  };
+  console.log(JSON.stringify(summary));
+  expect(summary).toMatchObject({ verdicts: STEPS * GROUPS, callsPaidTwice: 0, stepsCommittedTwice: 0 });
+  // Only what was on its way when a worker died was asked twice; each question has one answer in the store.
+  expect(new Set(received()).size).toBe(received().length);
+  expect(new Set(received())).toEqual(new Set(asked));
+});
+
+test('the same run again asks the judge nothing, and has the bytes of the one that was killed', async () => {
+  const questions = asked.length;
+  const { code, output } = await project.run('train', AGENT, '--run', 'again', ...FLAGS);
+  expect(code, output).toBe(0);
+  expect(asked).toHaveLength(questions);
+  expect(bytesOf('again')).toEqual(bytesOf('killed'));
+});
+
+/** What was paid for stands with the run that paid. */
+function bytesOf(run: string): [string, string][] {
+  return Object.entries(project.committed(run)).filter(([file]) => !file.includes('.answers/'));
+}
+
+test('every attempt was trained with the judge’s score, and none with a reward of its own', () => {
+  const folder = project.path('store', 'runs', 'killed', 'branches', '0', 'steps');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.judged.json'),
+  );
+  expect(files).toHaveLength(STEPS * GROUPS);
+  for (const file of files) {
+    const judged = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, unknown>;
+    expect(judged).toMatchObject({ judge: 'tic-tac-toe/scripted' });
+    expect(judged['rewards']).toEqual(judged['scores']);
+  }
+});
