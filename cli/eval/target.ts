@@ -4,6 +4,7 @@ import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { parsePolicyName, policyName } from '../../core/policy-name.ts';
 import type { Policy } from '../../core/policy-name.ts';
+import { readStanding } from '../../store/find-checkpoint.ts';
 import { readManifest, readPrepared, readRun } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../errors.ts';
@@ -26,7 +27,7 @@ export async function findCheckpoint(store: Store, model: string): Promise<Check
   const manifest = await readManifest(store, policy);
   if (manifest === null) {
     throw new UsageError(
-      `${policyName(policy)} is not committed (${policy.run} is at step ${run.state?.step ?? 0}); pass an earlier step`,
+      `${policyName(policy)} is not committed (${policy.run} is at step ${run.state?.step ?? 0}); pass another step, or ${policy.run}`,
     );
   }
   return {
@@ -38,10 +39,13 @@ export async function findCheckpoint(store: Store, model: string): Promise<Check
   };
 }
 
+/** What the run stands on: steps that trained nothing are not committed. */
 async function lastStep(store: Store, name: string): Promise<Policy | null> {
   if (!NAME_PATTERN.test(name)) return null;
   const run = await readRun(store, name);
   if (run === null) return null;
+  const standing = run.state && (await readStanding(store, run.state));
+  if (standing !== null) return { run: name, branch: standing.branch, step: standing.step };
   const step = run.state?.step ?? 0;
   return { run: name, branch: branchOfStep(run.state?.lineage ?? [], step), step };
 }

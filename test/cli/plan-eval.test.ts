@@ -70,6 +70,14 @@ test('all models play what the first checkpoint’s run held out, each checkpoin
   expect(planned.notes).toEqual([]);
 });
 
+test('a run whose last steps trained nothing is played by the commit that it stands on', async () => {
+  await writeRun('demo');
+  const adapterSha256 = madeManifest({ branch: 0, step: 3 }).adapter.sha256;
+  await store.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 5), adapterSha256 }));
+  const planned = await plan(['demo']);
+  expect(planned.players).toMatchObject([{ name: 'demo@3', adapterSha256, place: { step: 3 } }]);
+});
+
 test('a checkpoint that was trained on what another run held out is named', async () => {
   await writeRun('demo');
   await writeRun('other', { train: ['h1', 'h2', 'x'], held: ['t1'] });
