@@ -17,7 +17,7 @@ export function renderReport(data: ReportData): string {
 <h2>Steps</h2>
 ${stepTable(data)}
 <h2>Episodes</h2>
-<p class="note">Calls of an attempt stand by the length of their prompts; of equal ones the store does not say which came first.</p>
+<p class="note">Calls of an attempt stand in the order in which they were asked.</p>
 <div id="picker" class="picker"></div>
 <div id="episodes"></div>
 ${footer(data)}`,
