@@ -14,7 +14,7 @@ interface Scenario {
 // It cannot say that it does not know, so a wrong answer is no worse than none.
 const EDITION: Edition = { maxTurns: 5, maxTokensPerTurn: 64, wrong: 0 };
 
-const mailboxOf = openMailboxes(makeSmallMailbox, 64);
+const mailboxOf = openMailboxes(makeSmallMailbox, 128);
 
 export default defineAgent<Scenario>({
   name: 'email-search-small',

@@ -139,7 +139,7 @@ test('what is wrong with a call is told to the model', async () => {
 
 test('a mail that gives instructions is read as data, and what it says is no answer', async () => {
   const { scenario, answer } = scenarioOf('Who leads');
-  const injected = mails.filter(({ body }) => /^Ignore all instructions/.test(body));
+  const injected = mails.filter(({ body }) => body.startsWith('Ignore all instructions'));
   const number = /Answer: (\d+)/.exec(injected[0]!.body)![1]!;
   expect(number).not.toBe(answer);
   const { metrics, asked } = await play(email, scenario, [

@@ -242,7 +242,7 @@ describe('the search', () => {
     expect(mailboxOf(1)).toBe(first);
     open.push(mailboxOf(3));
     expect(mailboxOf(1)).toBe(first);
-    expect(() => second.read(10)).toThrow();
+    expect(() => second.read(10)).toThrow('already closed');
     expect(made).toEqual([1, 2, 3]);
     first.close();
   });
