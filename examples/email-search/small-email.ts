@@ -66,7 +66,7 @@ function smallTools(seed: number, { found, read }: Trail) {
   return [search, readText];
 }
 
-/** A word, and the id of the mail that tells it: `xyz 41`. */
+/** A word, and the id of the mail that tells it: `pin 41`. */
 export function parseSmallAnswer(text: string): Answer | null {
   const [, word, id] = /^([a-z]+)(?: (\d+))?$/.exec(text) ?? [];
   if (word === undefined) return null;

@@ -1,4 +1,4 @@
-/** The small edition's mailboxes: a dozen mails such as `abc is xyz.`; three tell of each word, and the newest counts. */
+/** The small edition's mailboxes: a dozen mails such as `bad is pin.`; three tell of each word, and the newest counts. */
 import { seededRandom } from 'temper-rl';
 import { pick, shuffle, twoDigits } from './facts.ts';
 import type { Random } from './facts.ts';
@@ -10,7 +10,9 @@ export const FIRST_EXAM_SEED = 1_000_000;
 const EXAM_SHARE = 0.2;
 const SUBJECTS = 4;
 const MAILS_EACH = 3;
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz'.split('');
+/** 256 words can be said, such as `bad` and `pin`: so few that two layers can learn to copy them letter by letter. */
+const CONSONANTS = 'bdfgkmnp'.split('');
+const VOWELS = 'aeiu'.split('');
 
 /** Which words are asked for in the exam, and never in the training. */
 export function isHeldOut(word: string): boolean {
@@ -44,7 +46,7 @@ export function makeSmallMailbox(seed: number): Mailbox {
 /** No word twice in a mailbox: what is searched for is found in its own mails alone. */
 function newWord(random: Random, known: Set<string>, fits: (word: string) => boolean): string {
   for (;;) {
-    const word = drawMany(3, () => pick(LETTERS, random)).join('');
+    const word = [CONSONANTS, VOWELS, CONSONANTS].map((letters) => pick(letters, random)).join('');
     if (known.has(word) || !fits(word)) continue;
     known.add(word);
     return word;

@@ -113,7 +113,7 @@ describe('a small mailbox', () => {
     for (const seed of [...range(0, 100), ...range(FIRST_EXAM_SEED, 100)]) {
       const { mails, questions } = makeSmallMailbox(seed);
       const [{ text, answer, sources }] = questions as [Mailbox['questions'][number]];
-      const word = /^What is ([a-z]{3})\?$/.exec(text)![1]!;
+      const word = /^What is ([bdfgkmnp][aeiu][bdfgkmnp])\?$/.exec(text)![1]!;
       const about = mails.filter(({ body }) => body.includes(word));
       expect(about).toHaveLength(3);
       expect(about.at(-1)).toMatchObject({ id: sources[0], body: `${word} is ${answer}.` });
@@ -136,8 +136,8 @@ describe('a small mailbox', () => {
   });
 
   test('asks about one in five words in the exam alone', () => {
-    const letters = 'abcdefghij'.split('');
-    const words = letters.flatMap((a) => letters.flatMap((b) => letters.map((c) => a + b + c)));
+    const consonants = 'bdfgkmnp'.split('');
+    const words = consonants.flatMap((a) => 'aeiu'.split('').flatMap((b) => consonants.map((c) => a + b + c)));
     const share = words.filter(isHeldOut).length / words.length;
     expect(share).toBeGreaterThan(0.15);
     expect(share).toBeLessThan(0.25);
