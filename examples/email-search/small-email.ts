@@ -1,4 +1,4 @@
-/** The same with a dozen mails of three words, so that the pocket model can do it: with real calls of real tools. */
+/** The same with nine mails of three words, so that a pocket model can do it: with real calls of real tools. */
 import { defineAgent, tool } from 'temper-rl';
 import { z } from 'zod';
 import type { Answer, Edition, Trail } from './grade.ts';
@@ -39,7 +39,7 @@ function mailboxes(firstSeed: number, count: number): Scenario[] {
   return Array.from({ length: count }, (_, index) => ({ id: `mailbox-${firstSeed + index}`, seed: firstSeed + index }));
 }
 
-/** To the byte what the pocket model's warm start has: it has never seen other tools. */
+/** To the byte what the warm start of `pocket-tools` has: it has never seen other tools. */
 function smallTools(seed: number, { found, read }: Trail) {
   const search = tool({
     name: 'search',
@@ -66,9 +66,9 @@ function smallTools(seed: number, { found, read }: Trail) {
   return [search, readText];
 }
 
-/** A word, and the id of the mail that tells it: `pin 41`. */
+/** A word, and the id of the mail that tells it: `KEL 4`. */
 export function parseSmallAnswer(text: string): Answer | null {
-  const [, word, id] = /^([a-z]+)(?: (\d+))?$/.exec(text) ?? [];
+  const [, word, id] = /^([A-Z]+)(?: (\d+))?$/.exec(text) ?? [];
   if (word === undefined) return null;
   return { text: word, sources: id === undefined ? [] : [Number(id)] };
 }

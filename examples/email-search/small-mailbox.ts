@@ -1,4 +1,4 @@
-/** The small edition's mailboxes: a dozen mails such as `bad is pin.`; three tell of each word, and the newest counts. */
+/** The small edition's mailboxes: nine mails such as `BOR is KEL.`; three tell of each word, and the newest counts. */
 import { seededRandom } from 'temper-rl';
 import { pick, shuffle, twoDigits } from './facts.ts';
 import type { Random } from './facts.ts';
@@ -8,11 +8,12 @@ import type { Mail, Mailbox } from './mail.ts';
 export const FIRST_EXAM_SEED = 1_000_000;
 
 const EXAM_SHARE = 0.2;
-const SUBJECTS = 4;
+const SUBJECTS = 3;
 const MAILS_EACH = 3;
-/** 256 words can be said, such as `bad` and `pin`: so few that two layers can learn to copy them letter by letter. */
-const CONSONANTS = 'bdfgkmnp'.split('');
-const VOWELS = 'aeiu'.split('');
+/** One digit: a number of two, random as it is, the pocket model hardly learns to copy. */
+const IDS = Array.from({ length: SUBJECTS * MAILS_EACH }, (_, index) => 1 + index);
+/** 256 words can be said. No letter has two places, nor stands in the tools' description: so two layers can learn to copy them. */
+const LETTERS = ['BDFGKMNP', 'EOUY', 'CHJLRSVZ'].map((letters) => letters.split(''));
 
 /** Which words are asked for in the exam, and never in the training. */
 export function isHeldOut(word: string): boolean {
@@ -28,10 +29,7 @@ export function makeSmallMailbox(seed: number): Mailbox {
   const told = subjects.flatMap((subject) =>
     drawMany(MAILS_EACH, () => ({ subject, word: newWord(random, known, () => true) })),
   );
-  const ids = shuffle(
-    Array.from({ length: 90 }, (_, index) => 10 + index),
-    random,
-  );
+  const ids = shuffle(IDS, random);
   const mails = shuffle(told, random).map(({ subject, word }, index) => ({
     mail: toMail(ids[index]!, index, `${subject} is ${word}.`),
     subject,
@@ -46,7 +44,7 @@ export function makeSmallMailbox(seed: number): Mailbox {
 /** No word twice in a mailbox: what is searched for is found in its own mails alone. */
 function newWord(random: Random, known: Set<string>, fits: (word: string) => boolean): string {
   for (;;) {
-    const word = [CONSONANTS, VOWELS, CONSONANTS].map((letters) => pick(letters, random)).join('');
+    const word = LETTERS.map((letters) => pick(letters, random)).join('');
     if (known.has(word) || !fits(word)) continue;
     known.add(word);
     return word;

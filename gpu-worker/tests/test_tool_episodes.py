@@ -1,4 +1,4 @@
-"""Conversations with tools for a warm start: what is learned in them, and that the shipped model has none."""
+"""Conversations with tools for a warm start: what is learned in them, and that `pocket` has none."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from temper_gpu.pocket.tokenizer import build_tokenizer
 from temper_gpu.pocket.tool_episodes import TOOLS, draw_tool_episode
 from temper_gpu.tool_calls import parse_answer
 
-# Of 6,000 episodes as the shipped model saw them.
+# Of 6,000 episodes as `pocket` saw them.
 SHIPPED = "38f7bb333eff7d7b04f9c753ec756ebb97758a67f81857f3196f5eea2b8ccead"
 
 
@@ -26,7 +26,7 @@ def messages_of(seed: int, schooling: float) -> list[dict[str, Any]]:
     return json.loads(draw_tool_episode(random.Random(seed), schooling).conversation)["messages"]
 
 
-def test_the_episodes_of_the_shipped_model_are_the_same_as_ever():
+def test_the_episodes_of_the_first_model_are_the_same_as_ever():
     rng = random.Random(0)
     episodes = [tuple(draw_episode(rng, 0.7, schooling)) for schooling in (1.0, 0.5, 0.0) for _ in range(2000)]
     assert hashlib.sha256(repr(episodes).encode()).hexdigest() == SHIPPED
@@ -84,7 +84,7 @@ def test_system_turn_and_turns_are_the_conversation_as_a_request_has_it():
 def test_a_shared_beginning_counts_as_if_it_stood_in_every_row():
     tokenizer, model = build_tokenizer(), Qwen2ForCausalLM.from_pretrained(POCKET_FOLDER)
     system_T = system_turn(tokenizer)
-    rows_BT = torch.tensor([list(b"What is bad?"), list(b"What is kem?")])
+    rows_BT = torch.tensor([list(b"What is BOR?"), list(b"What is KEL?")])
     shared = model(rows_BT, past_key_values=prefix_cache(model, system_T, 2)).logits
     whole = model(torch.cat([torch.tensor([system_T, system_T]), rows_BT], 1)).logits[:, len(system_T) :]
     torch.testing.assert_close(shared, whole, rtol=1e-3, atol=1e-3)

@@ -75,7 +75,8 @@ def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path)
     model.generation_config = GenerationConfig(
         do_sample=True,
         temperature=1.0,
-        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),  # pyright: ignore[reportArgumentType]  (one name, one id) pad_token_id=tokenizer.pad_token_id
+        eos_token_id=tokenizer.convert_tokens_to_ids("<|end|>"),  # pyright: ignore[reportArgumentType]  (one name, one id)
+        pad_token_id=tokenizer.pad_token_id,
     )
     model.save_pretrained(out)
     save_tokenizer(tokenizer, out)
@@ -86,7 +87,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--tool-steps", type=int, default=0, help="of conversations with tools; the model that is shipped has none"
+        "--tool-steps", type=int, default=0, help="of conversations with tools: `pocket` has none, `pocket-tools` 1500"
     )
     parser.add_argument("--start", type=Path, help="a model of the first part, to be taught tools (default: make one)")
     options = parser.parse_args()

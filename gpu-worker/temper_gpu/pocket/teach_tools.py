@@ -24,8 +24,7 @@ from temper_gpu.pocket.supervised import (
 from temper_gpu.pocket.tokenizer import END
 from temper_gpu.pocket.tool_episodes import TOOLS, ToolEpisode, draw_tool_episode
 
-TOOL_STEPS = 1300
-TOOL_ROWS, KEPT_ROWS = 16, 32
+TOOL_ROWS, KEPT_ROWS = 16, 16
 PEAK_LR = 4e-3
 # Of some 130 tokens that are learned in a conversation about ten are copied, all others are soon certain: the mean
 # over tokens would leave next to nothing of the gradient of those ten.

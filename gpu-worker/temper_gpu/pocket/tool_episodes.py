@@ -1,9 +1,9 @@
 """Synthetic conversations with tools: somebody asks for a word, it is searched for, what was found is read, and told.
 
-Words are drawn letter by letter, so that a query, an id and an answer can only be copied from where they stand; from
-few letters, because so small a model learns to copy each of them by itself. Three
-texts say something about the word, and only the first that is found counts. As in the other episodes the assistant is
-mediocre, by a fixed mixture; `schooling` replaces its mistakes.
+Words are drawn letter by letter, so that a query, an id and an answer can only be copied from where they stand. So
+small a model learns that where a letter tells its place in the word, and none stands anywhere else: capitals, other
+ones for each place, and ids of one digit. Three texts say something about the word, and only the first that is found
+counts. As in the other episodes the assistant is mediocre, by a fixed mixture; `schooling` replaces its mistakes.
 """
 
 import json
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 GUESS_SHARE, WRONG_WORD_SHARE = 0.10, 0.15
 FIRST_ID_SHARE, OTHER_ID_SHARE = 0.40, 0.50
 NUM_FOUND = 3
-CONSONANTS, VOWELS = "bdfgkmnp", "aeiu"
+LETTERS = ("BDFGKMNP", "EOUY", "CHJLRSVZ")
+IDS = range(1, 10)
 
 
 class ToolEpisode(NamedTuple):
@@ -66,15 +67,15 @@ def draw_texts(rng: random.Random) -> Texts:
     while len(words) < 1 + NUM_FOUND:
         words[draw_word(rng)] = None
     word, *told = words
-    return Texts(word, dict(zip(rng.sample(range(10, 100), NUM_FOUND), told, strict=True)))
+    return Texts(word, dict(zip(rng.sample(IDS, NUM_FOUND), told, strict=True)))
 
 
 def draw_word(rng: random.Random) -> str:
-    return rng.choice(CONSONANTS) + rng.choice(VOWELS) + rng.choice(CONSONANTS)
+    return "".join(rng.choice(letters) for letters in LETTERS)
 
 
 def draw_id(rng: random.Random) -> int:
-    return rng.randrange(10, 100)
+    return rng.choice(IDS)
 
 
 def search(texts: Texts, query: str) -> list[dict[str, Any]]:
