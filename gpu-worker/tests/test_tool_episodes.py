@@ -15,8 +15,10 @@ from temper_gpu.pocket.make_pocket_model import make_pocket_model
 from temper_gpu.pocket.supervised import NOT_TRAINED
 from temper_gpu.pocket.teach_tools import prefix_cache, render, system_turn, tokenise_turns
 from temper_gpu.pocket.tokenizer import build_tokenizer
-from temper_gpu.pocket.tool_episodes import TOOLS, draw_tool_episode
+from temper_gpu.pocket.tool_episodes import TOOLS, Texts, draw_tool_episode
 from temper_gpu.tool_calls import parse_answer
+
+EXCHANGE = Path(__file__).parents[2] / "test" / "examples" / "small-email-tools.json"
 
 # Of 6,000 episodes as `pocket` saw them.
 SHIPPED = "38f7bb333eff7d7b04f9c753ec756ebb97758a67f81857f3196f5eea2b8ccead"
@@ -42,6 +44,17 @@ def test_a_schooled_assistant_searches_reads_what_was_found_first_and_tells_it_w
         assert read_call["function"] == {"name": "read", "arguments": {"id": first}}
         told = text["content"].removeprefix(f"{word} is ").removesuffix(".")
         assert answer["content"] == f"{told} {first}"
+
+
+def test_tools_and_what_they_say_are_those_of_the_example_byte_for_byte():
+    # test/examples/email-search-agents.test.ts holds the example to the same file.
+    exchange = json.loads(EXCHANGE.read_bytes())
+    assert json.dumps(TOOLS) == json.dumps(exchange["tools"])
+    texts = Texts(exchange["question"].removeprefix("What is ").removesuffix("?"), dict(exchange["told"]))
+    first, told = exchange["told"][0]
+    assert [texts.search(texts.word), texts.read(first)] == exchange["heard"]
+    assert [texts.search("BAR"), texts.read(12)] == exchange["lost"]
+    assert exchange["answer"] == f"{told} {first}"
 
 
 def test_a_mediocre_one_reads_the_first_that_was_found_in_about_a_third_of_the_episodes():
