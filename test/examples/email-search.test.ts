@@ -118,7 +118,7 @@ describe('a small mailbox', () => {
       expect(about).toHaveLength(3);
       expect(about.at(-1)).toMatchObject({ id: sources[0], body: `${word} is ${answer}.` });
       expect(new Set(mails.flatMap(({ body }) => body.slice(0, -1).split(' is '))).size).toBe(3 + 9);
-      expect(ids(mails).toSorted()).toEqual(range(1, 9));
+      expect(new Set(ids(mails))).toEqual(new Set(range(1, 9)));
       expect(isHeldOut(word)).toBe(seed >= FIRST_EXAM_SEED);
     }
   });
@@ -136,8 +136,10 @@ describe('a small mailbox', () => {
   });
 
   test('asks about one in five words in the exam alone', () => {
-    const [first, second, third] = ['BDFGKMNP', 'EOUY', 'CHJLRSVZ'].map((letters) => letters.split('')) as string[][];
-    const words = first!.flatMap((a) => second!.flatMap((b) => third!.map((c) => a + b + c)));
+    const words = ['EOUY', 'CHJLRSVZ'].reduce<string[]>(
+      (begun, letters) => begun.flatMap((word) => letters.split('').map((letter) => word + letter)),
+      'BDFGKMNP'.split(''),
+    );
     const share = words.filter(isHeldOut).length / words.length;
     expect(share).toBeGreaterThan(0.15);
     expect(share).toBeLessThan(0.25);
