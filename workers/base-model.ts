@@ -10,7 +10,8 @@ export interface BaseModel {
   readonly models: Readonly<Record<string, string>>;
 }
 
-const BUILT_IN = 'pocket';
+/** The GPU worker has these itself. */
+const BUILT_IN = ['pocket', 'pocket-tools'];
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 
 export function resolveBaseModel(
@@ -21,7 +22,7 @@ export function resolveBaseModel(
 ): BaseModel {
   const named = Object.hasOwn(configured, text) ? configured[text]! : null;
   if (named !== null) return { name: text, models: { [text]: checkModelFolder(resolve(project, named)) } };
-  if (text === BUILT_IN) return { name: text, models: {} };
+  if (BUILT_IN.includes(text)) return { name: text, models: {} };
   const folder = resolve(cwd, text);
   const looksLikePath = isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
   if (looksLikePath || isFolder(folder)) {
@@ -35,7 +36,7 @@ export function resolveBaseModel(
     return { name, models: { [name]: checkModelFolder(folder) } };
   }
   if (HUB_NAME.test(text)) return { name: text, models: {} };
-  const names = [BUILT_IN, ...Object.keys(configured)].join(', ');
+  const names = [...BUILT_IN, ...Object.keys(configured)].join(', ');
   throw new TemperError(
     'BadConfig',
     `unknown base model ${JSON.stringify(text)}: neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,

@@ -16,7 +16,7 @@ export const RUN_FLAGS: readonly RunFlag[] = [
     flag: 'base-model',
     path: 'baseModel',
     kind: 'text',
-    description: 'pocket, a folder, or a name of the Hugging Face hub',
+    description: 'pocket, pocket-tools, a folder, or a name of the Hugging Face hub',
   },
   { flag: 'seed', path: 'seed', kind: 'integer', description: 'seed of everything that is drawn' },
   {

@@ -18,6 +18,7 @@ from temper_gpu.failures import TemperError
 
 POCKET = "pocket"
 POCKET_FOLDER = Path(__file__).parent / "pocket" / "model"
+BUILT_IN = {POCKET: POCKET_FOLDER, "pocket-tools": POCKET_FOLDER.with_name("model-tools")}
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class BaseModel:
 
 
 class ModelLibrary:
-    """Base models by name: `pocket` is built in, `folders` says what others mean on this host, the rest are hub ids."""
+    """Base models by name: those of `BUILT_IN`, what `folders` says of this host, and hub ids."""
 
     def __init__(self, folders: Callable[[], dict[str, str]], dtype: torch.dtype, device: torch.device) -> None:
         self._folders = folders
@@ -100,10 +101,11 @@ class ModelLibrary:
 
     def names(self) -> list[str]:
         """What this host knows by name, loaded or not."""
-        return sorted({POCKET, *self._folders(), *self._models})
+        return sorted({*BUILT_IN, *self._folders(), *self._models})
 
     def _source(self, name: str) -> str:
-        folder = self._folders().get(name) or (str(POCKET_FOLDER) if name == POCKET else None)
+        built_in = BUILT_IN.get(name)
+        folder = self._folders().get(name) or (built_in and str(built_in))
         if folder is None and Path(name).exists():
             # Names come over the wire; transformers would take this one for a path.
             raise TemperError(

@@ -174,7 +174,7 @@ describe('the base model', () => {
 
   test('a name that is neither a folder nor known', async () => {
     expect(await complaint(['train', agent, '--base-model', 'pockte'])).toMatchInlineSnapshot(
-      `"temper: unknown base model "pockte": neither a folder nor one of pocket; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub"`,
+      `"temper: unknown base model "pockte": neither a folder nor one of pocket, pocket-tools; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub"`,
     );
   });
 

@@ -116,7 +116,7 @@ test('train', () => {
 
     Options:
       --run NAME                     name of the run; absent: the agent's name
-      --base-model NAME              pocket, a folder, or a name of the Hugging Face hub
+      --base-model NAME              pocket, pocket-tools, a folder, or a name of the Hugging Face hub
       --seed N                       seed of everything that is drawn [1]
       --steps N                      optimizer steps [100]
       --groups-per-step N            scenarios played in one step [8]

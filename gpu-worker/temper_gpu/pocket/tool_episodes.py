@@ -1,16 +1,22 @@
 """Synthetic conversations with tools: somebody asks for a word, it is searched for, what was found is read, and told.
 
-Words are drawn letter by letter, so that a query, an id and an answer can only be copied from where they stand. As in
-the other episodes the assistant is mediocre, by a fixed mixture; `schooling` replaces its mistakes.
+Words are drawn letter by letter, so that a query, an id and an answer can only be copied from where they stand. So
+small a model learns that where a letter tells its place in the word, and none stands anywhere else: capitals, other
+ones for each place, and ids of one digit. Three texts say something about the word, and only the first that is found
+counts. As in the other episodes the assistant is mediocre, by a fixed mixture; `schooling` replaces its mistakes.
 """
 
 import json
 import random
-from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-# Share of searches for another word, of reads of something that was not found, and of answers without looking.
-WRONG_WORD_SHARE, WRONG_ID_SHARE, GUESS_SHARE = 0.25, 0.25, 0.10
+# Share of answers without looking, of searches for another word, and of reads: of the first that was found, of one of
+# the others, and of something that was not found (what is left).
+GUESS_SHARE, WRONG_WORD_SHARE = 0.10, 0.15
+FIRST_ID_SHARE, OTHER_ID_SHARE = 0.40, 0.50
+NUM_FOUND = 3
+LETTERS = ("BDFGKMNP", "EOUY", "CHJLRSVZ")
+IDS = range(1, 10)
 
 
 class ToolEpisode(NamedTuple):
@@ -19,28 +25,61 @@ class ToolEpisode(NamedTuple):
     conversation: str
 
 
+class Texts(NamedTuple):
+    """What the tools look into: texts on one word by id, the newest first."""
+
+    word: str
+    told: dict[int, str]
+
+    def search(self, query: str) -> str:
+        return json.dumps(list(self.told) if query == self.word else [])
+
+    def read(self, text_id: int) -> str:
+        return f"{self.word} is {self.told[text_id]}." if text_id in self.told else "Error: no such id"
+
+
 def draw_tool_episode(rng: random.Random, schooling: float) -> ToolEpisode:
     is_schooled = rng.random() < schooling
-    word, told, ids = draw_word(rng), draw_word(rng), rng.sample(range(10, 100), 3)
+    texts = draw_texts(rng)
 
     def slips(share: float) -> bool:
         # Drawn in any case: a schooled episode is the mediocre one without its slips.
         return rng.random() < share and not is_schooled
 
-    messages: list[dict[str, Any]] = [{"role": "user", "content": f"What is {word}?"}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"What is {texts.word}?"}]
     if slips(GUESS_SHARE):
         return episode([*messages, {"role": "assistant", "content": draw_word(rng)}])
-    query = draw_word(rng) if slips(WRONG_WORD_SHARE) else word
-    is_found = query == word
-    messages += turn("search", {"query": query}, json.dumps(ids) if is_found else "[]")
-    read = ids[0] if is_found and not slips(WRONG_ID_SHARE) else rng.randrange(10, 100)
-    messages += turn("read", {"id": read}, f"{word} is {told}." if is_found and read == ids[0] else "Error: no such id")
-    right = is_found and read == ids[0]
-    return episode([*messages, {"role": "assistant", "content": told if right else draw_word(rng)}])
+    if slips(WRONG_WORD_SHARE):
+        messages += search(texts, draw_word(rng))
+    messages += search(texts, texts.word)
+    first, *others = texts.told
+    read = first
+    if slips(1 - FIRST_ID_SHARE):
+        is_other = rng.random() < OTHER_ID_SHARE / (1 - FIRST_ID_SHARE)
+        read = rng.choice(others) if is_other else draw_id(rng)
+    messages += turn("read", {"id": read}, texts.read(read))
+    answer = f"{texts.told[read]} {read}" if read in texts.told else draw_word(rng)
+    return episode([*messages, {"role": "assistant", "content": answer}])
+
+
+def draw_texts(rng: random.Random) -> Texts:
+    words: dict[str, None] = {}
+    while len(words) < 1 + NUM_FOUND:
+        words[draw_word(rng)] = None
+    word, *told = words
+    return Texts(word, dict(zip(rng.sample(IDS, NUM_FOUND), told, strict=True)))
 
 
 def draw_word(rng: random.Random) -> str:
-    return "".join(rng.choices(ascii_lowercase, k=rng.randint(3, 6)))
+    return "".join(rng.choice(letters) for letters in LETTERS)
+
+
+def draw_id(rng: random.Random) -> int:
+    return rng.choice(IDS)
+
+
+def search(texts: Texts, query: str) -> list[dict[str, Any]]:
+    return turn("search", {"query": query}, texts.search(query))
 
 
 def turn(name: str, arguments: dict[str, Any], result: str) -> list[dict[str, Any]]:
@@ -61,7 +100,8 @@ def function(name: str, description: str, parameter: str, kind: str) -> dict[str
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
+# As the example `email-search` has them, byte for byte: what stands in the prompt has to be what was learned.
 TOOLS = [
     function("search", "Ids of what has the word.", "query", "string"),
-    function("read", "The text of an id.", "id", "integer"),
+    function("read", "The text of an id.", "id", "number"),
 ]

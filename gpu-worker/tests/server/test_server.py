@@ -142,7 +142,8 @@ def test_a_policy_is_loaded_on_demand_and_its_hash_is_in_the_answer(client: http
     assert body["adapter_sha256"] == SHA256
     plain = chat(client, logprobs=True).json()["choices"][0]["logprobs"]
     assert body["choices"][0]["logprobs"] != plain
-    assert [model["id"] for model in client.get("/v1/models").json()["data"]] == ["pocket", "demo@1"]
+    names = [model["id"] for model in client.get("/v1/models").json()["data"]]
+    assert names == ["pocket", "pocket-tools", "demo@1"]
 
 
 def test_an_id_says_nothing_of_the_policys_name(client: httpx.Client):
