@@ -10,7 +10,7 @@ export const FIRST_EXAM_SEED = 1_000_000;
 const EXAM_SHARE = 0.2;
 const SUBJECTS = 3;
 const MAILS_EACH = 3;
-/** One digit: a number of two, random as it is, the pocket model hardly learns to copy. */
+/** Of one digit, which can be copied at a glance. */
 const IDS = Array.from({ length: SUBJECTS * MAILS_EACH }, (_, index) => 1 + index);
 /** 256 words can be said. No letter has two places, nor stands in the tools' description: so two layers can learn to copy them. */
 const LETTERS = ['BDFGKMNP', 'EOUY', 'CHJLRSVZ'].map((letters) => letters.split(''));
