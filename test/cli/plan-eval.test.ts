@@ -57,16 +57,16 @@ const idsOf = ({ scenarios }: { scenarios: readonly { id: string }[] }) => scena
 test('all models play what the first checkpoint’s run held out, each checkpoint as its own run did', async () => {
   await writeRun('demo');
   await writeRun('other', { temperature: 0.5 });
-  const planned = await plan(['openai/x', 'demo', 'other@3', 'pocket'], {}, { OPENAI_API_KEY: 'k' });
+  const planned = await plan(['openai/x', 'demo', 'other@3', 'pocket', 'pocket-tools'], {}, { OPENAI_API_KEY: 'k' });
   expect(idsOf(planned)).toEqual(['h1', 'h2']);
   expect(planned.firstScenario).toBe(1);
   const { players } = planned;
-  expect(players.map(({ name }) => name)).toEqual(['openai/x', 'demo@3', 'other@3', 'pocket']);
-  expect(players.map(({ model }) => model)).toEqual(['x', 'demo@3', 'other@3', 'pocket']);
-  expect(players.map(({ rollout }) => rollout.temperature)).toEqual([0.7, 0.7, 0.5, 0.7]);
-  expect(players.map(({ place }) => place.step)).toEqual([0, 3, 3, 0]);
-  expect(players.map(({ place }) => place.seed)).toEqual([9, 9, 9, 9]);
-  expect(players.map(({ adapterSha256 }) => adapterSha256 === null)).toEqual([true, false, false, true]);
+  expect(players.map(({ name }) => name)).toEqual(['openai/x', 'demo@3', 'other@3', 'pocket', 'pocket-tools']);
+  expect(players.map(({ model }) => model)).toEqual(['x', 'demo@3', 'other@3', 'pocket', 'pocket-tools']);
+  expect(players.map(({ rollout }) => rollout.temperature)).toEqual([0.7, 0.7, 0.5, 0.7, 0.7]);
+  expect(players.map(({ place }) => place.step)).toEqual([0, 3, 3, 0, 0]);
+  expect(players.map(({ place }) => place.seed)).toEqual([9, 9, 9, 9, 9]);
+  expect(players.map(({ adapterSha256 }) => adapterSha256 === null)).toEqual([true, false, false, true, true]);
   expect(planned.notes).toEqual([]);
 });
 
