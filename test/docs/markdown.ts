@@ -6,7 +6,9 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const PAGES = [
   'README.md',
   ...readdirSync(`${ROOT}/docs`).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
-  ...readdirSync(`${ROOT}/examples`).map((name) => (name.endsWith('.md') ? `examples/${name}` : `examples/${name}/README.md`)),
+  ...readdirSync(`${ROOT}/examples`).map((name) =>
+    name.endsWith('.md') ? `examples/${name}` : `examples/${name}/README.md`,
+  ),
 ];
 
 export interface Block {
