@@ -6,7 +6,8 @@ import { TemperError } from '../core/failures.ts';
 import { OutageClock } from '../sdk/recorder/outage-clock.ts';
 import { conversationOf } from '../sdk/ruler/conversation.ts';
 import { judgeConversations, type Judgement } from '../sdk/ruler/judge-conversations.ts';
-import type { Ruler } from '../sdk/ruler/ruler.ts';
+import { isJudgeName } from '../sdk/ruler/judge-model.ts';
+import { withJudge, type Ruler } from '../sdk/ruler/ruler.ts';
 import { judgeTurns, summariseGroup } from '../store/group-result.ts';
 import { judgedKey, rolloutsKey } from '../store/layout.ts';
 import type { AttemptRecord, Judged } from '../store/trajectories.ts';
@@ -94,6 +95,8 @@ function requireRuler(
     const rule = `the run ${run} is judged by ${expected}, and its agent ${name} has no reward: ruler({ … }) any more`;
     throw new TemperError('BadConfig', `${rule}; give it back, or start another run`);
   }
+  // Its own, by flag or from the file as it was; an endpoint that the file names no more cannot be found again.
+  if (expected !== null && isJudgeName(expected)) return withJudge(ruler, expected);
   if (ruler.judge.name !== expected)
     logger.warn({ run, agent: name, judge: ruler.judge.name, expected }, 'the judge has changed; the run goes on');
   return ruler;

@@ -1,9 +1,9 @@
-/** Who judges, as an agent's file says it: checked before anything is started. */
+/** Who judges, as an agent's file or `--judge` says it: checked before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
 import type { Agent } from '../../sdk/define-agent.ts';
 import { requireJudgeKey } from '../../sdk/ruler/judge-model.ts';
-import { checkBudget } from '../../sdk/ruler/ruler.ts';
+import { checkBudget, withJudge } from '../../sdk/ruler/ruler.ts';
 import { readCheckpoint } from '../../store/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../errors.ts';
@@ -17,15 +17,19 @@ export function judgeOptions({ reward }: Agent): Pick<RunConfig, 'judge' | 'maxJ
 /** Its key is there, its checkpoint is committed, and what it costs can be counted where that is bounded. */
 export async function checkJudge(
   { reward }: Agent,
-  { maxJudgeUsd }: RunConfig,
+  { agent, judge: name, maxJudgeUsd }: RunConfig,
   { store, env }: { store: Store; env: NodeJS.ProcessEnv },
 ): Promise<void> {
-  if (reward === undefined) return;
-  requireJudgeKey(reward.judge, env);
-  if (maxJudgeUsd !== null) checkBudget(reward);
-  const policy = reward.judge.kind === 'engine' ? parsePolicyName(reward.judge.model) : null;
+  if (name === null) return;
+  if (reward === undefined)
+    throw new UsageError(`--judge ${name} has no effect, ${agent} rewards itself; give it reward: ruler({ … })`);
+  const ruler = withJudge(reward, name);
+  const { judge } = ruler;
+  requireJudgeKey(judge, env);
+  if (maxJudgeUsd !== null) checkBudget(ruler);
+  const policy = judge.kind === 'engine' ? parsePolicyName(judge.model) : null;
   if (policy === null || (await readCheckpoint(store, policy)) !== null) return;
   throw new UsageError(
-    `the judge ${reward.judge.name} must be a committed checkpoint of ${store.uri}, it is none; see temper checkpoints, or name another judge`,
+    `the judge ${judge.name} must be a committed checkpoint of ${store.uri}, it is none; see temper checkpoints, or name another judge`,
   );
 }

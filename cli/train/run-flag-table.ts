@@ -177,6 +177,12 @@ export const RUN_FLAGS: readonly RunFlag[] = [
     description: 'tokens in one micro-batch: memory against speed',
   },
   {
+    flag: 'judge',
+    path: 'judge',
+    kind: 'text',
+    description: 'provider/model that judges instead of the one that the agent names',
+  },
+  {
     flag: 'max-judge-usd',
     path: 'maxJudgeUsd',
     kind: 'number',

@@ -8,8 +8,8 @@ interface Scenario {
   readonly seed: number;
 }
 
-/** `provider/model`, or the address of an endpoint; by default the judge beside this file, as `judge.ts` starts it. */
-const JUDGE = process.env['TIC_TAC_TOE_JUDGE'] || 'http://127.0.0.1:4711/v1';
+/** The judge beside this file, as `judge.ts` starts it; `--judge openai/gpt-5-mini`, say, takes its place. */
+const JUDGE_URL = process.env['TIC_TAC_TOE_JUDGE'] || 'http://127.0.0.1:4711/v1';
 
 export default defineAgent<Scenario>({
   name: 'tic-tac-toe-ruler',
@@ -17,7 +17,7 @@ export default defineAgent<Scenario>({
   // Far from every training seed: what is measured was never trained on.
   evalScenarios: games(1_000_000, 200),
   reward: ruler({
-    judge: /^https?:/.test(JUDGE) ? { baseUrl: JUDGE, model: 'scripted', name: 'tic-tac-toe' } : JUDGE,
+    judge: { baseUrl: JUDGE_URL, model: 'scripted', name: 'tic-tac-toe' },
     rubric: RUBRIC,
   }),
 

@@ -48,6 +48,12 @@ export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
   return typeof judge === 'string' ? resolveNamed(judge) : resolveEndpoint(judge);
 }
 
+/** Whether the name alone says who judges; an endpoint's is known to the agent's file. */
+export function isJudgeName(name: string): boolean {
+  const [provider = ''] = name.split('/', 1);
+  return provider === ENGINE || findProvider(provider) !== null;
+}
+
 function resolveNamed(judge: string): JudgeModel {
   const [, provider = '', model = ''] = /^([a-z]+)\/([\w.:@/~+-]{1,150})$/.exec(judge) ?? [];
   if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };

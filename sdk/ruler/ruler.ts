@@ -74,12 +74,18 @@ export function createRuler(options: RulerOptions): Ruler {
   return Object.freeze(ruler);
 }
 
+/** The ruler with another judge, by its name; what the first one's tokens cost says nothing of this one's. */
+export function withJudge(ruler: Ruler, name: string): Ruler {
+  if (ruler.judge.name === name) return ruler;
+  return Object.freeze({ ...ruler, judge: resolveJudge(name), usdPerMillionInput: null, usdPerMillionOutput: null });
+}
+
 /** A budget that nothing is counted against would hold nobody back. */
 export function checkBudget(ruler: Ruler): void {
   if (hasPrice(ruler.judge, ruler)) return;
   throw new TemperError(
     'BadConfig',
-    `maxJudgeUsd has no effect where it is not known what ${ruler.judge.name} costs; give ruler its usdPerMillionInput and usdPerMillionOutput`,
+    `maxJudgeUsd has no effect where it is not known what ${ruler.judge.name} costs; name it in the agent's file, and give ruler its usdPerMillionInput and usdPerMillionOutput`,
   );
 }
 

@@ -10,7 +10,13 @@ import { readGroup } from '../../store/run-reader.ts';
 import { readRunSpending } from '../../store/verdicts.ts';
 import { say } from '../sdk/play.ts';
 import { ENV } from '../sdk/ruler/judging.ts';
-import { JUDGE_KEY_VARIABLE, readPrompt, startScriptedJudge, type ScriptedJudge } from '../sdk/ruler/scripted-judge.ts';
+import {
+  JUDGE_KEY,
+  JUDGE_KEY_VARIABLE,
+  readPrompt,
+  startScriptedJudge,
+  type ScriptedJudge,
+} from '../sdk/ruler/scripted-judge.ts';
 import { call, createEnvironment, openWorld, rolloutInput, type World } from './world.ts';
 
 let scripted: ScriptedJudge;
@@ -239,9 +245,22 @@ describe('a judge that cannot be asked', () => {
   });
 });
 
-test('a judge that has changed is noted, and judges', async () => {
+test('the run’s own judge judges, though the agent names another one; that one’s prices do not count', async () => {
+  const prices = { usdPerMillionInput: 1, usdPerMillionOutput: 2 };
+  const env = { XAI_BASE_URL: scripted.url, XAI_API_KEY: JUDGE_KEY };
+  const world = await judgedWorld({ judge: 'openai/gpt-5-mini', ...prices }, {}, env);
+  const input = await judgedInput(world, { judge: 'xai/grok' });
+  await call(world.activities.rollout, input);
+  const { group, spent } = await call(world.activities.judge, { group: input });
+  expect(group.use).toBe('trained');
+  expect(spent).toMatchObject({ calls: 1, usd: null });
+  expect((await readGroup(world.store, input))!.judged).toMatchObject({ judge: 'xai/grok' });
+  expect(world.warnings).toEqual([]);
+});
+
+test('an endpoint that the agent names no more is noted, and its new judge judges', async () => {
   const world = await judgedWorld();
-  const input = await judgedInput(world, { judge: 'openai/gpt-5-mini' });
+  const input = await judgedInput(world, { judge: 'endpoint/older' });
   await call(world.activities.rollout, input);
   expect((await call(world.activities.judge, { group: input })).group.use).toBe('trained');
   expect(world.warnings).toEqual(['the judge has changed; the run goes on']);

@@ -153,6 +153,7 @@ test('train', () => {
       --truncated NAME               attempts cut off at their token limit: mask, penalise or keep ["mask"]
       --max-logprob-mismatch X       sampler and trainer may differ by so much (k3) before a step is refused [0.001]
       --micro-batch-tokens N         tokens in one micro-batch: memory against speed [16384]
+      --judge NAME                   provider/model that judges instead of the one that the agent names
       --max-judge-usd X              the run pauses before its judge costs more than this in all
       --continue-as-new-every N      steps after which the workflow starts a fresh history
       -h, --help                     print this

@@ -48,7 +48,7 @@ test('a judge that is a checkpoint which is not there', async () => {
 
 test('a judge whose cost is bounded and not known', async () => {
   expect(await complaint(HOSTED, ['--max-judge-usd', '5'], { OPENAI_API_KEY: 'x' })).toBe(
-    'temper: maxJudgeUsd has no effect where it is not known what openai/gpt-5-mini costs; give ruler its usdPerMillionInput and usdPerMillionOutput',
+    "temper: maxJudgeUsd has no effect where it is not known what openai/gpt-5-mini costs; name it in the agent's file, and give ruler its usdPerMillionInput and usdPerMillionOutput",
   );
 });
 
@@ -58,5 +58,21 @@ test('a bound of what a judge may cost where there is none', async () => {
   );
   expect(await complaint(null, ['--max-judge-usd', '-1'])).toBe(
     'temper: --max-judge-usd must be at least 0, got -1; see temper train --help',
+  );
+});
+
+test('another judge by flag: its name, its key, its price, and that there is anything to judge', async () => {
+  expect(await complaint(HOSTED, ['--judge', 'acme/large'])).toContain(
+    'the judge must be provider/model, the provider one of openai,',
+  );
+  expect(await complaint(HOSTED, ['--judge', 'groq/large'], { OPENAI_API_KEY: 'x' })).toContain(
+    'the judge groq/large needs a key in GROQ_API_KEY, which is not set',
+  );
+  const priced = "{ judge: 'openai/gpt-5-mini', usdPerMillionInput: 1, usdPerMillionOutput: 2, maxJudgeUsd: 9 }";
+  expect(await complaint(priced, ['--judge', 'groq/large'], { GROQ_API_KEY: 'x' })).toContain(
+    'maxJudgeUsd has no effect where it is not known what groq/large costs',
+  );
+  expect(await complaint(null, ['--judge', 'groq/large'], { GROQ_API_KEY: 'x' })).toMatch(
+    /^temper: --judge groq\/large has no effect, \S+ rewards itself; give it reward: ruler/,
   );
 });

@@ -244,8 +244,4 @@ describe('who judges', () => {
     const baseUrl = 'http://127.0.0.1:5000/v1';
     expect(await judgeOf(baseUrl)).toMatchObject({ name: 'tic-tac-toe/scripted', baseUrl });
   });
-
-  test('or any hosted one', async () => {
-    expect(await judgeOf('openai/gpt-5-mini')).toMatchObject({ kind: 'hosted', name: 'openai/gpt-5-mini' });
-  });
 });
