@@ -98,7 +98,12 @@ def client(url: str) -> Iterator[httpx.Client]:
 
 
 def chat(client: httpx.Client, headers: dict[str, str] | None = None, **changes: Any) -> httpx.Response:
-    return client.post("/v1/chat/completions", json={**ASKED, **changes}, headers=headers)
+    """Asks again while a model is being loaded, as clients do: on a busy machine that takes its time."""
+    while True:
+        response = client.post("/v1/chat/completions", json={**ASKED, **changes}, headers=headers)
+        if response.status_code != 503 or response.json()["error"]["code"] != "loading":
+            return response
+        time.sleep(float(response.headers["retry-after"]))
 
 
 def error(response: httpx.Response) -> tuple[int, str, str]:
