@@ -6,7 +6,8 @@ import { rolloutQueue, runWorkflowId } from '../core/queues.ts';
 import type { Store } from '../store/store.ts';
 import { loadConfig } from '../workers/config.ts';
 import { patiently } from '../workers/connection.ts';
-import type { GoOn, TrainRunInput, trainRun } from '../workflows/train-run.ts';
+import type { GoOn, TrainRunInput } from '../workflows/run.ts';
+import type { trainRun } from '../workflows/train-run.ts';
 
 export interface RunStart {
   readonly store: Store;

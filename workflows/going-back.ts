@@ -6,8 +6,8 @@ import { branchOfStep } from '../core/lineage.ts';
 import { isEvaluationDue } from '../core/plan-evaluation.ts';
 import type { RunPosition } from '../core/plan-step.ts';
 import { crossing } from './endings.ts';
+import type { Run } from './run.ts';
 import type { RollbackTold } from './steering.ts';
-import type { Run } from './train-run.ts';
 
 /** A new branch after an older step. Where there can be none (its weights were removed), the run goes on as it was. */
 export async function rollBack(run: Run, position: RunPosition, told: RollbackTold): Promise<RunPosition> {

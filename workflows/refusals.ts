@@ -1,12 +1,21 @@
 /** Validators of updates: synchronous, they read and throw what the person is told. What they refuse is in no history. */
+import type { RunConfig } from '../core/contract.ts';
 import { complaintAboutSettings } from '../core/settings.ts';
 import type { Board } from './board.ts';
 import type { Judging } from './judging.ts';
 import type { PauseRequest, RollbackRequest, SetRequest, StopRequest } from './messages.ts';
-import type { Steering } from './steering.ts';
+
+/** What was told so far, and what follows from it. */
+interface Steered {
+  readonly told: { readonly stop: unknown; readonly pause: unknown };
+  readonly wanted: RunConfig;
+  readonly budgetComplaint: string | null;
+  readonly isEnding: boolean;
+  readonly lastKept: number;
+}
 
 interface Facts {
-  steering: Steering;
+  steering: Steered;
   board: Board;
   judging: Judging;
 }

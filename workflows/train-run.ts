@@ -4,54 +4,19 @@
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 
-import type { GroupResult, Prepared, RolloutInput, RunConfig, RunState } from '../core/contract.ts';
+import type { GroupResult, Prepared, RolloutInput, RunState } from '../core/contract.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { planGroups, planInitialise, planNext, planReplacements, planTraining } from '../core/plan-step.ts';
 import type { RunPosition } from '../core/plan-step.ts';
-import type { Settings } from '../core/settings.ts';
-import { createRunActivities, type RunActivities, type RunQueues } from './activities.ts';
-import { Board, type CarriedBoard } from './board.ts';
+import { createRunActivities } from './activities.ts';
+import { Board } from './board.ts';
 import { createClock } from './clock.ts';
 import { endBadly, isLearningOver } from './endings.ts';
 import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
 import { describeUnused, summariseStep } from '../core/run-summary.ts';
-import { Judging, type CarriedJudging } from './judging.ts';
-import { Steering, type CarriedSteering, type RollbackTold } from './steering.ts';
-
-/** No secret, no path: what is here stands in the history for everybody to read. */
-export interface TrainRunInput {
-  /** As the run was started; at continue-as-new as it was changed since. */
-  config: RunConfig;
-  queues: RunQueues;
-  /** Null at the start. */
-  carried: CarriedRun | null;
-  /** A run that had ended goes on where its store says that it stands, or back from there. */
-  goOn?: GoOn | null;
-}
-
-export interface GoOn {
-  rollback: RollbackTold | null;
-  settings: Settings | null;
-}
-
-/** What a run hands on at continue-as-new. */
-interface CarriedRun {
-  position: RunPosition;
-  board: CarriedBoard;
-  stopping: boolean;
-  /** Absent in histories of earlier versions. */
-  steering?: CarriedSteering;
-  judging?: CarriedJudging;
-}
-
-export interface Run extends TrainRunInput {
-  activities: RunActivities;
-  board: Board;
-  /** What people told the run, and the configuration that follows from it. */
-  steering: Steering;
-  /** What the judge has cost, where there is one. */
-  judging: Judging;
-}
+import { Judging } from './judging.ts';
+import type { Run, TrainRunInput } from './run.ts';
+import { Steering, type CarriedSteering } from './steering.ts';
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
   const run = openRun(input);

@@ -4,7 +4,7 @@
  */
 import OpenAI from 'openai';
 
-import type { Checkpoint, LoraConfig, RolloutConfig } from '../../core/contract.ts';
+import type { Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { deriveSeed } from '../../core/seeds.ts';
@@ -12,21 +12,11 @@ import { NAME } from '../define-agent.ts';
 import type { Backend } from './backend.ts';
 import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
 import type { LoopRun } from './loop-run.ts';
+import type { ModelOptions, TrainableModelOptions } from './model-options.ts';
 import { askOther } from './other-calls.ts';
 import { playingAttempt } from './playing-attempt.ts';
 import type { TrainOptions, TrainedStep } from './train-groups.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
-
-export interface ModelOptions {
-  name: string;
-  project: string;
-  /** The script's own; kept with the model object, never looked at. */
-  config?: unknown;
-  /** Where it is asked, and under which name; without the name it is `name`. */
-  inferenceBaseUrl?: string;
-  inferenceApiKey?: string;
-  inferenceModelName?: string;
-}
 
 /** The client's own timer must not end a call that the recorder waits for. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
@@ -82,18 +72,6 @@ export class Model {
     if (playing === undefined || body === null || body['stream'] === true) return fetch(url, init);
     return askOther(playing, this.name, body, (asked) => fetch(url, { ...init, body: JSON.stringify(asked) }));
   }
-}
-
-export interface TrainableModelOptions {
-  name: string;
-  project: string;
-  /** `pocket`, a name of temporal.config.ts, a folder, or an OWNER/NAME of the Hugging Face hub. */
-  baseModel: string;
-  config?: unknown;
-  /** Everything that is drawn follows from it. */
-  seed?: number;
-  lora?: Partial<LoraConfig>;
-  rollout?: Partial<RolloutConfig>;
 }
 
 export class TrainableModel extends Model {
@@ -217,7 +195,7 @@ export class TrainableModel extends Model {
   }
 
   private async begin(backend: Backend): Promise<LoopRun> {
-    const { beginLoopRun } = await import('./loop-run.ts');
+    const { beginLoopRun } = await import('./begin-loop-run.ts');
     return beginLoopRun(await backend.open(this.baseModel), this.options, this.parent);
   }
 }

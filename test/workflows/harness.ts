@@ -8,7 +8,8 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 
 import { runWorkflowId } from '../../core/queues.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
-import type { trainRun, TrainRunInput } from '../../workflows/train-run.ts';
+import type { TrainRunInput } from '../../workflows/run.ts';
+import type { trainRun } from '../../workflows/train-run.ts';
 import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
 
 export type RunHandle = WorkflowHandleWithFirstExecutionRunId<typeof trainRun>;

@@ -1,0 +1,141 @@
+/** A model's run in the store: begun once, found again by whoever registers the model later. */
+import { createRequire } from 'node:module';
+
+import { describeConfigDifferences } from '../../core/config-differences.ts';
+import { RunConfig, type Checkpoint } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { planInitialise } from '../../core/plan-step.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { childNumbers } from '../../store/children.ts';
+import { decodeJson, encodeJson } from '../../store/json.ts';
+import { manifestKey, runKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
+import { checkpointOf } from '../../store/manifest.ts';
+import { readCommit, readRun, readState, type RunFile } from '../../store/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import type { OpenBackend } from './backend.ts';
+import type { LoopRun } from './loop-run.ts';
+import { completeCurve, readEvals, writeState } from './loop-state.ts';
+import type { TrainableModelOptions } from './model-options.ts';
+
+/** Begins the run of a model, or goes on with it where it stands. */
+export async function beginLoopRun(
+  backend: OpenBackend,
+  { name: model, project, seed, lora, rollout }: TrainableModelOptions,
+  parent: Checkpoint | null,
+): Promise<LoopRun> {
+  const run = `${project}.${model}`;
+  const recorded = (await readRun(backend.store, run))?.file.config.parent ?? null;
+  const config = defaultRunConfig({
+    run,
+    agent: project,
+    baseModel: backend.baseModel,
+    // The newest checkpoint of another model moves on while that is trained; what a fork began with stays.
+    parent: recorded !== null && recorded.run === parent?.run ? recorded : parent,
+    ...(seed === undefined ? {} : { seed }),
+    ...(rollout === undefined ? {} : { rollout }),
+    ...(lora === undefined ? {} : { train: { lora } }),
+  });
+  const opened = await openLoopRun(backend, { project, model }, checkConfig(config));
+  backend.atClose(() => writeState(opened, { state: 'stopped', phase: 'done', waitingFor: null }));
+  return opened;
+}
+
+async function openLoopRun(
+  backend: OpenBackend,
+  { project, model }: { project: string; model: string },
+  config: RunConfig,
+): Promise<LoopRun> {
+  const { store } = backend;
+  const notes = await publishRun(backend, { project, model }, config);
+  if ((await readCommit(store, { run: config.run, branch: 0, step: 0 })) === null)
+    await backend.runStep({ project, model, work: { kind: 'initialise', input: planInitialise(config, 0) } });
+  const before = await readState(store, config.run);
+  const place = await findPlace(store, config.run);
+  const run: LoopRun = {
+    name: config.run,
+    project,
+    model,
+    config,
+    backend,
+    store,
+    ...place,
+    gathered: { train: 0, val: 0 },
+    evals: [],
+    reward: null,
+    openedAtMs: Date.now(),
+    stepBeganAtMs: Date.now(),
+    secondsBefore: before?.wallSeconds ?? 0,
+  };
+  await completeCurve(run);
+  await readEvals(run);
+  await writeState(run, { notes: [...(before?.notes ?? []), ...notes] });
+  return run;
+}
+
+/** Every value as the wire takes it, or one line that says which is not. */
+function checkConfig(config: RunConfig): RunConfig {
+  const { error } = RunConfig.safeParse(config);
+  const issue = error?.issues[0];
+  if (issue === undefined) return config;
+  throw new TemperError(
+    'BadConfig',
+    `the model ${config.run} has a wrong ${issue.path.join('.')} (${issue.message}); pass another value`,
+  );
+}
+
+/** Write-once: a name stands for one model. Returns what is worth a note. */
+async function publishRun(
+  { store, codeSha256 }: OpenBackend,
+  loop: { project: string; model: string },
+  config: RunConfig,
+): Promise<string[]> {
+  const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
+  const parent = config.parent ?? null;
+  const file: RunFile = {
+    schema: 1,
+    config,
+    agentCodeSha256: codeSha256,
+    versions: { temper: version },
+    parent,
+    loop,
+  };
+  const key = runKey(config.run);
+  const { bytes } = await store.publish(key, encodeJson(file));
+  const recorded = decodeJson(bytes, key) as RunFile;
+  if (recorded.loop?.project !== loop.project || recorded.loop.model !== loop.model) throw takenName(config.run);
+  const differences = describeConfigDifferences(recorded.config, config);
+  if (differences.length > 0) throw otherModel(config.run, differences);
+  return recorded.agentCodeSha256 === codeSha256 ? [] : ['the script has changed since the run began; it goes on'];
+}
+
+/** Steps are over by their commit, or by the word that they had nothing to train. */
+async function findPlace(store: Store, run: string): Promise<Pick<LoopRun, 'step' | 'checkpoint'>> {
+  const known = new Set(await childNumbers(store, stepsPrefix(run, 0)));
+  let step = 0;
+  let commit = await readCommit(store, { run, branch: 0, step });
+  for (; known.has(step + 1); step++) {
+    const place = { run, branch: 0, step: step + 1 };
+    const next = await readCommit(store, place);
+    if (next === null && (await store.read(skippedKey(place))) === null) break;
+    commit = next ?? commit;
+  }
+  if (commit !== null) return { step, checkpoint: checkpointOf(run, commit) };
+  throw new TemperError(
+    'StoreCorrupt',
+    `${manifestKey({ run, branch: 0, step: 0 })} must be there, it is not; restore it from a copy`,
+  );
+}
+
+function takenName(run: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `the store has a run ${run} that is not this model's; give project or model another name`,
+  );
+}
+
+function otherModel(run: string, differences: readonly string[]): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `the model ${run} exists with another configuration (recorded → asked for): ${differences.join('; ')}; name the new one differently, or use what is recorded`,
+  );
+}

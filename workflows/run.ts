@@ -1,0 +1,43 @@
+/** A run as its workflow has it: what it was given, what it hands on, and whom it asks and tells. */
+import type { RunConfig } from '../core/contract.ts';
+import type { RunPosition } from '../core/plan-step.ts';
+import type { Settings } from '../core/settings.ts';
+import type { RunActivities, RunQueues } from './activities.ts';
+import type { Board, CarriedBoard } from './board.ts';
+import type { CarriedJudging, Judging } from './judging.ts';
+import type { CarriedSteering, RollbackTold, Steering } from './steering.ts';
+
+/** No secret, no path: what is here stands in the history for everybody to read. */
+export interface TrainRunInput {
+  /** As the run was started; at continue-as-new as it was changed since. */
+  config: RunConfig;
+  queues: RunQueues;
+  /** Null at the start. */
+  carried: CarriedRun | null;
+  /** A run that had ended goes on where its store says that it stands, or back from there. */
+  goOn?: GoOn | null;
+}
+
+export interface GoOn {
+  rollback: RollbackTold | null;
+  settings: Settings | null;
+}
+
+/** What a run hands on at continue-as-new. */
+interface CarriedRun {
+  position: RunPosition;
+  board: CarriedBoard;
+  stopping: boolean;
+  /** Absent in histories of earlier versions. */
+  steering?: CarriedSteering;
+  judging?: CarriedJudging;
+}
+
+export interface Run extends TrainRunInput {
+  activities: RunActivities;
+  board: Board;
+  /** What people told the run, and the configuration that follows from it. */
+  steering: Steering;
+  /** What the judge has cost, where there is one. */
+  judging: Judging;
+}
