@@ -58,12 +58,16 @@ function sharedLength(previous: CallRecord, messages: readonly ChatMessage[]): n
 }
 
 function viewMessage(message: ChatMessage): MessageView {
-  const calls =
-    Array.isArray(message.tool_calls) && message.tool_calls.length > 0
-      ? JSON.stringify(message.tool_calls, null, 1)
-      : '';
+  const calls = Array.isArray(message.tool_calls) ? message.tool_calls.map(callText) : [];
   const text = typeof message.content === 'string' ? message.content : contentText(message.content);
-  return { role: message.role, text: clipText([text, calls].filter((part) => part !== '').join('\n')) };
+  return { role: message.role, text: clipText([text, ...calls].filter((part) => part !== '').join('\n')) };
+}
+
+/** As one would write it: `search({"query": "budget"})`. */
+function callText(call: unknown): string {
+  const { function: called } = (call ?? {}) as { function?: { name?: unknown; arguments?: unknown } };
+  if (typeof called?.name !== 'string' || typeof called.arguments !== 'string') return JSON.stringify(call);
+  return `${called.name}(${called.arguments})`;
 }
 
 function contentText(content: unknown): string {

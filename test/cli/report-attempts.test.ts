@@ -46,20 +46,20 @@ test('a step that does not name a rare counter had none of it', () => {
   expect(charts.find(({ title }) => title === 'rewardedTurns')).toBeUndefined();
 });
 
-test('a turn shows what it earned by itself', () => {
-  const call: CallRecord = {
-    key: 'k',
-    occurrence: 0,
-    label: null,
-    request: { messages: [{ role: 'user', content: '?' }] },
-    message: { role: 'assistant', content: '!' },
-    finishReason: 'stop',
-    promptTokenIds: [1],
-    tokenIds: [2],
-    logprobs: [-1],
-    adapterSha256: null,
-  };
-  const calls = [{ ...call, turn: 0, reward: 0.5 }, call];
+const CALL: CallRecord = {
+  key: 'k',
+  occurrence: 0,
+  label: null,
+  request: { messages: [{ role: 'user', content: '?' }] },
+  message: { role: 'assistant', content: '!' },
+  finishReason: 'stop',
+  promptTokenIds: [1],
+  tokenIds: [2],
+  logprobs: [-1],
+  adapterSha256: null,
+};
+
+function turnsOf(calls: CallRecord[]) {
   const record: AttemptRecord = {
     attempt: 0,
     status: 'ok',
@@ -71,6 +71,17 @@ test('a turn shows what it earned by itself', () => {
     unclaimedAnswers: 0,
     calls,
   };
-  const { turns } = viewAttempt(record, 'one', { own: 0.5, mean: null, explanation: null, judged: {} });
+  return viewAttempt(record, 'one', { own: 0.5, mean: null, explanation: null, judged: {} }).turns;
+}
+
+test('a turn shows what it earned by itself', () => {
+  const turns = turnsOf([{ ...CALL, turn: 0, reward: 0.5 }, CALL]);
   expect(turns.map(({ reward }) => reward)).toEqual([0.5, null]);
+});
+
+test('calls of tools are shown as one would write them, and what is none of them as it is', () => {
+  const called = { id: 'a', type: 'function', function: { name: 'search', arguments: '{"query": "</script>"}' } };
+  const message = { role: 'assistant', content: 'Let me see.', tool_calls: [called, { odd: 1 }] };
+  const [turn] = turnsOf([{ ...CALL, message }]);
+  expect(turn!.answer.text).toBe('Let me see.\nsearch({"query": "</script>"})\n{"odd":1}');
 });
