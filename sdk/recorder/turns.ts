@@ -95,10 +95,10 @@ export function withTurns(records: AttemptRecord[], turnsOf: (attempt: number) =
   }));
   const hasRewards = played.some(({ turns }) => turns !== null && turns.rewards.size > 0);
   return played.map(({ record, turns }) => {
-    if (turns === null) return record;
+    if (turns === null || !(hasRewards || turns.tellsOrder)) return record;
     const calls = number(record, turns);
     const isOther = inPlayOrder(calls).some((call, index) => call !== calls[index]);
-    return hasRewards || (turns.tellsOrder && isOther) ? { ...record, calls } : record;
+    return hasRewards || isOther ? { ...record, calls } : record;
   });
 }
 

@@ -50,23 +50,26 @@ export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
 
 /** Whether the name alone says who judges; an endpoint's is known to the agent's file. */
 export function isJudgeName(name: string): boolean {
-  const [provider = ''] = name.split('/', 1);
-  return provider === ENGINE || findProvider(provider) !== null;
+  return findNamed(name) !== null;
 }
 
 function resolveNamed(judge: string): JudgeModel {
-  const [, provider = '', model = ''] = /^([a-z]+)\/([\w.:@/~+-]{1,150})$/.exec(judge) ?? [];
-  if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };
-  const known = model === '' ? null : findProvider(provider);
-  if (known !== null) {
-    const { baseUrl, baseUrlVariable, keyVariable, tellsCost = false, isFree = false } = known;
-    return { kind: 'hosted', name: judge, model, baseUrl, baseUrlVariable, keyVariable, tellsCost, isFree };
-  }
+  const named = findNamed(judge);
+  if (named !== null) return named;
   const names = [...PROVIDER_NAMES, ENGINE].join(', ');
   throw new TemperError(
     'BadConfig',
     `the judge must be provider/model, the provider one of ${names}, got ${JSON.stringify(judge)}; pass such a name, or { baseUrl, model, keyVariable }`,
   );
+}
+
+function findNamed(judge: string): JudgeModel | null {
+  const [, provider = '', model = ''] = /^([a-z]+)\/([\w.:@/~+-]{1,150})$/.exec(judge) ?? [];
+  if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };
+  const known = model === '' ? null : findProvider(provider);
+  if (known === null) return null;
+  const { baseUrl, baseUrlVariable, keyVariable, tellsCost = false, isFree = false } = known;
+  return { kind: 'hosted', name: judge, model, baseUrl, baseUrlVariable, keyVariable, tellsCost, isFree };
 }
 
 /** Its address is nowhere but in the process that asks: what a judge is called stands under hashes. */

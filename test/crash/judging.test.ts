@@ -13,6 +13,7 @@ import { nodeFlags } from '../../workers/module-path.ts';
 import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
 import type { Aim, Hit } from './points/protocol.ts';
 import { Project, until } from './project.ts';
+import { readLines } from './world.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const AGENT = here('../../examples/tic-tac-toe-ruler/agent.ts');
@@ -112,11 +113,7 @@ async function killAt(point: string, occurrence: number): Promise<Kill> {
 }
 
 function hits(): Hit[] {
-  const file = readdirSync(points).includes('hits.jsonl') ? readFileSync(join(points, 'hits.jsonl'), 'utf8') : '';
-  return file
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Hit);
+  return readLines(join(points, 'hits.jsonl')) as unknown as Hit[];
 }
 
 /** With one verdict of a step received, and the others on their way. */

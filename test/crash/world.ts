@@ -273,7 +273,7 @@ function start(command: readonly string[], cwd: string): Running {
 }
 
 /** Whole lines; the last one may be in the making. */
-function readLines(file: string): Record<string, unknown>[] {
+export function readLines(file: string): Record<string, unknown>[] {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');

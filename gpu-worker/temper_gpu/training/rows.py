@@ -3,8 +3,8 @@
 A call whose prompt extends a row of its attempt exactly (prompt and answers so far) goes on in that row; any other
 call begins a new row: a fork where that conversation was played before (its history was rewritten, or it is asked
 again), another history where it was not (a sub-agent, a compacted context). All rows of an attempt share its
-advantages. Only sampled tokens are trained, and each of them once: in
-the row of the call that sampled it. Where it stands in another row's prompt, it is context.
+advantages. Only sampled tokens are trained, and each of them once: in the row of the call that sampled it. Where it
+stands in another row's prompt, it is context.
 """
 
 from collections.abc import Sequence
