@@ -1,7 +1,8 @@
 /** Tic-tac-toe by a loop of one's own: `npx tsx examples/own-loop/loop.ts`. Killed anywhere, the same line goes on. */
 import { parseArgs } from 'node:util';
 import { gatherTrajectoryGroups, iterateDataset, LocalBackend, TrainableModel, TrajectoryGroup } from 'temper-rl';
-import { playGame, type Game } from './play-game.ts';
+import { games, MAX_TOKENS, type Game } from '../tic-tac-toe/play.ts';
+import { playTrajectory } from './play-trajectory.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -21,7 +22,7 @@ const model = new TrainableModel({
   name: flags.name,
   project: 'tic-tac-toe',
   baseModel: 'pocket',
-  rollout: { maxTokens: 2 },
+  rollout: { maxTokens: MAX_TOKENS },
 });
 
 try {
@@ -53,13 +54,9 @@ async function evaluate(step: number): Promise<void> {
 }
 
 function group(game: Game, size: number): TrajectoryGroup {
-  const play = () => playGame(model, game);
+  const play = () => playTrajectory(model, game);
   return new TrajectoryGroup(
     Array.from({ length: size }, () => play),
     { metadata: { scenarioId: game.id } },
   );
-}
-
-function games(firstSeed: number, count: number): Game[] {
-  return Array.from({ length: count }, (_, index) => ({ id: `game-${firstSeed + index}`, seed: firstSeed + index }));
 }
