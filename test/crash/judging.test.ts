@@ -90,6 +90,9 @@ interface Kill {
   readonly journaled: Journaled;
 }
 
+/** How many answers the store had at each of the four kills. */
+type Counts = [number, number, number, number];
+
 const afterDeath = (): Kill => ({
   received: received(),
   asked: asked.length,
@@ -147,8 +150,12 @@ test('killed in the middle of judging, a run asks for no verdict again that it h
   ];
   const { code, output } = await run.ended;
   expect(code, output).toBe(0);
-  const counts = kills.map((kill) => kill.received.length);
-  expect(new Set(counts).size, `something was judged between two kills, got ${counts.join(', ')}`).toBe(kills.length);
+  const [answered, verdict, waiting, judged] = kills.map((kill) => kill.received.length) as Counts;
+  // The second may follow from what the first left in the store; the others need a new answer.
+  expect(answered).toBeGreaterThanOrEqual(2);
+  expect(verdict).toBeGreaterThanOrEqual(Math.max(3, answered));
+  expect(waiting).toBeGreaterThan(verdict);
+  expect(judged).toBeGreaterThan(waiting);
   const summary = {
     kills: kills.length,
     verdicts: received().length,
