@@ -35,7 +35,7 @@ test('an evaluation plays each held-out scenario once', async () => {
 test('an evaluation that was interrupted goes on, with the bytes of an undisturbed one', async () => {
   const other = await openWorld();
   const [input, theirs] = [await evaluateInput(world.store), await evaluateInput(other.store)];
-  const rollout = { ...input.rollout, callRetryBudgetMs: 500 };
+  const rollout = { ...input.rollout, callRetryBudgetMs: 2000 };
   world.engine.failWhen(() => (world.engine.executed.length >= 9 ? { status: 503 } : null));
   await expect(call(world.activities.evaluate, { ...input, rollout })).rejects.toMatchObject({ type: 'EngineFailed' });
   world.engine.failWhen(() => null);

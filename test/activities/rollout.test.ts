@@ -125,7 +125,7 @@ test('a group under the same name from other inputs is a StepConflict that names
 
 test('an outage fails the activity, retryably, and the next try executes only what was not answered', async () => {
   const input = await rolloutInput(world.store);
-  const rollout = { ...input.rollout, callRetryBudgetMs: 500 };
+  const rollout = { ...input.rollout, callRetryBudgetMs: 2000 };
   world.engine.failWhen(() => (world.engine.executed.length >= 7 ? { status: 503 } : null));
   expect(await failureOf(call(world.activities.rollout, { ...input, rollout }))).toMatchObject({
     type: 'EngineFailed',

@@ -62,7 +62,7 @@ test('a repetition in the middle of an episode executes nothing twice and ends w
   const journal = memoryJournal();
   for (const budget of [5, 11, 17, Infinity]) {
     engine.failWhen(() => (engine.executed.length >= budget ? { status: 503 } : null));
-    const rollout = { callRetryBudgetMs: 120 };
+    const rollout = { callRetryBudgetMs: 500 };
     const playing = playEpisodes(engine, turns, { attempts: 6, journal, rollout });
     if (budget < Infinity) await markOf(playing);
     else expect(JSON.stringify(await playing)).toBe(JSON.stringify(undisturbed));
