@@ -177,7 +177,7 @@ describe('events of the local stack', () => {
   });
 
   test('a child that died is told with its last words, its return too', () => {
-    const child = { name: 'gpu-worker', state: 'ready', pid: 7, deaths: 1 } as const;
+    const child = { name: 'gpu-worker', agentFile: null, state: 'ready', pid: 7, deaths: 1 } as const;
     expect(
       tell(
         {

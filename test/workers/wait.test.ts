@@ -5,6 +5,7 @@ import { waitForStack } from '../../workers/local-stack/wait.ts';
 
 const gpuWorker = (state: ChildStatus['state'], deaths: number): ChildStatus => ({
   name: 'gpu-worker',
+  agentFile: null,
   state,
   pid: 7,
   deaths,

@@ -21,13 +21,13 @@ function project(): string {
   return folder;
 }
 
-function writeAgent(folder: string, reward: number): string {
+function writeAgent(folder: string, reward: number, name = 'coin'): string {
   mkdirSync(join(folder, 'coin'), { recursive: true });
   const file = join(folder, 'coin', 'agent.ts');
   const scenarios = `[{ id: 'a' }, { id: 'b' }]`;
   writeFileSync(
     file,
-    `import { defineAgent } from '${SDK}';\nexport default defineAgent({ name: 'coin', scenarios: ${scenarios}, rollout: () => ${reward} });\n`,
+    `import { defineAgent } from '${SDK}';\nexport default defineAgent({ name: '${name}', scenarios: ${scenarios}, rollout: () => ${reward} });\n`,
   );
   return file;
 }
@@ -72,6 +72,20 @@ it('polls the workflows and its agent, is back after a kill, and is started anew
   await opened(folder, file);
   expect(childPid(folder, 'worker-coin')).not.toBe(second);
   expect(isRunning(second)).toBe(false);
+}, 90_000);
+
+it('leaves the worker of another agent alone whose file has the same name', async () => {
+  const folder = project();
+  const [first, second] = ['dime', 'penny'].map((name) => writeAgent(join(folder, name), 1, name));
+  await opened(folder, first!);
+  const pid = childPid(folder, 'worker-coin');
+  await opened(folder, second!);
+  expect(childPid(folder, 'worker-coin')).toBe(pid);
+  expect(childPid(folder, 'worker-coin-2')).not.toBe(pid);
+  await opened(folder, second!);
+  const found = await examine({ project: folder, env: process.env, agents: ['dime', 'penny'] });
+  const queues = found.filter((check) => /^queue rollout/.test(check.name)).map(({ ok }) => ok);
+  expect(queues).toEqual([true, true]);
 }, 90_000);
 
 it('ends when its leash is gone, also while no server is there', async () => {

@@ -8,6 +8,8 @@ import type { Readiness } from './readiness.ts';
 
 export interface ChildSpec {
   readonly name: string;
+  /** Of an agent's worker. */
+  readonly agentFile: string | null;
   readonly command: readonly string[];
   /** The same program, made ready beforehand: it becomes the child by a line on stdin. Null where a start is quick. */
   readonly standbyCommand: readonly string[] | null;

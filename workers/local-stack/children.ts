@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path';
 import { GPU_WORKER_FOLDER } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
-import type { AgentRequest, StackDescription, StackSpec } from './protocol.ts';
+import type { StackDescription, StackSpec } from './protocol.ts';
 import type { StackPorts } from './stack-file.ts';
 import type { ChildSpec } from './child-process.ts';
 import { withoutProfile } from '../temporal-environment.ts';
@@ -35,6 +35,7 @@ export function temporalServer({ spec, folders, ports }: ChildContext): ChildSpe
   };
   return {
     name: 'temporal-server',
+    agentFile: null,
     standbyCommand: null,
     command: [...(spec.temporalCommand ?? []), 'server', 'start-dev', ...Object.entries(flags).flat(), ...NO_PROFILE],
     env: process.env,
@@ -64,6 +65,7 @@ export function gpuWorker(context: ChildContext): ChildSpec {
   const command = [...(spec.gpuWorkerCommand ?? []), ...Object.entries(flags).flat(), '--leash'];
   return {
     name: 'gpu-worker',
+    agentFile: null,
     command,
     standbyCommand: spec.standby ? [...command, '--standby'] : null,
     env,
@@ -74,11 +76,13 @@ export function gpuWorker(context: ChildContext): ChildSpec {
 }
 
 /** One process per agent; without an agent one that runs workflows alone. */
-export function typescriptWorker(context: ChildContext, agent: AgentRequest | null): ChildSpec {
+export function typescriptWorker(context: ChildContext, name: string, agentFile: string | null): ChildSpec {
   const { spec, folders } = context;
-  const options: WorkerProcessOptions = { project: folders.project, agents: agent ? [agent.file] : [], leash: true };
+  const agents = agentFile === null ? [] : [agentFile];
+  const options: WorkerProcessOptions = { project: folders.project, agents, leash: true };
   return {
-    name: agent ? workerName(agent.file) : 'worker',
+    name,
+    agentFile,
     command: [...spec.workerCommand, JSON.stringify(options)],
     standbyCommand: null,
     env: childEnvironment(context),
@@ -88,11 +92,18 @@ export function typescriptWorker(context: ChildContext, agent: AgentRequest | nu
   };
 }
 
-/** `examples/tic-tac-toe/agent.ts` is told apart by its folder. */
-export function workerName(agentFile: string): string {
+/** `examples/tic-tac-toe/agent.ts` is told apart by its folder; where that does not do, a number does. */
+export function workerName(agentFile: string | null, isTaken: (name: string) => boolean): string {
+  const base = agentFile === null ? 'worker' : `worker-${agentWord(agentFile)}`;
+  let name = base;
+  for (let number = 2; isTaken(name); number++) name = `${base}-${number}`;
+  return name;
+}
+
+function agentWord(agentFile: string): string {
   const stem = basename(agentFile).replace(/\.[cm]?[jt]sx?$/, '');
   const word = stem === 'agent' || stem === 'index' ? basename(dirname(agentFile)) : stem;
-  return `worker-${word.replaceAll(/[^A-Za-z0-9._-]/g, '_')}`;
+  return word.replaceAll(/[^A-Za-z0-9._-]/g, '_');
 }
 
 /** Workers find server, store and engine here. Where the stack has its own server, no profile of the user's may lead elsewhere. */

@@ -4,6 +4,8 @@ export type ChildState = 'starting' | 'ready' | 'restarting' | 'stopping' | 'sto
 
 export interface ChildStatus {
   readonly name: string;
+  /** Whose worker it is; null where it plays no agent. */
+  readonly agentFile: string | null;
   readonly state: ChildState;
   readonly pid: number | null;
   /** How often it died by itself. */

@@ -4,7 +4,7 @@ import type { ProjectFolders } from '../folders.ts';
 import { openChildLog } from './child-log.ts';
 import type { ChildLog } from './child-log.ts';
 import type { ChildSpec } from './child-process.ts';
-import { gpuWorker, temporalServer, typescriptWorker } from './children.ts';
+import { gpuWorker, temporalServer, typescriptWorker, workerName } from './children.ts';
 import type { ChildContext } from './children.ts';
 import { engineKeyOf } from './engine-key.ts';
 import type { ChildStatus, StackEvent } from './events.ts';
@@ -19,8 +19,8 @@ import type { Supervised } from './supervisor.ts';
 interface Child {
   readonly supervised: Supervised;
   readonly log: ChildLog;
-  /** Of an agent's worker: started anew when the code is another. */
-  readonly codeSha256: string | null;
+  /** Whose worker it is: started anew when the code is another. */
+  readonly agent: AgentRequest | null;
 }
 
 export interface Stack {
@@ -42,9 +42,9 @@ export function createStack(
   const children = new Map<string, Child>();
   let models: Record<string, string> | null = null;
 
-  const start = (child: ChildSpec, codeSha256: string | null = null) => {
+  const start = (child: ChildSpec, agent: AgentRequest | null = null) => {
     const log = openChildLog(folders.logs, child.name);
-    children.set(child.name, { supervised: supervise(child, log, onEvent), log, codeSha256 });
+    children.set(child.name, { supervised: supervise(child, log, onEvent), log, agent });
   };
   const stop = async (name: string) => {
     const child = children.get(name);
@@ -57,11 +57,19 @@ export function createStack(
     if (spec.temporalCommand) start(temporalServer(context));
     if (spec.gpuWorkerCommand) start(gpuWorker(context));
   };
+  const startWorker = (agent: AgentRequest | null) => {
+    const file = agent?.file ?? null;
+    const name = workerName(file, (wanted) => children.has(wanted));
+    start(typescriptWorker(context, name, file), agent);
+  };
   const startAgent = async (agent: AgentRequest) => {
-    const child = typescriptWorker(context, agent);
-    if (children.get(child.name)?.codeSha256 === agent.codeSha256) return;
-    await stop(child.name);
-    start(child, agent.codeSha256);
+    const known = [...children].find(([, child]) => child.agent?.file === agent.file);
+    if (known !== undefined) {
+      const [name, child] = known;
+      if (child.agent?.codeSha256 === agent.codeSha256) return;
+      await stop(name);
+    }
+    startWorker(agent);
   };
 
   return {
@@ -72,7 +80,7 @@ export function createStack(
       startShared();
       for (const agent of agents) await startAgent(agent);
       const hasWorker = [...children.keys()].some((name) => name.startsWith('worker'));
-      if (!hasWorker) start(typescriptWorker(context, null));
+      if (!hasWorker) startWorker(null);
     },
     statuses: () => [...children.values()].map((child) => child.supervised.status()),
     marks: () =>

@@ -27,7 +27,13 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
   let stopping: Promise<void> | null = null;
   let pause: NodeJS.Timeout | undefined;
 
-  const status = (): ChildStatus => ({ name: spec.name, state, pid: child?.pid ?? null, deaths });
+  const status = (): ChildStatus => ({
+    name: spec.name,
+    agentFile: spec.agentFile,
+    state,
+    pid: child?.pid ?? null,
+    deaths,
+  });
   const enter = (next: ChildState) => {
     state = next;
     onEvent({ kind: 'child', child: status() });

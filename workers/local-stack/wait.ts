@@ -1,7 +1,6 @@
 /** Waits of a start: each has a name, a limit, and ends early where waiting is hopeless. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
-import { workerName } from './children.ts';
 import type { ChildStatus, StackEvent } from './events.ts';
 import { LeashGone } from './leash-connection.ts';
 import type { LeashConnection } from './leash-connection.ts';
@@ -14,8 +13,8 @@ export interface WaitOptions {
 }
 
 interface Wait {
-  readonly child: string;
   readonly for: string;
+  isFor(child: ChildStatus): boolean;
   readonly limitMs: number;
 }
 
@@ -24,24 +23,27 @@ const TELL_AFTER_MS = 1000;
 /** A child that died so often before it was ever ready will not be mended by waiting. */
 const HOPELESS_DEATHS = 4;
 
+const isNamed = (name: string) => (child: ChildStatus) => child.name === name;
+
+const TEMPORAL_SERVER: Wait = { isFor: isNamed('temporal-server'), for: 'the Temporal server', limitMs: 60_000 };
+// Imports alone took two minutes on a machine with eight times the work that it has cores for.
+const GPU_WORKER: Wait = { isFor: isNamed('gpu-worker'), for: 'the GPU worker', limitMs: 300_000 };
+const TYPESCRIPT_WORKER = { for: 'the TypeScript worker', limitMs: 300_000 };
+
 export async function waitForStack(
   connection: LeashConnection,
   options: WaitOptions,
   prepareNamespace: () => Promise<void>,
 ): Promise<void> {
-  const worker = options.agentFile === null ? null : workerName(options.agentFile);
-  // Imports alone took two minutes on a machine with eight times the work that it has cores for.
+  const { agentFile, hasGpuWorker } = options;
   const waits: Wait[] = [
-    ...(options.hasGpuWorker ? [{ child: 'gpu-worker', for: 'the GPU worker', limitMs: 300_000 }] : []),
-    ...(worker === null ? [] : [{ child: worker, for: 'the TypeScript worker', limitMs: 300_000 }]),
+    ...(hasGpuWorker ? [GPU_WORKER] : []),
+    ...(agentFile === null
+      ? []
+      : [{ ...TYPESCRIPT_WORKER, isFor: (child: ChildStatus) => child.agentFile === agentFile }]),
   ];
   const server = async () => {
-    if (connection.stack.ownsServer)
-      await waitForChild(
-        { child: 'temporal-server', for: 'the Temporal server', limitMs: 60_000 },
-        connection,
-        options,
-      );
+    if (connection.stack.ownsServer) await waitForChild(TEMPORAL_SERVER, connection, options);
     await prepareNamespace();
   };
   await Promise.all([server(), ...waits.map((wait) => waitForChild(wait, connection, options))]);
@@ -54,10 +56,11 @@ async function waitForChild(wait: Wait, connection: LeashConnection, { onEvent, 
   for (;;) {
     signal?.throwIfAborted();
     if (connection.isLost()) throw new LeashGone('the local stack ended while it started');
-    const status = statusOf(wait, connection);
+    const status = connection.statuses().find((child) => wait.isFor(child));
     if (status?.state === 'ready') return;
     const waitedMs = Date.now() - startedAt;
-    refuseHopeless(wait, waitedMs, countDeaths(status));
+    const reason = hopelessness(wait, waitedMs, countDeaths(status));
+    if (reason !== null) throw notReady(wait, reason, status);
     if (Date.now() - toldAt >= TELL_AFTER_MS) {
       toldAt = Date.now();
       onEvent({
@@ -81,18 +84,15 @@ function createDeathCount(): (status: ChildStatus | undefined) => number {
   };
 }
 
-function refuseHopeless(wait: Wait, waitedMs: number, deaths: number): void {
-  if (deaths >= HOPELESS_DEATHS) throw notReady(wait, `it ended ${deaths} times`);
-  if (waitedMs > wait.limitMs) throw notReady(wait, `not within ${wait.limitMs / 1000} s`);
+function hopelessness({ limitMs }: Wait, waitedMs: number, deaths: number): string | null {
+  if (deaths >= HOPELESS_DEATHS) return `it ended ${deaths} times`;
+  return waitedMs > limitMs ? `not within ${limitMs / 1000} s` : null;
 }
 
-function statusOf({ child }: Wait, connection: LeashConnection): ChildStatus | undefined {
-  return connection.statuses().find(({ name }) => name === child);
-}
-
-function notReady(wait: Wait, reason: string): TemperError {
+function notReady(wait: Wait, reason: string, status: ChildStatus | undefined): TemperError {
+  const place = status === undefined ? '.temper/logs' : `.temper/logs/${status.name}.jsonl`;
   return new TemperError(
     'EngineFailed',
-    `${wait.for} did not become ready (${reason}); its last words are in .temper/logs/${wait.child}.jsonl`,
+    `${wait.for} did not become ready (${reason}); its last words are in ${place}`,
   );
 }
