@@ -54,6 +54,17 @@ export function applyChanges(config: RunConfig, changes: readonly SettingChange[
   return changes.reduce((changed, { setting, to }) => applySettings(changed, { [setting]: to }), config);
 }
 
+/** The configuration under which a step was planned: what was set holds until it is set again, across rollbacks too. */
+export function configAt(
+  started: RunConfig,
+  changes: readonly SettingChange[],
+  { branch, step }: Pick<SettingChange, 'branch' | 'step'>,
+): RunConfig {
+  const isBefore = (change: SettingChange) =>
+    change.branch < branch || (change.branch === branch && change.step <= step);
+  return applyChanges(started, changes.filter(isBefore));
+}
+
 /** `learningRate 0.00005 → 0.00001 from step 8 on, because: it diverged` */
 export function describeChange({ setting, from, to, step, reason }: SettingChange): string {
   return `${setting} ${from ?? 'none'} → ${to} from step ${step} on${because(reason)}`;

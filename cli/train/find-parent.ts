@@ -1,8 +1,10 @@
 /** The checkpoint that a run begins with: named by a person, found in the store, and held to what may differ from it. */
 import { NAME_PATTERN } from '../../core/contract.ts';
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import { configAt } from '../../core/settings.ts';
 import { parsePolicyName, policyName } from '../../core/policy-name.ts';
 import { readCheckpoint, readStanding } from '../../store/find-checkpoint.ts';
+import { readAllChanges } from '../../store/lineage.ts';
 import { requireRun } from '../../store/run-reader.ts';
 import type { Run } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -11,7 +13,7 @@ import { RUN_FLAGS } from './run-flag-table.ts';
 
 export interface Parent {
   readonly checkpoint: Checkpoint;
-  /** As the parent's run recorded it. */
+  /** Of the parent's run, as it was when the checkpoint was made. */
   readonly config: RunConfig;
 }
 
@@ -29,7 +31,7 @@ export async function findParent(store: Store, text: string): Promise<Parent> {
   }
   const run = await requireRun(store, policy.run);
   const checkpoint = await readCheckpoint(store, policy);
-  if (checkpoint !== null) return { checkpoint, config: run.file.config };
+  if (checkpoint !== null) return parentOf(store, run, checkpoint);
   throw new UsageError(
     `${policyName(policy)} is not committed (${policy.run} is at step ${run.state?.step ?? 0}${branchOf(run)}); pass another step, or ${policy.run}@latest`,
   );
@@ -45,8 +47,13 @@ export function runOfLatest(text: string): string | null {
 export async function findNewest(store: Store, name: string): Promise<Parent> {
   const run = await requireRun(store, name);
   const checkpoint = run.state === null ? null : await readStanding(store, run.state);
-  if (checkpoint !== null) return { checkpoint, config: run.file.config };
+  if (checkpoint !== null) return parentOf(store, run, checkpoint);
   throw new UsageError(`${name} has no committed step yet; wait for one, or name another run`);
+}
+
+async function parentOf(store: Store, { file }: Run, checkpoint: Checkpoint): Promise<Parent> {
+  const { changes } = await readAllChanges(store, checkpoint.run);
+  return { checkpoint, config: configAt(file.config, changes, checkpoint) };
 }
 
 function branchOf({ state }: Run): string {

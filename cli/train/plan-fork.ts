@@ -1,5 +1,6 @@
 /** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
 import type { RunConfig } from '../../core/contract.ts';
+import { policyName } from '../../core/policy-name.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -40,12 +41,11 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
 /** The newest checkpoint moves on while its run does; a fork that exists goes on with the one it began with. */
 async function findForkParent(store: Store, source: string, run: string): Promise<Parent> {
   const recorded = (await readRun(store, run))?.file.config.parent ?? null;
-  const isSame = recorded !== null && runOfLatest(source) === recorded.run;
-  const parent = await findParent(store, source);
-  return isSame ? { ...parent, checkpoint: recorded } : parent;
+  if (recorded === null || runOfLatest(source) !== recorded.run) return findParent(store, source);
+  return { ...(await findParent(store, policyName(recorded))), checkpoint: recorded };
 }
 
-/** The recorded configuration, but for defaults that hang on a flag which was changed. */
+/** The parent's configuration, but for defaults that hang on a flag which was changed. */
 function inherit(recorded: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
   const { finalLearningRateShare, train, ...others } = recorded;
   const isChanged = (path: string, value: string) => values.has(path) && values.get(path) !== value;

@@ -1,6 +1,6 @@
 import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../core/contract.ts';
 import type { RunPosition } from '../../core/plan-step.ts';
-import { applyChanges } from '../../core/settings.ts';
+import { configAt } from '../../core/settings.ts';
 import type { Store } from '../store.ts';
 import type { Findings } from './findings.ts';
 
@@ -26,14 +26,12 @@ export interface Walk {
   checkpoint: Checkpoint | null;
 }
 
-/** The configuration under which a step was planned: what was set holds until it is set again, across rollbacks too. */
-export function configAt(
+/** Under which a step was planned. */
+export function plannedConfig(
   { config, changes }: VerifyContext,
-  { branch, step }: { branch: number; step: number },
+  step: { branch: number; step: number },
 ): RunConfig | null {
-  const isBefore = (change: SettingChange) =>
-    change.branch < branch || (change.branch === branch && change.step <= step);
-  return config && applyChanges(config, changes.filter(isBefore));
+  return config && configAt(config, changes, step);
 }
 
 /** What the plans of a step depend on, where all of it is known. */

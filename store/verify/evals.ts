@@ -8,7 +8,7 @@ import { decodeJson } from '../json.ts';
 import { evalKey, evalRolloutsKey, type StepPlace } from '../layout.ts';
 import { hashBytes } from '../sha256.ts';
 import { decodeRollouts, type Rollouts } from '../trajectories.ts';
-import { checkInputs, configAt, type VerifyContext } from './context.ts';
+import { checkInputs, plannedConfig, type VerifyContext } from './context.ts';
 
 interface EvalFile {
   result: EvalResult;
@@ -32,7 +32,7 @@ export async function verifyEval(
   const rollouts = await findings.attempt('evaluations', rolloutsKey, () => decodeRollouts(bytes, rolloutsKey));
   if (rollouts === null) return;
   if (file) checkNumbers(context, place, file, { rollouts, sha256: hashBytes(bytes) });
-  const config = configAt(context, place);
+  const config = plannedConfig(context, place);
   const planned = config && position && planEvaluation(config, position).inputsSha256;
   checkInputs(context, rolloutsKey, rollouts.header.inputsSha256, planned);
 }

@@ -11,7 +11,7 @@ import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../layout
 import { hashBytes } from '../sha256.ts';
 import { decodeRollouts, type Judged, type Rollouts } from '../trajectories.ts';
 import type { StoredStep } from './chain.ts';
-import { checkInputs, configAt, type VerifyContext } from './context.ts';
+import { checkInputs, plannedConfig, type VerifyContext } from './context.ts';
 
 interface Played {
   rollouts: Rollouts;
@@ -57,7 +57,7 @@ async function verifyGroup(
   // A script may gather groups that it does not train, and leave some unfinished.
   const isDone = isOver && (ref !== null || !context.isLoop);
   const place = { ...step, group };
-  const config = configAt(context, step);
+  const config = plannedConfig(context, step);
   const planned = config && position && planGroup(config, position, group);
   const verdict = await verifyVerdict(context, place, ref, isDone);
   const played = await verifyRollouts(context, place, wantedRollouts(step.key, place, ref, verdict), isDone);
@@ -186,7 +186,7 @@ function checkVerdict(
 
 /** So many as are planned, with one replacement for each that carried no signal. */
 function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, results: (GroupResult | null)[]): void {
-  const config = configAt(context, step);
+  const config = plannedConfig(context, step);
   const known = results.filter((result) => result !== null);
   if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < results.length) return;
   let planned = config.groupsPerStep;

@@ -12,7 +12,7 @@ import { checkpointOf } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../store.ts';
 import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
-import { checkInputs, configAt, positionAt, type VerifyContext, type Walk } from './context.ts';
+import { checkInputs, plannedConfig, positionAt, type VerifyContext, type Walk } from './context.ts';
 import { verifyEval } from './evals.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
@@ -106,7 +106,7 @@ function verifyTraining(
   results: (GroupResult | null)[],
 ): void {
   const { findings } = context;
-  const config = configAt(context, step);
+  const config = plannedConfig(context, step);
   const known = results.filter((result) => result !== null);
   const isKnown = position !== null && step.step > 0 && known.length === results.length;
   const planned = isKnown ? planTraining(config!, position, known) : null;

@@ -8,7 +8,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readCheckpoint } from '../../store/find-checkpoint.ts';
 import { encodeJson } from '../../store/json.ts';
-import { manifestKey, runKey } from '../../store/layout.ts';
+import { changesKey, manifestKey, runKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
@@ -112,6 +112,27 @@ describe('plans', () => {
     const recorded = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket', steps: 2 });
     const parent = await readCheckpoint(store, { run: 'demo', branch: 0, step: 1 });
     expect(await plan('demo@1', { steps: '5' })).toEqual({ ...recorded, run: 'new', steps: 5, parent });
+  });
+
+  test('what was set by then in its parent, and nothing of what was set later', async () => {
+    const set = (step: number, setting: string, to: number) => ({
+      setting,
+      from: 1,
+      to,
+      branch: 0,
+      step,
+      reason: null,
+    });
+    const files = [[set(1, 'groupSize', 4), set(2, 'temperature', 0.5)], [set(3, 'groupSize', 6)]];
+    for (const [index, changes] of files.entries())
+      await store.publish(changesKey('demo', index + 1), encodeJson({ schema: 1, changes }));
+    expect(await plan('demo@0')).toMatchObject({ groupSize: 8, rollout: { temperature: 1 } });
+    expect(await plan('demo@1')).toMatchObject({ groupSize: 4, rollout: { temperature: 1 } });
+    const latest = await plan('demo@latest', { temperature: '0.7' });
+    expect(latest).toMatchObject({ groupSize: 4, rollout: { temperature: 0.7 } });
+    await store.publish(runKey('new'), encodeJson({ schema: 1, config: latest, parent: latest.parent }));
+    await commit(0, 3);
+    expect(await plan('demo@latest', { temperature: '0.7' })).toEqual(latest);
   });
 
   test('from the newest commit of the branch that the run is on', async () => {
