@@ -69,8 +69,9 @@ export async function playEndOfEverything(world: World, seed: number, reference:
     await sleep(createRandom(seed)() * 4000);
     const journaled = readJournals(world, run);
     const leash = world.pid('leash');
-    const death = { process: 'everything' as const, pid: 0, time: Date.now() };
     for (const pid of [running.child.pid, leash, ...world.childPids()]) kill(pid);
+    // When the last one died: what another did meanwhile is nobody's recovery.
+    const death = { process: 'everything' as const, pid: 0, time: Date.now() };
     await running.ended;
     await until(
       'the stack is there again',
