@@ -84,7 +84,7 @@ it('leaves the worker of another agent alone whose file has the same name', asyn
   expect(childPid(folder, 'worker-coin-2')).not.toBe(pid);
   await opened(folder, second!);
   const found = await examine({ project: folder, env: process.env, agents: ['dime', 'penny'] });
-  const queues = found.filter((check) => /^queue rollout/.test(check.name)).map(({ ok }) => ok);
+  const queues = found.filter((check) => check.name.startsWith('queue rollout')).map(({ ok }) => ok);
   expect(queues).toEqual([true, true]);
 }, 90_000);
 

@@ -39,61 +39,87 @@ export function createStack(
 ): Stack {
   const description = describeStack(spec, ports);
   const context: ChildContext = { spec, folders, ports, stack: description, engineKey: engineKeyOf(spec, folders) };
-  const children = new Map<string, Child>();
+  const children = new Children(context, onEvent);
   let models: Record<string, string> | null = null;
-
-  const start = (child: ChildSpec, agent: AgentRequest | null = null) => {
-    const log = openChildLog(folders.logs, child.name);
-    children.set(child.name, { supervised: supervise(child, log, onEvent), log, agent });
-  };
-  const stop = async (name: string) => {
-    const child = children.get(name);
-    await child?.supervised.stop();
-    child?.log.close();
-    children.delete(name);
-  };
-  const startShared = () => {
-    if (children.size > 0) return;
-    if (spec.temporalCommand) start(temporalServer(context));
-    if (spec.gpuWorkerCommand) start(gpuWorker(context));
-  };
-  const startWorker = (agent: AgentRequest | null) => {
-    const file = agent?.file ?? null;
-    const name = workerName(file, (wanted) => children.has(wanted));
-    start(typescriptWorker(context, name, file), agent);
-  };
-  const startAgent = async (agent: AgentRequest) => {
-    const known = [...children].find(([, child]) => child.agent?.file === agent.file);
-    if (known !== undefined) {
-      const [name, child] = known;
-      if (child.agent?.codeSha256 === agent.codeSha256) return;
-      await stop(name);
-    }
-    startWorker(agent);
-  };
 
   return {
     description,
     async attach({ agents, models: wanted }) {
       models = mergeModels(models, wanted);
       writeAtomically(folders.models, `${JSON.stringify(models, null, 2)}\n`);
-      startShared();
-      for (const agent of agents) await startAgent(agent);
-      const hasWorker = [...children.keys()].some((name) => name.startsWith('worker'));
-      if (!hasWorker) startWorker(null);
+      children.startShared();
+      for (const agent of agents) await children.startAgent(agent);
+      if (!children.names().some((name) => name.startsWith('worker'))) children.startWorker(null);
     },
-    statuses: () => [...children.values()].map((child) => child.supervised.status()),
+    statuses: () => children.supervised().map((child) => child.status()),
     marks: () =>
-      [...children.values()].flatMap(({ supervised }) =>
-        Object.entries(supervised.pids()).flatMap(([name, pid]) => (pid && markProcess(name, pid)) || []),
-      ),
+      children
+        .supervised()
+        .flatMap((child) =>
+          Object.entries(child.pids()).flatMap(([name, pid]) => (pid && markProcess(name, pid)) || []),
+        ),
     async end() {
       // Workers first: they finish what they can while the server still listens.
-      const workers = [...children.keys()].filter((name) => name !== 'temporal-server');
-      await Promise.all(workers.map(stop));
-      await stop('temporal-server');
+      const workers = children.names().filter((name) => name !== 'temporal-server');
+      await Promise.all(workers.map((name) => children.stop(name)));
+      await children.stop('temporal-server');
     },
   };
+}
+
+class Children {
+  readonly #context: ChildContext;
+  readonly #onEvent: (event: StackEvent) => void;
+  readonly #byName = new Map<string, Child>();
+
+  constructor(context: ChildContext, onEvent: (event: StackEvent) => void) {
+    this.#context = context;
+    this.#onEvent = onEvent;
+  }
+
+  names(): string[] {
+    return [...this.#byName.keys()];
+  }
+
+  supervised(): Supervised[] {
+    return [...this.#byName.values()].map(({ supervised }) => supervised);
+  }
+
+  /** Server and GPU worker: they are the first. */
+  startShared(): void {
+    const { spec } = this.#context;
+    if (this.#byName.size > 0) return;
+    if (spec.temporalCommand) this.#start(temporalServer(this.#context));
+    if (spec.gpuWorkerCommand) this.#start(gpuWorker(this.#context));
+  }
+
+  async startAgent(agent: AgentRequest): Promise<void> {
+    const known = [...this.#byName].find(([, child]) => child.agent?.file === agent.file);
+    if (known !== undefined) {
+      const [name, child] = known;
+      if (child.agent?.codeSha256 === agent.codeSha256) return;
+      await this.stop(name);
+    }
+    this.startWorker(agent);
+  }
+
+  startWorker(agent: AgentRequest | null): void {
+    const file = agent?.file ?? null;
+    const name = workerName(file, (wanted) => this.#byName.has(wanted));
+    this.#start(typescriptWorker(this.#context, name, file), agent);
+  }
+
+  async stop(name: string): Promise<void> {
+    const child = this.#byName.get(name);
+    await child?.supervised.stop();
+    child?.log.close();
+    this.#byName.delete(name);
+  }
+
+  #start(child: ChildSpec, agent: AgentRequest | null = null): void {
+    const log = openChildLog(this.#context.folders.logs, child.name);
+    this.#byName.set(child.name, { supervised: supervise(child, log, this.#onEvent), log, agent });
+  }
 }
 
 function describeStack(spec: StackSpec, ports: StackPorts): StackDescription {

@@ -27,13 +27,8 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
   let stopping: Promise<void> | null = null;
   let pause: NodeJS.Timeout | undefined;
 
-  const status = (): ChildStatus => ({
-    name: spec.name,
-    agentFile: spec.agentFile,
-    state,
-    pid: child?.pid ?? null,
-    deaths,
-  });
+  const { name, agentFile } = spec;
+  const status = (): ChildStatus => ({ name, agentFile, state, pid: child?.pid ?? null, deaths });
   const enter = (next: ChildState) => {
     state = next;
     onEvent({ kind: 'child', child: status() });
@@ -69,7 +64,7 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
     const restartInMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (deathsInARow - 1));
     pause = setTimeout(start, restartInMs);
     enter('restarting');
-    onEvent({ kind: 'died', name: spec.name, exit, lastLines, deaths, restartInMs });
+    onEvent({ kind: 'died', name, exit, lastLines, deaths, restartInMs });
   };
 
   const stop = async () => {
@@ -84,6 +79,6 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
   };
 
   start();
-  const pids = () => ({ [spec.name]: child?.pid, [`standby-${spec.name}`]: standby.pid });
+  const pids = () => ({ [name]: child?.pid, [`standby-${name}`]: standby.pid });
   return { status, pids, stop: () => (stopping ??= stop()) };
 }
