@@ -1,6 +1,5 @@
 /** Starts modules of this package in processes of their own: TypeScript by tsx here, JavaScript once compiled. */
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
 const isSource = import.meta.url.endsWith('.ts');
 
@@ -10,5 +9,5 @@ export function modulePath(name: string): string {
 }
 
 export function nodeFlags(): string[] {
-  return isSource ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : [];
+  return isSource ? ['--import', new URL('./typescript.js', import.meta.url).href] : [];
 }

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { nodeFlags } from '../../workers/module-path.ts';
 import { checks } from './checks.ts';
 import { runStep, type Showing } from './command.ts';
 import { openTools } from './tools.ts';
@@ -62,7 +63,7 @@ async function runVitest(project: string, showing: Showing): Promise<void> {
 
 async function runCrashes(showing: Showing): Promise<void> {
   const report = join(results, 'crash.json');
-  const command = ['tsx', 'test/crash/run.ts', '--report', report] as const;
+  const command = [process.execPath, ...nodeFlags(), 'test/crash/run.ts', '--report', report] as const;
   const succeeded = await runStep({ title: 'crash suite, slice', command }, env, showing);
   addSuite(succeeded, () => {
     const { points, good } = JSON.parse(readFileSync(report, 'utf8')) as { points: number; good: number };

@@ -1,0 +1,88 @@
+/** tsx trusts the cache it finds: in a shared temporary directory, anybody could have put code there. */
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { modulePath, nodeFlags } from '../../workers/module-path.ts';
+
+const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+const CHILD = modulePath('lines');
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+/** Everybody's temporary directory, the user's cache, and the file that poisoned code writes. */
+function surroundings() {
+  const folder = mkdtempSync(join(tmpdir(), 'temper-cache-'));
+  folders.push(folder);
+  const [temporary, cache, proof] = ['tmp', 'cache', 'proof'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  mkdirSync(temporary);
+  mkdirSync(cache);
+  const env = { ...process.env, TMPDIR: temporary, TEMPER_CACHE: cache, TSX_DISABLE_CACHE: undefined };
+  const run = (...args: string[]) => execFileSync(process.execPath, args, { env, encoding: 'utf8' });
+  return { temporary, cache, proof, run };
+}
+
+/** Puts code before what tsx compiled; returns in how many files. */
+function poison(cacheFolder: string, proof: string): number {
+  const files = readdirSync(cacheFolder).map((name) => join(cacheFolder, name));
+  for (const file of files) {
+    const entry = JSON.parse(readFileSync(file, 'utf8')) as { code: string };
+    const code = `import("node:fs").then(f=>f.writeFileSync(${JSON.stringify(proof)}, ""));`;
+    writeFileSync(file, JSON.stringify({ ...entry, code: code + entry.code }));
+  }
+  return files.length;
+}
+
+const OWN = `tsx-${process.getuid?.()}`;
+const TSX = ['--import', 'tsx'];
+/** tsx writes its cache beside the program, which must not end first. */
+const LINGER = ['--import', 'data:text/javascript,setTimeout(() => {}, 500)'];
+
+describe.skipIf(process.platform === 'win32')('code that someone put into the temporary directory', () => {
+  it.each([
+    ['the command line', [...TSX, TEMPER, '--version'], [TEMPER, '--version']],
+    ['a process of the local stack', [...TSX, ...LINGER, CHILD], [...nodeFlags(), ...LINGER, CHILD]],
+  ])('is run by tsx, but not in %s', (_, plain, temper) => {
+    const { temporary, cache, proof, run } = surroundings();
+    run(...plain);
+    expect(poison(join(temporary, OWN), proof)).toBeGreaterThan(0);
+    run(...plain);
+    expect(existsSync(proof)).toBe(true);
+    rmSync(proof);
+
+    run(...temper);
+    expect(existsSync(proof)).toBe(false);
+    expect(readdirSync(join(cache, 'tsx', OWN)).length).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['is open to others', (cache: string) => mkdirSync(join(cache, 'tsx')), 0o777],
+    ['is a link', (cache: string) => symlinkSync('../tmp', join(cache, 'tsx')), 0o700],
+  ])('does not run from a cache folder that %s: nothing is cached', (_, make, mode) => {
+    const { temporary, cache, run } = surroundings();
+    make(cache);
+    chmodSync(join(cache, 'tsx'), mode);
+    run(...nodeFlags(), CHILD);
+    expect(readdirSync(join(cache, 'tsx'))).toEqual([]);
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+});
