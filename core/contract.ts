@@ -58,6 +58,8 @@ export const RolloutInput = z
     policy: Checkpoint,
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
+    /** What training does with attempts that were cut off; null: this input was made before that was said. */
+    truncated: TrainConfig.shape.truncated.nullable().default(null),
     /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
     judge: judgeName.nullable().default(null),
     inputsSha256: sha256,
@@ -84,7 +86,7 @@ export const GroupResult = z
     /** Means over the attempts that are data; boolean metrics become `<name>Rate`. */
     metrics: z.record(z.string(), z.number()),
     /** `trained`, or the reason for which the group carries no signal. */
-    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'unjudged']),
+    use: z.enum(['trained', 'no-variance', 'too-few-attempts', 'no-sampled-tokens', 'all-truncated', 'unjudged']),
   })
   .meta({ id: 'GroupResult' });
 export type GroupResult = z.infer<typeof GroupResult>;

@@ -138,7 +138,8 @@ function dealGroups(config: RunConfig, position: RunPosition, from: number, coun
       agent: config.agent,
       agentCodeSha256: prepared.agentCodeSha256,
       policy: position.checkpoint,
-      // Who judges changes nothing about what is played.
+      // Who judges, and what is trained of it, changes nothing about what is played.
+      truncated: config.train.truncated,
       judge: config.judge ?? null,
       inputsSha256: hashOf({ ...hashed, policy: nameless(position.checkpoint) }),
     };

@@ -25,7 +25,8 @@ export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): 
 }
 
 /** What of a group's plan its numbers depend on. */
-type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize'>;
+type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize' | 'truncated'>;
+
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
 export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
   const own = summariseGroup(input, rollouts, judgeByAgent(rollouts, rolloutsSha256), rolloutsSha256);
@@ -67,10 +68,19 @@ function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): 
   return Object.fromEntries(Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
-function decideUse(input: Summarised, data: readonly AttemptRecord[], rewards: readonly number[]): GroupResult['use'] {
-  if (rewards.length < input.minimumGroupSize) return 'too-few-attempts';
+/** `rewards` are those of `data`, in its order. */
+function decideUse(
+  { minimumGroupSize, truncated }: Summarised,
+  data: readonly AttemptRecord[],
+  rewards: readonly number[],
+): GroupResult['use'] {
+  if (rewards.length < minimumGroupSize) return 'too-few-attempts';
   if (countTokens(data) === 0) return 'no-sampled-tokens';
-  return hasNoVariance(rewards) ? 'no-variance' : 'trained';
+  if (truncated === 'mask' && countTokens(data.filter((attempt) => !attempt.truncated)) === 0) return 'all-truncated';
+  const lowest = Math.min(...rewards);
+  const isPenalised = (index: number) => truncated === 'penalise' && data[index]!.truncated;
+  const trained = rewards.map((reward, index) => (isPenalised(index) ? lowest : reward));
+  return hasNoVariance(trained) ? 'no-variance' : 'trained';
 }
 
 function countTokens(attempts: readonly AttemptRecord[]): number {

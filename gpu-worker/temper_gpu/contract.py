@@ -97,7 +97,7 @@ class GroupResult(BaseModel):
     ]
     rewards: list[float]
     metrics: dict[str, float]
-    use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "unjudged"]
+    use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "unjudged"]
 
 
 class JudgeSpending(BaseModel):
@@ -249,6 +249,7 @@ class RolloutInput(BaseModel):
     minimum_group_size: Annotated[
         int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
     ]
+    truncated: Literal["mask", "penalise", "keep"] | None = None
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ] = None

@@ -58,11 +58,12 @@ async function summarise(
 /** They have a verdict: it is published with the wish to train them. */
 async function readTrainedGroups({ store, name, config }: LoopRun, step: number): Promise<GroupResult[]> {
   const place = { run: name, branch: 0, step };
+  const truncated = (await readCommit(store, place))?.manifest.train?.truncated ?? null;
   const results: GroupResult[] = [];
   for (const { group, rollouts, judged } of await readGroups(store, place)) {
     const bytes = judged && (await store.read(judgedKey({ ...place, group })));
     if (judged === null || bytes === null) continue;
-    const plan = { step, group, scenario: group, minimumGroupSize: config.minimumGroupSize };
+    const plan = { step, group, scenario: group, minimumGroupSize: config.minimumGroupSize, truncated };
     results.push(summariseGroup(plan, rollouts, judged, hashBytes(bytes)));
   }
   return results;

@@ -94,7 +94,8 @@ async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Se
     const stored = await requireGathered(run, group.origin);
     const { judged, sha256 } = await publishVerdict(run, stored, judge(stored, group));
     const { step, group: index } = stored.place;
-    const plan = { step, group: index, scenario: index, minimumGroupSize: settings.minimumGroupSize };
+    const { minimumGroupSize, train } = settings;
+    const plan = { step, group: index, scenario: index, minimumGroupSize, truncated: train.truncated };
     results.push(summariseGroup(plan, stored.rollouts, judged, sha256));
   }
   return results;

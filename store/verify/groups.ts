@@ -65,7 +65,9 @@ async function verifyGroup(
   checkHeader(context, place, played.rollouts, planned);
   if (verdict === null) return null;
   checkVerdict(context, place, played, verdict.judged);
-  return planned && summariseGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
+  // Earlier versions trained groups of which a mask or a penalty left nothing: what was trained is held to its rewards.
+  const plan = planned && (ref === null ? planned : { ...planned, truncated: null });
+  return plan && summariseGroup(plan, played.rollouts, verdict.judged, verdict.sha256);
 }
 
 /** Which hash rollouts must have, and who says so. */

@@ -107,7 +107,15 @@ export async function rolloutInput(store: Store, changes: Partial<RolloutInput> 
     minimumGroupSize: 2,
   };
   const input = { ...hashed, agent: 'guess', agentCodeSha256: CODE_SHA256, scenarios: await putScenarios(store) };
-  return { ...input, run, policy: checkpoint(1, run), judge: null, inputsSha256: hashOf(hashed), ...changes };
+  return {
+    ...input,
+    run,
+    policy: checkpoint(1, run),
+    truncated: 'mask',
+    judge: null,
+    inputsSha256: hashOf(hashed),
+    ...changes,
+  };
 }
 
 export async function evaluateInput(store: Store, changes: Partial<EvaluateInput> = {}): Promise<EvaluateInput> {

@@ -23,6 +23,10 @@ export interface MadeOptions {
   still?: number;
   /** A step none of whose groups carries a signal. */
   empty?: number;
+  /** Group 0 of this step was cut off in all of its attempts, */
+  cut?: number;
+  /** and was trained all the same, as versions before `truncated` stood in its input did. */
+  isEarlierVersion?: boolean;
   /** Metric by step; evaluated where there is one. */
   evals?: Readonly<Record<number, number>>;
 }
@@ -111,12 +115,18 @@ async function takeStep(
   return planNext(position, played, checkpoint);
 }
 
-async function playGroup(store: Store, input: RolloutInput, { still, empty }: MadeOptions): Promise<GroupResult> {
+async function playGroup(
+  store: Store,
+  input: RolloutInput,
+  { still, empty, cut, isEarlierVersion = false }: MadeOptions,
+): Promise<GroupResult> {
   const isStill = input.group === still || input.step === empty;
+  const truncated = input.step === cut && input.group === 0;
   const { inputsSha256, branch, step, group, scenario, policy } = input;
-  const attempts = Array.from({ length: input.attempts }, (_, attempt) =>
-    madeAttempt(attempt, isStill ? 1 : attempt, policy.adapterSha256),
-  );
+  const attempts = Array.from({ length: input.attempts }, (_, attempt) => ({
+    ...madeAttempt(attempt, isStill ? 1 : attempt, policy.adapterSha256),
+    truncated,
+  }));
   const header = {
     schema: 1,
     inputsSha256,
@@ -131,7 +141,8 @@ async function playGroup(store: Store, input: RolloutInput, { still, empty }: Ma
   const { bytes } = await store.publish(layout.rolloutsKey(input), await encodeRollouts({ header, attempts }));
   const judged = judgeByAgent({ header, attempts }, hashBytes(bytes));
   const verdict = await store.publish(layout.judgedKey(input), encodeJson(judged));
-  return summariseGroup(input, { header, attempts }, judged, hashBytes(verdict.bytes));
+  const plan = isEarlierVersion ? { ...input, truncated: null } : input;
+  return summariseGroup(plan, { header, attempts }, judged, hashBytes(verdict.bytes));
 }
 
 async function evaluate(

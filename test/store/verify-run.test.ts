@@ -58,6 +58,14 @@ test('a whole run has no problems, and everything in it was looked at', async ()
   });
 });
 
+test('a group whose attempts were all cut is replaced; a run of an earlier version, which trained it, is whole too', async () => {
+  await makeRun(store, { cut: 2 });
+  expect((await verify()).problems).toEqual([]);
+  expect((await readManifest(store, place(2)))?.groups.map(({ group }) => group)).toEqual([1, 2]);
+  await makeRun(store, { run: 'earlier', cut: 2, isEarlierVersion: true });
+  expect((await verify('earlier')).problems).toEqual([]);
+});
+
 test('a run that is being written is whole up to its last commit', async () => {
   await makeRun(store, { steps: 3 });
   const { step, ...state } = JSON.parse(readFileSync(join(root, 'runs/demo/state.json'), 'utf8')) as { step: number };

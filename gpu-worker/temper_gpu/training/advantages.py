@@ -8,9 +8,13 @@ Where turns have rewards of their own, a turn is trained with its return: what t
 which is its whole reward less that of the turns before. It is compared with the group's returns at the same turn; an
 attempt that was over by then counts with what its end was worth. Without such rewards every return is the attempt's
 reward. The divisor is that of the whole rewards, so that the turns of a group keep their proportions.
+
+Truncated attempts: `mask` counts them in the mean and trains none of them, `penalise` gives them the lowest return of
+their group at every turn (never above the mean, so never a positive advantage), `keep` treats them like the others.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from math import fsum, sqrt
 from typing import Literal
 
@@ -52,37 +56,55 @@ def population_std(values: Sequence[float]) -> float:
     return sqrt(fsum((value - mean) ** 2 for value in values) / len(values))
 
 
+def count_one_sided_groups(
+    groups: Sequence[Sequence[Attempt]], advantages: Sequence[Sequence[float] | None], truncated: TruncatedPolicy
+) -> int:
+    """Groups that train attempts above the mean alone, or below it alone: a mask left the others out."""
+    if truncated != "mask":
+        return 0
+    remaining = iter(advantages)
+    return sum(_is_one_sided(group, list(islice(remaining, len(group)))) for group in groups)
+
+
+def _is_one_sided(group: Sequence[Attempt], advantages: Sequence[Sequence[float] | None]) -> bool:
+    if not any(attempt.truncated and attempt.reward is not None for attempt in group):
+        return False
+    trained = [
+        advantage
+        for attempt, of_turns in zip(group, advantages, strict=True)
+        if of_turns is not None and not attempt.truncated
+        for advantage in of_turns
+    ]
+    return any(trained) and (min(trained) >= 0 or max(trained) <= 0)
+
+
 def _returns(group: Sequence[Attempt], truncated: TruncatedPolicy) -> list[list[float]]:
     """Per turn, per attempt that is data."""
-    data = [attempt for attempt in group if attempt.reward is not None]
-    rewards = _rewards(data, truncated)
-    earned = [_earned(attempt, truncated) for attempt in data]
-    if not any(map(any, earned)):
-        return [rewards]
+    data = [(attempt, attempt.reward) for attempt in group if attempt.reward is not None]
+    earned = [_earned(attempt) for attempt, _ in data]
+    num_turns = max(map(len, earned)) if any(map(any, earned)) else 1
+    returns = [
+        [reward - fsum(of_attempt[:turn]) for (_, reward), of_attempt in zip(data, earned, strict=True)]
+        for turn in range(num_turns)
+    ]
+    if truncated != "penalise":
+        return returns
     return [
-        [reward - fsum(of_attempt[:turn]) for reward, of_attempt in zip(rewards, earned, strict=True)]
-        for turn in range(max(map(_num_turns, data)))
+        [min(at_turn) if attempt.truncated else value for (attempt, _), value in zip(data, at_turn, strict=True)]
+        for at_turn in returns
     ]
 
 
-def _earned(attempt: Attempt, truncated: TruncatedPolicy) -> list[float]:
-    """By turn. A penalised attempt is penalised in all of its turns."""
+def _earned(attempt: Attempt) -> list[float]:
+    """By turn."""
     earned = [0.0] * _num_turns(attempt)
-    if not (attempt.truncated and truncated == "penalise"):
-        for call in attempt.calls:
-            earned[call.turn] += call.reward
+    for call in attempt.calls:
+        earned[call.turn] += call.reward
     return earned
 
 
 def _num_turns(attempt: Attempt) -> int:
     return max((call.turn + 1 for call in attempt.calls), default=1)
-
-
-def _rewards(data: Sequence[Attempt], truncated: TruncatedPolicy) -> list[float]:
-    """Under `penalise` a truncated attempt gets its group's lowest reward; under `mask` it still counts in the mean."""
-    rewards = [(attempt.reward, attempt.truncated) for attempt in data if attempt.reward is not None]
-    lowest = min((reward for reward, _ in rewards), default=0.0)
-    return [lowest if truncated == "penalise" and was_truncated else reward for reward, was_truncated in rewards]
 
 
 def _divisor(group: Sequence[float], scale: Scale, batch_std: float) -> float:

@@ -10,14 +10,19 @@ from math import fsum
 import torch
 from torch import Tensor
 
-from temper_gpu.training.advantages import population_std
+from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
-from temper_gpu.training.rows import Rows
+from temper_gpu.training.rows import Rows, TruncatedPolicy
 
 Metrics = dict[str, float]
 
 
-def batch_metrics(groups: Sequence[Group], advantages: Sequence[Sequence[float] | None], rows: Rows) -> Metrics:
+def batch_metrics(
+    groups: Sequence[Group],
+    advantages: Sequence[Sequence[float] | None],
+    rows: Rows,
+    truncated: TruncatedPolicy,
+) -> Metrics:
     """What is known before the policy is asked. What few agents have is named where there is some of it."""
     attempts = [attempt for group in groups for attempt in group.attempts]
     data = [attempt for attempt in attempts if attempt.reward is not None]
@@ -26,6 +31,7 @@ def batch_metrics(groups: Sequence[Group], advantages: Sequence[Sequence[float] 
     rare = {
         "histories": rows.num_histories,
         "rewardedTurns": sum(call.reward != 0 for attempt in data for call in attempt.calls),
+        "oneSidedGroups": count_one_sided_groups([group.attempts for group in groups], advantages, truncated),
     }
     return {
         "groups": len(groups),

@@ -45,6 +45,11 @@ class Rows:
         return sum(len(row.positions) for row in self.rows)
 
     @property
+    def have_signal(self) -> bool:
+        """Some trained token is better or worse than its group."""
+        return any(map(any, (row.advantages for row in self.rows)))
+
+    @property
     def num_forks(self) -> int:
         return sum(row.begins == "fork" for row in self.rows)
 

@@ -37,8 +37,8 @@ def train_step(
         [g.attempts for g in groups], config.advantage_scale, config.leave_one_out, config.truncated
     )
     rows = build_rows(attempts, advantages, config.truncated)
-    metrics = batch_metrics(groups, advantages, rows)
-    if rows.num_trained_tokens == 0:
+    metrics = batch_metrics(groups, advantages, rows, config.truncated)
+    if not rows.have_signal:
         # All attempts truncated, say. Momentum alone must not move the policy, so the step is an unchanged copy.
         return metrics
     policy.zero_grad()

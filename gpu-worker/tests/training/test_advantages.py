@@ -1,6 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from temper_gpu.training.advantages import Scale, attempt_advantages
+from temper_gpu.training.advantages import Scale, attempt_advantages, count_one_sided_groups
 from temper_gpu.training.groups import Attempt, Call
 
 
@@ -110,3 +112,36 @@ def test_a_penalised_attempt_is_penalised_in_all_of_its_turns():
     group = [played(5, 4, 0, truncated=True), played(3, 2, 0), played(1, 0, 0)]
     [cut, best, worst] = attempt_advantages([group], "none", False, "penalise")
     assert (cut, best, worst) == (pytest.approx([-2 / 3, 0]), pytest.approx([4 / 3, 0]), pytest.approx([-2 / 3, 0]))
+
+
+def test_a_penalised_attempt_has_the_lowest_return_of_every_turn():
+    # Returns: the cut one's own 2, 2; 3, 0 and 1, 0 of the others. The lowest are 1 and 0: the means 5/3 and 0.
+    group = [played(2, 0, 0, truncated=True), played(3, 3, 0), played(1, 1, 0)]
+    [cut, best, worst] = attempt_advantages([group], "none", False, "penalise")
+    assert (cut, best, worst) == (pytest.approx([-2 / 3, 0]), pytest.approx([4 / 3, 0]), pytest.approx([-2 / 3, 0]))
+
+
+earned_by_turn = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=1, max_size=3)
+attempts_with_turns = st.lists(st.tuples(earned_by_turn, st.sampled_from([-1.0, 0.0, 1.0]), st.booleans()), min_size=2)
+
+
+@given(attempts_with_turns, st.sampled_from(["none", "group-std", "batch-std"]), st.booleans())
+def test_no_penalised_attempt_has_a_positive_advantage(
+    drawn: list[tuple[list[float], float, bool]], scale: Scale, leave_one_out: bool
+):
+    group = [played(sum(earned) + end, *earned, truncated=is_cut) for earned, end, is_cut in drawn]
+    advantages = attempt_advantages([group], scale, leave_one_out, "penalise")
+    for attempt, of_turns in zip(group, advantages, strict=True):
+        # The mean of equal returns is off by a rounding.
+        assert not attempt.truncated or max(of_turns or [0.0]) <= 1e-9
+
+
+def test_groups_that_a_mask_leaves_one_sided_are_counted():
+    failures_cut = attempts(1, 1, 0, truncated=(2,))
+    successes_cut = attempts(1, 0, 0, truncated=(0,))
+    mixed = attempts(1, 0, 0, truncated=(2,))
+    uncut, all_cut = attempts(1, 0), attempts(1, 0, truncated=(0, 1))
+    groups = [failures_cut, successes_cut, mixed, uncut, all_cut]
+    advantages = attempt_advantages(groups, "none", False, "mask")
+    assert count_one_sided_groups(groups, advantages, "mask") == 2
+    assert count_one_sided_groups(groups, advantages, "keep") == 0

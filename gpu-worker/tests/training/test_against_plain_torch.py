@@ -57,7 +57,8 @@ def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name:
     return torch.cat(losses).mean()
 
 
-def plain_step(adapter: dict, state: dict, groups: list[Group], loss_name: str, step: int) -> None:
+def plain_step(adapter: dict, state: dict, groups: list[Group], loss_name: str, step: int) -> tuple[float, float]:
+    """Loss and the gradient's norm before it is clipped."""
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in adapter.items()}
     loss = plain_loss(leaves, groups, loss_name)
     gradients = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
@@ -70,6 +71,7 @@ def plain_step(adapter: dict, state: dict, groups: list[Group], loss_name: str, 
         state[name] = (first, second)
         mean, deviation = first / (1 - BETA1**step), (second / (1 - BETA2**step)).sqrt()
         adapter[name] = adapter[name] - LEARNING_RATE * mean / (deviation + EPSILON)
+    return loss.item(), norm.item()
 
 
 @pytest.mark.parametrize(("loss_name", "has_turn_rewards"), [("cispo", False), ("ppo", False), ("cispo", True)])
@@ -89,8 +91,12 @@ def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_tu
         if has_turn_rewards:
             groups = [with_turn_rewards(group, step) for group in groups]
         work = train_input(store, checkpoint, groups, train=config, learning_rate=LEARNING_RATE)
-        checkpoint = trainer.train(work, lambda: False).commit.checkpoint("demo")
-        plain_step(adapter, state, groups, loss_name, step)
+        commit = trainer.train(work, lambda: False).commit
+        checkpoint = commit.checkpoint("demo")
+        loss_and_norm = plain_step(adapter, state, groups, loss_name, step)
+        assert (commit.manifest.metrics["loss"], commit.manifest.metrics["gradNorm"]) == pytest.approx(
+            loss_and_norm, rel=1e-3, abs=1e-5
+        )
         trained = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
         for name, tensor in trained.items():
             torch.testing.assert_close(tensor, adapter[name], atol=1e-5, rtol=0)

@@ -81,13 +81,13 @@ def test_histories_share_the_advantage_of_their_attempt_and_train_each_token_onc
     attempts = [sub_agents, asked_twice]
     rows = build_rows(attempts, [[0.5], [-0.5]], "mask")
     assert [row.advantages for row in rows.rows] == [[0.5, 0.5], [0.5], [-0.5], [-0.5]]
-    metrics = batch_metrics([Group(0, attempts)], [[0.5], [-0.5]], rows)
+    metrics = batch_metrics([Group(0, attempts)], [[0.5], [-0.5]], rows, "mask")
     names = ("rows", "forks", "histories", "sampledTokens", "trainedTokens")
     assert [metrics[name] for name in names] == [4, 1, 1, 5, 5]
 
 
 def test_what_few_agents_have_is_no_metric_of_the_others():
     plain = Attempt(1.0, False, [call([1], [2], messages="u"), call([1], [3], messages="u")])
-    metrics = batch_metrics([Group(0, [plain])], [[0.5]], build_rows([plain], [[0.5]], "mask"))
+    metrics = batch_metrics([Group(0, [plain])], [[0.5]], build_rows([plain], [[0.5]], "mask"), "mask")
     assert metrics["forks"] == 1
     assert not {"histories", "rewardedTurns"} & metrics.keys()

@@ -46,7 +46,7 @@ def goes_on(earlier: Call, later: Call) -> bool:
 def rows_and_metrics(calls: list[Call]) -> tuple[Rows, dict[str, float]]:
     attempt = Attempt(1.0, False, calls)
     rows = build_rows([attempt], [[0.5]], "mask")
-    return rows, batch_metrics([Group(0, [attempt])], [[0.5]], rows)
+    return rows, batch_metrics([Group(0, [attempt])], [[0.5]], rows, "mask")
 
 
 @pytest.mark.parametrize(
