@@ -2,6 +2,9 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
 
+import type { z } from 'zod';
+
+import { firstIssue } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { pulseOf, type Dependencies } from './dependencies.ts';
 import { isTemperError, toApplicationFailure } from './failures.ts';
@@ -21,8 +24,13 @@ export interface Scope {
 
 const BEAT_MS = 1000;
 
+/**
+ * The only way into an activity. Whoever reaches the task queue may hand one anything: what is not of the contract is
+ * refused before it has any effect.
+ */
 export function asActivity<I, O>(
   dependencies: Dependencies,
+  schema: z.ZodType<I>,
   act: (input: I, scope: Scope) => Promise<O>,
 ): (input: I) => Promise<O> {
   pulseOf(dependencies);
@@ -31,7 +39,7 @@ export function asActivity<I, O>(
     const { scope, stop } = openScope(context, dependencies);
     try {
       checkEntry(context, dependencies);
-      return await act(input, scope);
+      return await act(parseInput(schema, input, context), scope);
     } catch (error) {
       // What went wrong after a cancellation is the cancellation.
       if (scope.signal.aborted) throw describeEnd(scope.signal.reason);
@@ -40,6 +48,15 @@ export function asActivity<I, O>(
       stop();
     }
   };
+}
+
+function parseInput<I>(schema: z.ZodType<I>, input: unknown, { info }: Context): I {
+  const { data, error } = schema.safeParse(input);
+  if (error === undefined) return data;
+  throw new TemperError(
+    'BadConfig',
+    `the input of the activity ${info.activityType} must follow the contract of this version of Temper, this one does not (${firstIssue(error)}); start runs with temper, and run one version of it on all hosts`,
+  );
 }
 
 /** A worker that goes away cancels nothing: another one takes its activities. */

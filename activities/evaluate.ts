@@ -1,5 +1,5 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
-import type { EvalResult, EvaluateInput } from '../core/contract.ts';
+import { type EvalResult, EvaluateInput } from '../core/contract.ts';
 import type { Episode } from '../sdk/play-episodes.ts';
 import { summariseEval } from '../store/eval-result.ts';
 import { encodeJson } from '../store/json.ts';
@@ -57,7 +57,7 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     return Promise.all(planned);
   }
 
-  return { evaluate: asActivity(dependencies, evaluate) };
+  return { evaluate: asActivity(dependencies, EvaluateInput, evaluate) };
 }
 
 function compose(input: EvaluateInput, episodes: readonly Episode[], attempts: readonly AttemptRecord[]): Rollouts {

@@ -1,7 +1,7 @@
 /** `judge`: the attempts of one group that was played, compared by the judge that the agent names. */
 import { performance } from 'node:perf_hooks';
 
-import type { JudgeInput, JudgeResult, RolloutInput } from '../core/contract.ts';
+import { JudgeInput, type JudgeResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { OutageClock } from '../sdk/recorder/outage-clock.ts';
 import { conversationOf } from '../sdk/ruler/conversation.ts';
@@ -58,7 +58,7 @@ export function createJudgeActivities(dependencies: PlayDependencies) {
     });
   }
 
-  return { judge: asActivity(dependencies, judge) };
+  return { judge: asActivity(dependencies, JudgeInput, judge) };
 }
 
 async function ask(

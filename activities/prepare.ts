@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 
 import { describeConfigDifferences } from '../core/config-differences.ts';
-import type { PrepareInput, Prepared, RunConfig } from '../core/contract.ts';
+import { PrepareInput, type Prepared, type RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/json.ts';
 import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
@@ -52,7 +52,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     return decodeJson(published.bytes, preparedKey(config.run)) as Prepared;
   }
 
-  return { prepare: asActivity(dependencies, prepare) };
+  return { prepare: asActivity(dependencies, PrepareInput, prepare) };
 }
 
 function otherConfig(run: string, differences: readonly string[]): TemperError {

@@ -1,5 +1,5 @@
 /** `record`: the run's state for people, and the end of journals that nothing will ask for. */
-import type { RecordInput } from '../core/contract.ts';
+import { RecordInput } from '../core/contract.ts';
 import { addToCurve } from '../store/curve.ts';
 import { encodeJson } from '../store/json.ts';
 import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/journals.ts';
@@ -19,5 +19,5 @@ export function createRecordActivities(dependencies: Dependencies) {
     await removeJournals(store, state.run, state.state === 'completed' ? Infinity : state.step - KEPT_JOURNAL_STEPS);
   }
 
-  return { record: asActivity(dependencies, record) };
+  return { record: asActivity(dependencies, RecordInput, record) };
 }

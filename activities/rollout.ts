@@ -1,5 +1,5 @@
 /** `rollout`: the attempts of one group, played and published; judged, too, where the agent's own reward is the verdict. */
-import type { GroupResult, RolloutInput } from '../core/contract.ts';
+import { type GroupResult, RolloutInput } from '../core/contract.ts';
 import type { Scenario } from '../sdk/define-agent.ts';
 import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/group-result.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
@@ -60,7 +60,7 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
     return readWritten(bytes, rolloutsKey(input));
   }
 
-  return { rollout: asActivity(dependencies, rollout) };
+  return { rollout: asActivity(dependencies, RolloutInput, rollout) };
 }
 
 function planEpisodes({ attempts, scenario: scenarioIndex }: RolloutInput, scenario: Scenario) {

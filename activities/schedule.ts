@@ -1,6 +1,8 @@
 /** `allocate` and `conclude`: which run a firing of a schedule is, and what the next one begins with. */
-import { RunConfig } from '../core/contract.ts';
-import type { AllocateInput, Allocated, Checkpoint, ConcludeInput } from '../core/contract.ts';
+import { z } from 'zod';
+
+import { AllocateInput, ConcludeInput, RunConfig } from '../core/contract.ts';
+import type { Allocated, Checkpoint } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring } from '../core/plan-firing.ts';
 import { readStanding } from '../store/find-checkpoint.ts';
@@ -10,11 +12,15 @@ import { newestOf, readFirings, type ConclusionFile, type Firing, type FiringFil
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
+/** The configuration is parsed apart: a schedule outlives versions, and is told what to do where its own is too old. */
+const AllocateAnyInput = AllocateInput.extend({ config: z.unknown() });
+
 export function createScheduleActivities(dependencies: Dependencies) {
   const { store, logger } = dependencies;
 
   /** Write-once under the firing's workflow: whoever asks again gets the same run, with the same parent. */
-  async function allocate({ schedule, firing, config: recorded, from }: AllocateInput): Promise<Allocated> {
+  async function allocate(input: z.infer<typeof AllocateAnyInput>): Promise<Allocated> {
+    const { schedule, firing, config: recorded, from } = input;
     const config = readTemplate(schedule, recorded);
     const firings = await readFirings(store, schedule);
     const known = firings.find((each) => each.firing === firing);
@@ -45,7 +51,10 @@ export function createScheduleActivities(dependencies: Dependencies) {
     return (decodeJson(bytes, key) as ConclusionFile).checkpoint;
   }
 
-  return { allocate: asActivity(dependencies, allocate), conclude: asActivity(dependencies, conclude) };
+  return {
+    allocate: asActivity(dependencies, AllocateAnyInput, allocate),
+    conclude: asActivity(dependencies, ConcludeInput, conclude),
+  };
 }
 
 /** A schedule outlives versions: what has been added since it was made has its default, what has gone is told. */

@@ -1,5 +1,5 @@
 /** `amend` and `locate`: what is told to a run and must outlive its history, and where its store says that it stands. */
-import type { AmendInput, Located, LocateInput } from '../core/contract.ts';
+import { AmendInput, type Located, LocateInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { canonicalJson } from '../core/hashes.ts';
 import { decodeJson, encodeJson } from '../store/json.ts';
@@ -28,5 +28,5 @@ export function createSteeringActivities(dependencies: Dependencies) {
     return findPosition(store, run, branch);
   }
 
-  return { amend: asActivity(dependencies, amend), locate: asActivity(dependencies, locate) };
+  return { amend: asActivity(dependencies, AmendInput, amend), locate: asActivity(dependencies, LocateInput, locate) };
 }

@@ -1,10 +1,10 @@
 /** The part of the contract that says what a run is, and what stands in its store. */
 import { z } from 'zod';
 
-import { count, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { baseModel, blobKey, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
-export const BlobRef = z.strictObject({ key: z.string(), sha256, bytes: count }).meta({ id: 'BlobRef' });
+export const BlobRef = z.strictObject({ key: blobKey, sha256, bytes: count }).meta({ id: 'BlobRef' });
 export type BlobRef = z.infer<typeof BlobRef>;
 
 /** LoRA as PEFT means it: `targetModules` null means every linear layer but the output head. */
@@ -82,7 +82,7 @@ export const RunConfig = z
   .strictObject({
     run: name,
     agent: name,
-    baseModel: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/),
+    baseModel,
     seed: z.int().min(0),
     steps: positive,
     groupsPerStep: positive,

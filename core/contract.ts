@@ -7,10 +7,10 @@
  */
 import { z } from 'zod';
 import { BlobRef, Checkpoint, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
-import { count, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { baseModel, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
-export { NAME_PATTERN } from './contract-values.ts';
+export { BASE_MODEL_PATTERN, firstIssue, NAME_PATTERN } from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
@@ -32,7 +32,7 @@ export const InitialiseInput = z
   .strictObject({
     run: name,
     branch: count,
-    baseModel: z.string(),
+    baseModel,
     seed: z.int().min(0),
     lora: LoraConfig,
     /** Where a fork gets its adapter and optimizer state from; null: the adapter is seeded. */
@@ -130,7 +130,7 @@ export const TrainInput = z
     run: name,
     branch: count,
     step: positive,
-    baseModel: z.string(),
+    baseModel,
     parent: Checkpoint,
     /** The groups to train, in plan order. */
     groups: z.array(GroupRef).min(1),
@@ -246,7 +246,7 @@ export const RunState = z
   .strictObject({
     run: name,
     agent: name,
-    baseModel: z.string(),
+    baseModel,
     branch: count,
     state: z.enum(RUN_STATES),
     step: count,

@@ -6,12 +6,14 @@ import { TemperError } from '../core/failures.ts';
 export interface BaseModel {
   /** As the run records it. */
   readonly name: string;
-  /** Name → folder, for the GPU worker of the local stack; empty for names that it knows by itself. */
+  /** Name → folder or `hub:OWNER/NAME`, for the GPU worker of the local stack; empty for names that it knows by itself. */
   readonly models: Readonly<Record<string, string>>;
 }
 
 /** The GPU worker has these itself. */
 const BUILT_IN = ['pocket', 'pocket-tools'];
+/** In `models`: the GPU worker asks the Hugging Face hub for what a person named here, and for nothing else. */
+export const HUB = 'hub:';
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 
 export function resolveBaseModel(
@@ -21,7 +23,7 @@ export function resolveBaseModel(
   configured: Readonly<Record<string, string>>,
 ): BaseModel {
   const named = Object.hasOwn(configured, text) ? configured[text]! : null;
-  if (named !== null) return { name: text, models: { [text]: checkModelFolder(resolve(project, named)) } };
+  if (named !== null) return { name: text, models: { [text]: checkSource(named, project) } };
   if (BUILT_IN.includes(text)) return { name: text, models: {} };
   const folder = resolve(cwd, text);
   const looksLikePath = isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
@@ -35,12 +37,29 @@ export function resolveBaseModel(
     }
     return { name, models: { [name]: checkModelFolder(folder) } };
   }
-  if (HUB_NAME.test(text)) return { name: text, models: {} };
+  if (HUB_NAME.test(text)) return { name: text, models: { [text]: `${HUB}${text}` } };
   const names = [...BUILT_IN, ...Object.keys(configured)].join(', ');
   throw new TemperError(
     'BadConfig',
     `unknown base model ${JSON.stringify(text)}: neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,
   );
+}
+
+function checkSource(source: string, project: string): string {
+  if (!source.startsWith(HUB)) return checkModelFolder(resolve(project, source));
+  if (HUB_NAME.test(source.slice(HUB.length))) return source;
+  throw new TemperError(
+    'BadConfig',
+    `a model of the Hugging Face hub must be hub:OWNER/NAME, got ${source}; correct models in temporal.config.ts`,
+  );
+}
+
+/** Without what only a person may register: for names that are read from a store. */
+export function registeredOnly({ name, models }: BaseModel, configured: Readonly<Record<string, string>>): BaseModel {
+  const kept = Object.entries(models).filter(
+    ([model, source]) => !source.startsWith(HUB) || Object.hasOwn(configured, model),
+  );
+  return { name, models: Object.fromEntries(kept) };
 }
 
 /** Refused here, in a second, rather than by the GPU worker after the installation. */

@@ -32,7 +32,7 @@ const TemperConfigSchema = z.strictObject({
       threads: z.int().min(1).prefault(2),
     })
     .prefault({}),
-  /** What `--base-model` names mean on this host: name → folder, relative to the project. */
+  /** What `--base-model` names mean on this host: a folder, relative to the project, or `hub:OWNER/NAME` for a model of the Hugging Face hub. */
   models: z.record(z.string(), z.string()).prefault({}),
   localStack: z
     .strictObject({

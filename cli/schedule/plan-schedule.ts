@@ -78,7 +78,7 @@ function parseTiming(flags: Flags): Timing {
   throw new UsageError("a schedule needs its times; pass --every 1d, or --cron '0 3 * * *' (UTC)");
 }
 
-/** Firings are played by workers that this command does not start: a folder must have a name that they know. */
+/** Workers that this command does not start play the firings: they know the names of temporal.config.ts, and the built-in ones. */
 async function nameBaseModel(text: string | null, cwd: string, project: string): Promise<string> {
   if (text === null)
     throw new UsageError(
@@ -88,7 +88,7 @@ async function nameBaseModel(text: string | null, cwd: string, project: string):
   const { name, models } = resolveBaseModel(text, cwd, project, configured);
   if (Object.keys(models).every((model) => Object.hasOwn(configured, model))) return name;
   throw new UsageError(
-    `--base-model ${text} is a folder that later workers would not know; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: … }) and pass --base-model ${name}`,
+    `later workers would not know --base-model ${text}; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: ${JSON.stringify(models[name])} }) and pass --base-model ${name}`,
   );
 }
 

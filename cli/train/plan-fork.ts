@@ -9,7 +9,7 @@ import type { CommandContext } from '../command.ts';
 import { stringFlag } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { openProjectStore } from '../project-store.ts';
-import { resolveBaseModel } from '../../workers/base-model.ts';
+import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import { checkFits, findParent, runOfLatest } from './find-parent.ts';
 import type { Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
@@ -28,7 +28,10 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
   const store = await openProjectStore(project);
   const parent = await findForkParent(store, source, run);
   const { models: configured } = await loadConfig(project);
-  const model = resolveBaseModel(stringFlag(flags, 'base-model') ?? parent.config.baseModel, cwd, project, configured);
+  const named = stringFlag(flags, 'base-model');
+  const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
+  // The parent may have been pulled from somebody else's store: its word registers no model here.
+  const model = named === null ? registeredOnly(resolved, configured) : resolved;
   const { agent } = agentFile;
   const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
   const config = applyRunFlags({ ...inherit(parent.config, values), ...names, parent: parent.checkpoint }, values);

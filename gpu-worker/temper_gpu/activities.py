@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -32,6 +33,8 @@ Probe = Callable[[str], str | None]
 # What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say.
 JUST_THAWED_S = 1.0
 
+Work = TypeVar("Work", bound=BaseModel)
+
 
 class GpuActivities:
     def __init__(self, trainer: Trainer, store: Store, probe: Probe | None, pulse: Pulse | None = None) -> None:
@@ -43,13 +46,15 @@ class GpuActivities:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trainer")
 
     @activity.defn(name="initialise")
-    async def initialise(self, work: InitialiseInput) -> TrainResult:
+    async def initialise(self, given: Any) -> TrainResult:
         """Commits step 0 of a branch: the seeded adapter."""
+        work = parse_input(InitialiseInput, given)
         return await self._perform(work.run, 0, lambda _: self._trainer.initialise(work))
 
     @activity.defn(name="train")
-    async def train(self, work: TrainInput) -> TrainResult:
+    async def train(self, given: Any) -> TrainResult:
         """All groups of a step → one committed optimizer step, published under `run@step`."""
+        work = parse_input(TrainInput, given)
         return await self._perform(work.run, work.step, lambda is_cancelled: self._trainer.train(work, is_cancelled))
 
     async def _perform(self, run: str, step: int, make: Callable[[Callable[[], bool]], Outcome]) -> TrainResult:
@@ -106,6 +111,24 @@ class GpuActivities:
         is_passed = outcome.found and read_commit(self._store, run, manifest.branch, manifest.step + 1) is not None
         if self._probe is not None and not is_passed:
             require_probed(self._probe, str(PolicyName(run, manifest.branch, manifest.step)), manifest.adapter.sha256)
+
+
+def parse_input(contract: type[Work], given: Any) -> Work:
+    """Whoever reaches the task queue may send anything. Temporal's converter would parse it, too, but retries what it
+    cannot parse for ever."""
+    try:
+        return contract.model_validate(given, strict=True)
+    except ValidationError as error:
+        issue = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in issue["loc"]) or "as a whole"
+        raise application_error(
+            TemperError(
+                "BadConfig",
+                f"the input of the activity {activity.info().activity_type} must follow the contract of this version "
+                f"of Temper, this one does not ({place}: {issue['msg']}); start runs with temper, and run one version "
+                "of it on all hosts",
+            )
+        ) from error
 
 
 def require_probed(probe: Probe, policy: str, adapter_sha256: str) -> None:

@@ -11,7 +11,7 @@ class BlobRef(BaseModel):
         populate_by_name=True,
         frozen=True,
     )
-    key: str
+    key: Annotated[str, Field(pattern="^blobs\\/[0-9a-f]{64}$")]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     bytes: Annotated[int, Field(ge=0, le=9007199254740991)]
 
@@ -334,7 +334,14 @@ class TrainInput(BaseModel):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    base_model: Annotated[str, Field(alias="baseModel")]
+    base_model: Annotated[
+        str,
+        Field(
+            alias="baseModel",
+            max_length=128,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        ),
+    ]
     parent: Checkpoint
     groups: Annotated[list[GroupRef], Field(min_length=1)]
     learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
@@ -398,7 +405,14 @@ class InitialiseInput(BaseModel):
     )
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    base_model: Annotated[str, Field(alias="baseModel")]
+    base_model: Annotated[
+        str,
+        Field(
+            alias="baseModel",
+            max_length=128,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        ),
+    ]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     lora: LoraConfig
     parent: Checkpoint | None = None
@@ -452,7 +466,12 @@ class RunConfig(BaseModel):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     base_model: Annotated[
-        str, Field(alias="baseModel", pattern="^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")
+        str,
+        Field(
+            alias="baseModel",
+            max_length=128,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        ),
     ]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     steps: Annotated[int, Field(ge=1, le=9007199254740991)]
@@ -501,7 +520,14 @@ class RunState(BaseModel):
     )
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    base_model: Annotated[str, Field(alias="baseModel")]
+    base_model: Annotated[
+        str,
+        Field(
+            alias="baseModel",
+            max_length=128,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        ),
+    ]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     state: Literal["running", "pausing", "paused", "stopping", "completed", "stopped", "cancelled", "failed"]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]

@@ -18,6 +18,8 @@ from temper_gpu.failures import TemperError
 
 POCKET = "pocket"
 POCKET_FOLDER = Path(__file__).parent / "pocket" / "model"
+# In `models.json`: a model of the Hugging Face hub, as `hub:OWNER/NAME`.
+HUB = "hub:"
 BUILT_IN = {POCKET: POCKET_FOLDER, "pocket-tools": POCKET_FOLDER.with_name("model-tools")}
 
 
@@ -81,7 +83,8 @@ class BaseModel:
 
 
 class ModelLibrary:
-    """Base models by name: those of `BUILT_IN`, what `folders` says of this host, and hub ids."""
+    """Base models by name: those of `BUILT_IN`, and what `folders` says of this host. Names come over the wire, so the
+    hub is asked only for what a person registered here."""
 
     def __init__(self, folders: Callable[[], dict[str, str]], dtype: torch.dtype, device: torch.device) -> None:
         self._folders = folders
@@ -106,17 +109,26 @@ class ModelLibrary:
     def _source(self, name: str) -> str:
         built_in = BUILT_IN.get(name)
         folder = self._folders().get(name) or (built_in and str(built_in))
-        if folder is None and Path(name).exists():
+        hub_id = folder.removeprefix(HUB) if folder is not None and folder.startswith(HUB) else None
+        if (folder is None and Path(name).exists()) or (hub_id is not None and Path(hub_id).exists()):
             # Names come over the wire; transformers would take this one for a path.
             raise TemperError(
                 "BadConfig", f"model {name} must be a name, got a path; give the folder a name in models.json"
             )
-        if folder is not None and not (Path(folder) / "config.json").is_file():
+        if folder is None:
+            raise TemperError(
+                "BadConfig",
+                f"model {name} must be registered on this host, which knows {', '.join(self.names())}; name it in "
+                f'models of temporal.config.ts ("{name}": "{HUB}{name}", or a folder), or pass it by --base-model here',
+            )
+        if hub_id is not None:
+            return hub_id
+        if not (Path(folder) / "config.json").is_file():
             raise TemperError(
                 "BadConfig",
                 f"model {name} must be a folder with config.json, got {folder}; point the name at a model's folder",
             )
-        return folder or name
+        return folder
 
 
 def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) -> BaseModel:

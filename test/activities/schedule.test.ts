@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { Allocated, type AllocateInput, type Checkpoint, type RunConfig, type RunState } from '../../core/contract.ts';
+import { Allocated, type AllocateInput, type Checkpoint, type RunConfig } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
+import { newRunState } from '../../core/run-summary.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { encodeJson } from '../../store/json.ts';
 import { manifestKey, runKey } from '../../store/layout.ts';
@@ -28,7 +29,7 @@ async function conclude(number: number, step: number): Promise<Checkpoint> {
   const adapterSha256 = sha256Hex(`${run} ${step}`);
   const manifest = madeManifest({ branch: 0, step }, { adapterSha256 });
   await world.store.publish(manifestKey({ run, branch: 0, step }), encodeJson(manifest));
-  const state = { run, branch: 0, step, adapterSha256 } as RunState;
+  const state = { ...newRunState({ ...CONFIG, run }), step, adapterSha256 };
   return call(world.activities.conclude, { schedule: 'nightly', number, state });
 }
 
@@ -80,7 +81,7 @@ test('firings that ask at once get a run each', async () => {
 
 test('a run whose last adapter is not in the store cannot be concluded', async () => {
   await allocate('a');
-  const state = { run: 'nightly-1', branch: 0, step: 4, adapterSha256: sha256Hex('lost') } as RunState;
+  const state = { ...newRunState({ ...CONFIG, run: 'nightly-1' }), step: 4, adapterSha256: sha256Hex('lost') };
   await expect(call(world.activities.conclude, { schedule: 'nightly', number: 1, state })).rejects.toMatchObject({
     type: 'StoreCorrupt',
     nonRetryable: true,

@@ -72,7 +72,7 @@ describe('create refuses', () => {
     );
     const folder = await writeModel(join(project, 'mine'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
     expect(await create('--name', 'nightly', '--every', '1d', '--base-model', folder)).toMatchInlineSnapshot(
-      `"temper: --base-model PROJECT/mine is a folder that later workers would not know; name it in temporal.config.ts (models: { "mine": … }) and pass --base-model mine"`,
+      `"temper: later workers would not know --base-model PROJECT/mine; name it in temporal.config.ts (models: { "mine": "PROJECT/mine" }) and pass --base-model mine"`,
     );
   });
 

@@ -1,6 +1,8 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
 import { resolve } from 'node:path';
+import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { HUB } from '../base-model.ts';
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
 import { storeUri } from '../folders.ts';
@@ -70,17 +72,18 @@ async function gpuWorkerCommand({ install, options }: Needs, signal: AbortSignal
   return [python, '-m', 'temper_gpu'];
 }
 
-/** Folders as the GPU worker finds them from anywhere. */
+/** As the GPU worker finds them from anywhere. */
 export function absoluteModels(project: string, models: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(models).map(([name, folder]) => [modelName(name), resolve(project, folder)]),
+    Object.entries(models).map(([name, source]) => [
+      modelName(name),
+      source.startsWith(HUB) ? source : resolve(project, source),
+    ]),
   );
 }
 
-const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/;
-
 function modelName(name: string): string {
-  if (MODEL_NAME.test(name)) return name;
+  if (BASE_MODEL_PATTERN.test(name)) return name;
   throw new TemperError(
     'BadConfig',
     `a model's name must be made of letters, digits, dots, dashes and slashes, got ${name}; rename it`,

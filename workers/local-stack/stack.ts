@@ -1,4 +1,5 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
+import { readFileSync } from 'node:fs';
 import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { openChildLog } from './child-log.ts';
@@ -40,13 +41,15 @@ export function createStack(
   const description = describeStack(spec, ports);
   const context: ChildContext = { spec, folders, ports, stack: description, engineKey: engineKeyOf(spec, folders) };
   const children = new Children(context, onEvent);
+  // What earlier commands registered stays: a run that goes on needs it, and so does whoever verifies one.
+  const registered = readModels(folders.models);
   let models: Record<string, string> | null = null;
 
   return {
     description,
     async attach({ agents, models: wanted }) {
       models = mergeModels(models, wanted);
-      writeAtomically(folders.models, `${JSON.stringify(models, null, 2)}\n`);
+      writeAtomically(folders.models, `${JSON.stringify({ ...registered, ...models }, null, 2)}\n`);
       children.startShared();
       for (const agent of agents) await children.startAgent(agent);
       if (!children.names().some((name) => name.startsWith('worker'))) children.startWorker(null);
@@ -132,6 +135,16 @@ function describeStack(spec: StackSpec, ports: StackPorts): StackDescription {
     storeUri: spec.storeUri,
     ownsServer: spec.temporal === null,
   };
+}
+
+/** Nothing where there is no such file, or none that can be read: it is written anew. */
+function readModels(file: string): Record<string, string> {
+  try {
+    const models = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>);
+    return Object.fromEntries(models.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  } catch {
+    return {};
+  }
 }
 
 /** One name means one folder for as long as the stack lives: runs in flight rely on it. */

@@ -1,0 +1,87 @@
+"""Whoever reaches the task queue must not do more than a run may."""
+
+import asyncio
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from temper_gpu import models
+from temper_gpu.activities import GpuActivities, parse_input
+from temper_gpu.contract import InitialiseInput
+from temper_gpu.failures import TemperError
+from temper_gpu.models import ModelLibrary
+from tests.training.samples import initialise_input
+
+
+def refusal(name: str, given: object) -> ApplicationError:
+    """Of activities that have no trainer: nothing may come so far."""
+    gpu = GpuActivities(None, None, None)  # pyright: ignore[reportArgumentType]
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(environment.info, activity_type=name)
+    with pytest.raises(ApplicationError) as caught:
+        asyncio.run(environment.run(getattr(gpu, name), given))
+    return caught.value
+
+
+def good() -> dict[str, object]:
+    return initialise_input().model_dump(by_alias=True)
+
+
+@pytest.mark.parametrize("name", ["initialise", "train"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda work: {**work, "path": "/etc"},
+        lambda work: {**work, "run": "../other"},
+        lambda work: {**work, "baseModel": "/models/x"},
+        lambda work: {**work, "baseModel": "a/../b"},
+        lambda work: {**work, "branch": "0"},
+        lambda work: {**work, "seed": True},
+        lambda work: [work],
+        lambda _: None,
+        lambda _: "demo",
+        lambda _: {},
+    ],
+)
+def test_an_input_that_is_not_of_the_contract_is_refused_for_good(name: str, spoil):
+    error = refusal(name, spoil(good()))
+    assert (error.type, error.non_retryable) == ("BadConfig", True)
+    assert f"the input of the activity {name} must follow the contract" in error.message
+
+
+def test_what_workflows_send_is_of_the_contract():
+    """The strict reading takes what JSON holds: numbers without a point where floats are meant, null for none."""
+    work = {**good(), "lora": {"rank": 2, "alpha": 4, "targetModules": None}}
+    assert parse_input(InitialiseInput, work).lora.alpha == 4.0
+
+
+def library(**sources: str) -> ModelLibrary:
+    return ModelLibrary(lambda: sources, torch.float32, torch.device("cpu"))
+
+
+def test_the_hub_is_asked_only_for_what_a_person_registered(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+
+    def load(_name: str, source: str, *_: object) -> object:
+        asked.append(source)
+        return object()
+
+    monkeypatch.setattr(models, "load_base", load)
+    with pytest.raises(
+        TemperError, match=r"somebody/model must be registered on this host, which knows .*pocket"
+    ) as caught:
+        library().get("somebody/model")
+    assert (caught.value.type, asked) == ("BadConfig", [])
+    library(**{"somebody/model": "hub:somebody/model"}).get("somebody/model")
+    assert asked == ["somebody/model"]
+
+
+def test_a_name_of_the_hub_never_means_a_folder_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "owner" / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TemperError, match="got a path"):
+        library(mine="hub:owner/model").get("mine")

@@ -1,0 +1,102 @@
+/** Whoever reaches a task queue must not do more than a run may: everything that an activity is handed is of the contract, or refused. */
+import { readdirSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RunConfig } from '../../core/contract.ts';
+import { sha256Hex } from '../../core/hashes.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { newRunState } from '../../core/run-summary.ts';
+import { call, evaluateInput, openWorld, rolloutInput, type World } from '../activities/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+const CONFIG = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket' });
+const STATE = newRunState(CONFIG);
+const CHANGE = { setting: 'steps', from: 1, to: 2, branch: 0, step: 1, reason: null };
+
+type Inputs = Record<keyof World['activities'], Record<string, unknown>>;
+
+/** One good input for each activity. */
+async function goodInputs(): Promise<Inputs> {
+  const rollout = { ...(await rolloutInput(world.store)) };
+  return {
+    prepare: { config: CONFIG },
+    rollout,
+    judge: { group: rollout },
+    evaluate: { ...(await evaluateInput(world.store)) },
+    record: { state: STATE, summaries: [] },
+    allocate: { schedule: 'nightly', firing: 'a', config: CONFIG, from: null },
+    conclude: { schedule: 'nightly', number: 1, state: STATE },
+    amend: { run: 'demo', number: 1, changes: [CHANGE] },
+    locate: { run: 'demo', rollback: null },
+  };
+}
+
+function refusal(name: keyof Inputs, input: unknown): Promise<unknown> {
+  const activity = world.activities[name] as (input: unknown) => Promise<unknown>;
+  return call(activity, input, { activityType: name }).then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+const REFUSED = { type: 'BadConfig', nonRetryable: true };
+
+test('every activity refuses what its contract does not name, before it writes or reads anything', async () => {
+  const inputs = Object.entries(await goodInputs()) as [keyof Inputs, object][];
+  expect(inputs.map(([name]) => name).toSorted()).toEqual(Object.keys(world.activities).toSorted());
+  const before = readdirSync(world.root, { recursive: true });
+  for (const [name, good] of inputs) {
+    for (const bad of [{ ...good, path: '/etc' }, null, undefined, 'demo', [good], {}])
+      expect(await refusal(name, bad), `${name} ${JSON.stringify(bad)}`).toMatchObject({
+        ...REFUSED,
+        message: expect.stringMatching(
+          new RegExp(`^the input of the activity ${name} must follow the contract`),
+        ) as string,
+      });
+  }
+  expect(readdirSync(world.root, { recursive: true })).toEqual(before);
+});
+
+test.each(['../other', '/etc', 'a/b', '.hidden', 'a\0b', 'A', '', 7, null])(
+  'a run called %j is no run to any activity: its name is part of paths',
+  async (run) => {
+    const { rollout, evaluate, amend, locate } = await goodInputs();
+    const bad: [keyof Inputs, object][] = [
+      ['prepare', { config: { ...CONFIG, run } }],
+      ['prepare', { config: { ...CONFIG, agent: run } }],
+      ['rollout', { ...rollout, run }],
+      ['rollout', { ...rollout, agent: run }],
+      ['rollout', { ...rollout, policy: { ...(rollout['policy'] as object), run } }],
+      ['judge', { group: { ...rollout, run } }],
+      ['evaluate', { ...evaluate, run }],
+      ['record', { state: { ...STATE, run }, summaries: [] }],
+      ['allocate', { schedule: run, firing: 'a', config: CONFIG, from: null }],
+      ['conclude', { schedule: run, number: 1, state: STATE }],
+      ['amend', { ...amend, run }],
+      ['locate', { ...locate, run }],
+    ];
+    for (const [name, input] of bad) expect(await refusal(name, input), name).toMatchObject(REFUSED);
+  },
+);
+
+test('a reference names content-addressed bytes and nothing else of the store', async () => {
+  const { rollout } = await goodInputs();
+  const sha256 = sha256Hex('x');
+  for (const key of ['store.json', 'runs/other/run.json', '../x', `blobs/../${sha256}`, `blobs/${sha256.slice(1)}`])
+    expect(await refusal('rollout', { ...rollout, scenarios: { key, sha256, bytes: 1 } }), key).toMatchObject(REFUSED);
+});
+
+test.each(['/models/x', '../x', 'a/../b', 'a//b', './a', 'a/.b', 'https://host/x', 'a b', '', 'a'.repeat(129)])(
+  '%j is no name of a base model',
+  (baseModel) => {
+    expect(RunConfig.safeParse({ ...CONFIG, baseModel }).success).toBe(false);
+  },
+);
+
+test.each(['pocket', 'pocket-tools', 'Qwen/Qwen3-0.6B', 'mine.v2'])('%j is a name of a base model', (baseModel) => {
+  expect(RunConfig.safeParse({ ...CONFIG, baseModel }).success).toBe(true);
+});
