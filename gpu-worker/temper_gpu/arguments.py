@@ -1,6 +1,7 @@
 """The worker's command line. Imports nothing heavy: `--help` and bad usage answer at once."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,10 @@ class Arguments:
     port: int
     threads: int
     device: str
+    # auto: bfloat16 on a GPU, float32 on a CPU.
     dtype: str
+    kv_cache_bytes: int
+    slots: int
     # None: the environment's (TEMPORAL_*), or Temporal's own default.
     temporal_address: str | None
     namespace: str | None
@@ -50,10 +54,40 @@ def _machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=_whole(1, 1024), default=2, help="of torch; bytes depend on it (default: %(default)s)"
     )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 … (default: cuda where there is one)")
+    add_device(parser)
     parser.add_argument(
-        "--dtype", choices=("float32", "bfloat16"), default="float32", help="of the base (default: %(default)s)"
+        "--kv-cache-bytes",
+        type=_whole(1 << 20, 1 << 44),
+        default=4 << 30,
+        metavar="N",
+        help="memory that keys and values of requests may take (default: %(default)s)",
     )
+    parser.add_argument(
+        "--slots",
+        type=_whole(16, 2048),
+        default=128,
+        metavar="N",
+        help="requests decoded at once (default: %(default)s)",
+    )
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", type=_device, default="auto", help="cpu, cuda, cuda:1 …; auto: cuda if there is one (default)"
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("auto", "float32", "bfloat16"),
+        default="auto",
+        help="of the base model's weights; auto: bfloat16 on cuda, float32 on cpu (default)",
+    )
+
+
+def _device(text: str) -> str:
+    """Others (mps, xpu …) would fail later, in the middle of a step: the engine's kernels are not proven there."""
+    if re.fullmatch(r"auto|cpu|cuda(:\d+)?", text) is None:
+        raise argparse.ArgumentTypeError(f"must be auto, cpu, cuda or cuda:N, got {text!r}; pass --device cpu")
+    return text
 
 
 def _temporal(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,10 @@ KEPT_COMMITS = 64
 POLICY_NAME = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)")
 
 
+# What a manifest's platform means that names no dtype: so were all steps trained once, and their bytes stay.
+DEFAULT_DTYPE = "float32"
+
+
 class _Stored(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 

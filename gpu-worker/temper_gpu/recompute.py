@@ -12,7 +12,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from temper_gpu.checkpoints import Commit, Manifest, manifest_key, read_commit, read_parent
+from temper_gpu.arguments import add_device
+from temper_gpu.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Published, Store, blob_ref, open_store
@@ -64,20 +65,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def recompute(arguments: argparse.Namespace) -> dict[str, Any]:
-    import torch
 
     from temper_gpu.models import ModelLibrary
     from temper_gpu.training.trainer import Trainer
-    from temper_gpu.worker import ModelFolders, choose_device
+    from temper_gpu.worker import ModelFolders, choose_device, choose_dtype
 
     store = open_store(arguments.store)
     work = parse_work(Path(arguments.input).read_bytes())
     place = (work.run, work.branch, work.step if isinstance(work, TrainInput) else 0)
     forgetful = ForgetfulStore(store, manifest_key(*place))
-    library = ModelLibrary(ModelFolders(arguments.models), torch.float32, choose_device(arguments.device))
+    recorded = read_commit(store, *place)
+    device_name, dtype_name = chosen_like(recorded, arguments.device, arguments.dtype)
+    device = choose_device(device_name)
+    library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(dtype_name, device), device)
     trainer = Trainer(library, cast(Any, forgetful), nullcontext())
     outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
-    recorded = read_commit(store, *place)
     before = read_parent(store, work.parent) if isinstance(work, TrainInput) else None
     return {
         "adapterSha256": outcome.commit.manifest.adapter.sha256,
@@ -86,6 +88,18 @@ def recompute(arguments: argparse.Namespace) -> dict[str, Any]:
         "platform": outcome.commit.manifest.platform,
         "differences": None if recorded is None else differences(store, forgetful, outcome.commit, recorded, before),
     }
+
+
+def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, str]:
+    """Where nobody says otherwise, what the step was trained with: another type of numbers is another result."""
+    if recorded is None:
+        return device, dtype
+    platform = recorded.manifest.platform
+    on_gpu = "gpu" in platform
+    return (
+        device if on_gpu or device != "auto" else "cpu",
+        str(platform.get("dtype", DEFAULT_DTYPE)) if dtype == "auto" else dtype,
+    )
 
 
 def parse_work(data: bytes) -> TrainInput | InitialiseInput:
@@ -146,7 +160,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
     parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
     parser.add_argument("--threads", type=int, default=2, help="of torch; bytes depend on it (default: %(default)s)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda … (default: cuda where there is one)")
+    add_device(parser)
     return parser.parse_args(argv)
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from argparse import Namespace
 from pathlib import Path
@@ -30,7 +31,7 @@ def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStor
 def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) -> dict[str, object]:
     file = tmp_path / "input.json"
     file.write_text(work.model_dump_json(by_alias=True))
-    return again.recompute(Namespace(store=store.uri, input=str(file), models=None, device="cpu"))
+    return again.recompute(Namespace(store=store.uri, input=str(file), models=None, device="auto", dtype="auto"))
 
 
 def files(store: FileStore) -> dict[str, bytes]:
@@ -76,3 +77,37 @@ def test_bytes_that_were_pruned_are_compared_by_hash_alone(committed, tmp_path: 
 def test_input_that_is_no_step_is_refused(tmp_path: Path):
     with pytest.raises(TemperError, match="a step's inputs"):
         again.parse_work(b'{"run": "demo"}')
+
+
+def test_a_step_is_made_again_with_the_device_and_the_numbers_it_was_made_with(committed):
+    store, _, _ = committed
+    commit = again.read_commit(store, "demo", 0, 1)
+    assert commit is not None
+    assert "dtype" not in commit.manifest.platform  # float32 has no name: old manifests keep their bytes
+    assert again.chosen_like(commit, "auto", "auto") == ("cpu", "float32")
+    assert again.chosen_like(None, "auto", "auto") == ("auto", "auto")
+    assert again.chosen_like(commit, "cuda", "bfloat16") == ("cuda", "bfloat16")
+    platform = {**commit.manifest.platform, "gpu": "a GPU", "dtype": "bfloat16"}
+    on_gpu = dataclasses.replace(commit, manifest=commit.manifest.model_copy(update={"platform": platform}))
+    assert again.chosen_like(on_gpu, "auto", "auto") == ("auto", "bfloat16")
+
+
+def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):
+    store = open_folder(tmp_path)
+    trainer = Trainer(bfloat16_library(), store, again.nullcontext())
+    commit = trainer.initialise(initialise_input()).commit
+    assert commit.manifest.platform["dtype"] == "bfloat16"
+    groups = sampled_groups(commit.manifest.adapter.sha256)
+    with pytest.raises(TemperError, match="trained in bfloat16.*in float32; start it with --dtype bfloat16") as caught:
+        float32: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+        work = train_input(store, commit.checkpoint("demo"), groups)
+        Trainer(float32, store, again.nullcontext()).train(work, lambda: False)
+    assert caught.value.type == "BadConfig"
+
+
+def bfloat16_library() -> ModelLibrary:
+    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    base = library.get("tiny")
+    tensors = {name: tensor.bfloat16() for name, tensor in base.tensors.items()}
+    library.get = lambda _: dataclasses.replace(base, tensors=tensors)
+    return library

@@ -16,6 +16,7 @@ from temper_gpu.engine.requests import ContextTooLong, Generation, GenerationReq
 from temper_gpu.engine.scheduler import EngineCounters, Scheduler
 from temper_gpu.engine.sizes import sizes_for
 from temper_gpu.failures import TemperError
+from temper_gpu.memory import format_bytes
 from temper_gpu.models import BaseModel
 from temper_gpu.settings import EngineSettings
 
@@ -102,9 +103,22 @@ class Engine:
                 f"prompt and max_tokens must fit into the {window} tokens of {self.base.name}, got {length} + "
                 f"{request.max_tokens}; shorten the conversation or lower max_tokens"
             )
+        self._check_room(length, request.max_tokens)
         if not (request.temperature >= 0 and math.isfinite(request.temperature)):
             raise TemperError(
                 "BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1"
+            )
+
+    def _check_room(self, length: int, max_tokens: int) -> None:
+        """What fits into the window need not fit into the memory: waiting would not help."""
+        most = self._scheduler.max_tokens
+        if length + max_tokens > most:
+            raise TemperError(
+                "BadConfig",
+                f"a request must fit into the key-value cache of {self.base.name}: {length} + {max_tokens} tokens need "
+                f"{format_bytes(self._scheduler.bytes_of(length + max_tokens))}, it may take "
+                f"{format_bytes(self.settings.kv_cache_bytes)} ({most} tokens); raise --kv-cache-bytes "
+                "(engine.kvCacheBytes in temporal.config.ts), or shorten the conversation or max_tokens",
             )
 
     def _is_down(self) -> bool:

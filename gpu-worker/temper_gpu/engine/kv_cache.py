@@ -41,21 +41,45 @@ class SlotCache(Cache):
     def scratch(self) -> int:
         return self.num_slots
 
+    def peak_bytes(self, num_slots: int, capacity: int) -> int:
+        """The most memory that a table of this size takes, while a smaller one is turned into it too.
+
+        Tensors are replaced one at a time, so at most one exists twice.
+        """
+        table = (num_slots + 1) * _whole_blocks(capacity) * self.bytes_per_token
+        return table + table // (2 * self._num_layers)
+
+    def max_slots_within(self, num_bytes: int, capacity: int) -> int:
+        """The most slots of this capacity whose `peak_bytes` stay within the bound; 0 if there is none."""
+        copies = 2 * self._num_layers
+        rows = num_bytes * copies // (copies + 1) // (_whole_blocks(max(1, capacity)) * self.bytes_per_token)
+        return max(0, rows - 1)
+
     def resize(self, num_slots: int, capacity: int) -> None:
         """Keeps what stands in the slots that remain. Memory is taken as it is first written (zeroed lazily)."""
-        capacity = -(-capacity // KEY_BLOCK) * KEY_BLOCK
-        if (num_slots, capacity) != (self.num_slots, self.capacity):
-            rows, tokens = min(num_slots, self.num_slots), min(capacity, self.capacity)
-            self.keys = self._resized(self.keys, num_slots, capacity, rows, tokens)
-            self.values = self._resized(self.values, num_slots, capacity, rows, tokens)
-            self.num_slots, self.capacity = num_slots, capacity
-
-    def _resized(self, old: list[Tensor], num_slots: int, capacity: int, rows: int, tokens: int) -> list[Tensor]:
+        capacity = _whole_blocks(capacity)
+        if (num_slots, capacity) == (self.num_slots, self.capacity):
+            return
+        rows, tokens = min(num_slots, self.num_slots), min(capacity, self.capacity)
         shape = (num_slots + 1, self._num_heads, capacity, self.aligned_head_size)
-        new = [torch.zeros(shape, dtype=self._dtype, device=self._device) for _ in range(self._num_layers)]
-        for new_RKTD, old_RKTD in zip(new, old, strict=False):
-            new_RKTD[:rows, :, :tokens] = old_RKTD[:rows, :, :tokens]
-        return new
+        try:
+            for table in (self.keys, self.values):
+                for layer in range(self._num_layers):
+                    new_RKTD = torch.zeros(shape, dtype=self._dtype, device=self._device)
+                    if layer < len(table):
+                        new_RKTD[:rows, :, :tokens] = table[layer][:rows, :, :tokens]
+                        table[layer] = new_RKTD
+                    else:
+                        table.append(new_RKTD)
+        except BaseException:
+            self.drop()  # half of it has the new size
+            raise
+        self.num_slots, self.capacity = num_slots, capacity
+
+    def drop(self) -> None:
+        """Frees everything; the next resize begins with an empty table."""
+        self.keys, self.values = [], []
+        self.num_slots = self.capacity = 0
 
     def clear(self, slot: int) -> None:
         """For rows that may hold NaN: a masked key counts zero times its value, and zero times NaN is NaN."""
@@ -71,3 +95,7 @@ class SlotCache(Cache):
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return 0
+
+
+def _whole_blocks(capacity: int) -> int:
+    return -(-capacity // KEY_BLOCK) * KEY_BLOCK

@@ -72,6 +72,14 @@ class Scheduler:
     def num_running(self) -> int:
         return len(self._slots.sequences)
 
+    @property
+    def max_tokens(self) -> int:
+        """The longest request, prompt and answer, that the key-value cache has room for."""
+        return self._slots.max_tokens
+
+    def bytes_of(self, num_tokens: int) -> int:
+        return self._slots.bytes_of(num_tokens)
+
     def has_work(self) -> bool:
         return bool(self._slots.sequences) or any(self._waiting.values())
 

@@ -4,35 +4,54 @@ import heapq
 
 import numpy as np
 
+from temper_gpu.engine.attention import KEY_BLOCK
 from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.requests import Sequence
 from temper_gpu.engine.sizes import Sizes
+from temper_gpu.failures import TemperError
+from temper_gpu.memory import format_bytes
 
 INITIAL_CAPACITY = 64
 
 
 class Slots:
-    """Lowest slots first, so that a decode pass over the first n slots stays small."""
+    """Lowest slots first, so that a decode pass over the first n slots stays small.
+
+    The slot table never takes more than `max_bytes`, its own resizing included. A decode pass reads as many rows as
+    it has tokens, so the table has at least as many slots as the smallest pass: what fits into that many is the
+    longest request (`max_tokens`).
+    """
 
     def __init__(self, cache: SlotCache, sizes: Sizes, max_slots: int, max_bytes: int, context_window: int) -> None:
         self._cache = cache
         self._sizes = sizes
         self._max_slots = max_slots
-        self._max_tokens = max_bytes // cache.bytes_per_token
+        self._max_bytes = max_bytes
         self._context_window = context_window
+        self.max_tokens = self._longest_request()
         self._free: list[int] = []
         self.sequences: dict[int, Sequence] = {}
         # What a decode pass feeds: each slot's newest token and its position. A slot at rest has zeros; what it writes
         # there is overwritten by its next prompt.
         self.tokens = np.zeros(max_slots, dtype=np.int64)
         self.positions = np.zeros(max_slots, dtype=np.int64)
-        self._resize(INITIAL_CAPACITY)
+        self._resize(min(INITIAL_CAPACITY, self.max_tokens))
+
+    @property
+    def fewest(self) -> int:
+        """Slots of the smallest table."""
+        return self._sizes.allowed[0]
+
+    def bytes_of(self, num_tokens: int) -> int:
+        """What the smallest table takes in which a request of this length fits."""
+        return self._cache.peak_bytes(self.fewest, num_tokens)
 
     def take(self, sequence: Sequence) -> bool:
         """Gives the sequence a slot, if there is one of its length within the memory bound."""
         wanted = sequence.num_tokens
         fits = wanted <= self._cache.capacity
-        if not self.sequences and self._rows_for(self._cache.capacity) < self._rows_for(max(wanted, INITIAL_CAPACITY)):
+        least = min(INITIAL_CAPACITY, self.max_tokens)
+        if not self.sequences and self._rows_for(self._cache.capacity) < self._rows_for(max(wanted, least)):
             fits = False  # a long request made the table narrow; nobody is in it now, so it may be widened
         if not fits and not self._resize(wanted if not self.sequences else max(wanted, self._cache.capacity)):
             return False
@@ -41,6 +60,15 @@ class Slots:
         sequence.slot = heapq.heappop(self._free)
         self.sequences[sequence.slot] = sequence
         return True
+
+    def clear(self) -> list[Sequence]:
+        """Empties and frees the table; returns who was in it."""
+        dropped = list(self.sequences.values())
+        self.sequences.clear()
+        self.tokens[:] = self.positions[:] = 0
+        self._cache.drop()
+        self._free = []
+        return dropped
 
     def release(self, sequence: Sequence, is_clean: bool) -> None:
         slot = sequence.slot
@@ -58,13 +86,27 @@ class Slots:
         )
         for capacity in (doubled, num_tokens):
             rows = self._rows_for(capacity)
-            if top < rows:
+            if max(top, 0) < rows:
                 self._cache.resize(rows, capacity)
                 self._free = [slot for slot in range(rows) if slot not in self.sequences]
                 return True
         return False
 
     def _rows_for(self, capacity: int) -> int:
-        """The most slots of this capacity within the bound, as a size of a decode pass; the smallest at least."""
-        most = min(self._max_slots, self._max_tokens // max(capacity, 1))
-        return max((size for size in self._sizes.allowed if size <= most), default=self._sizes.allowed[0])
+        """The most slots of this capacity within the bound, as a size of a decode pass; 0 if not even the smallest."""
+        most = min(self._max_slots, self._cache.max_slots_within(self._max_bytes, capacity))
+        return max((size for size in self._sizes.allowed if size <= most), default=0)
+
+    def _longest_request(self) -> int:
+        """Tokens of a slot in a table of the fewest slots that takes all of the memory."""
+        blocks = self._max_bytes // self._cache.peak_bytes(self.fewest, KEY_BLOCK)
+        while blocks and not self._rows_for(blocks * KEY_BLOCK):
+            blocks -= 1  # rounding
+        if not blocks:
+            raise TemperError(
+                "BadConfig",
+                f"the key-value cache must hold {self.fewest} requests of {KEY_BLOCK} tokens "
+                f"({format_bytes(self.bytes_of(KEY_BLOCK))}), it may take {format_bytes(self._max_bytes)}; "
+                "raise --kv-cache-bytes (engine.kvCacheBytes in temporal.config.ts)",
+            )
+        return blocks * KEY_BLOCK

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import torch
 
+from temper_gpu.checkpoints import DEFAULT_DTYPE
+
 # cuBLAS is deterministic only with a workspace of fixed size; read when CUDA starts.
 _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
@@ -26,16 +28,22 @@ def fix_threads() -> None:
     torch.set_num_threads(torch.get_num_threads())
 
 
-def platform_fingerprint(device: torch.device) -> dict[str, str | int]:
+def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
     """On another platform the same inputs give the same numbers up to rounding only."""
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    name = dtype_name(dtype)
     return {
         **_libraries(),
         **gpu,
+        **({} if name == DEFAULT_DTYPE else {"dtype": name}),
         "cpu": _cpu(),
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
     }
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 @cache

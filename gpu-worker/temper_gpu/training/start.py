@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from temper_gpu.checkpoints import Manifest, Parent, PolicyName, read_parent
+from temper_gpu.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import adapter_bytes, config_bytes, initial_tensors, lora_shape, target_modules
 from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.store import Store
+from temper_gpu.training.platform import dtype_name
 from temper_gpu.training.policy import ATTENTION, initial_optimizer_tensors
 
 
@@ -71,6 +72,13 @@ def _require_same_lora(name: str, recorded: bytes, work: InitialiseInput, base: 
 
 
 def require_same_base(manifest: Manifest, base: BaseModel) -> None:
+    recorded, here = str(manifest.platform.get("dtype", DEFAULT_DTYPE)), dtype_name(base.dtype)
+    if recorded != here:
+        raise TemperError(
+            "BadConfig",
+            f"a run must keep the type of its weights: step {manifest.step} was trained in {recorded}, this GPU worker "
+            f"loads {manifest.base_model} in {here}; start it with --dtype {recorded}",
+        )
     if manifest.base_model_sha256 != base.sha256:
         raise TemperError(
             "PolicyMismatch",

@@ -95,7 +95,7 @@ class Trainer:
             groups=[],
             learning_rate=0.0,
             metrics={},
-            platform=platform_fingerprint(start.base.device),
+            platform=platform_fingerprint(start.base.device, start.base.dtype),
             seed=work.seed,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
@@ -132,7 +132,7 @@ class Trainer:
             groups=work.groups,
             learning_rate=work.learning_rate,
             metrics=on_the_wire(metrics),
-            platform=platform_fingerprint(held.policy.device),
+            platform=platform_fingerprint(held.policy.device, held.policy.base.dtype),
             seed=work.seed,
             train=work.train,
         )

@@ -11,8 +11,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import torch
 
+from temper_gpu.arguments import parse_arguments
 from temper_gpu.logs import JsonLines, Occasionally, logging
+from temper_gpu.worker import choose_dtype
 
 GPU_WORKER = Path(__file__).parents[2]
 START_TIMEOUT_S, END_TIMEOUT_S = 90, 20
@@ -39,12 +42,33 @@ def test_help_needs_no_torch():
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--store", "file:///s", "--thread", "2"], ["--store", "file:///s", "--port", "x"]]
+    "arguments",
+    [
+        [],
+        ["--store", "file:///s", "--thread", "2"],
+        ["--store", "file:///s", "--port", "x"],
+        ["--store", "file:///s", "--device", "mps"],
+        ["--store", "file:///s", "--kv-cache-bytes", "0"],
+    ],
 )
 def test_bad_usage_is_one_line_and_code_2(arguments: list[str]):
     code, _, error = finish(*arguments)
     assert code == 2
     assert "error: " in error.splitlines()[-1]
+
+
+@pytest.mark.parametrize("device", ["mps", "xpu:0", "cuda:x", "cpu:1", "meta"])
+def test_a_device_that_is_neither_cpu_nor_cuda_is_refused_by_name(device: str, capsys):
+    with pytest.raises(SystemExit):
+        parse_arguments(["--store", "file:///s", "--device", device])
+    assert f"must be auto, cpu, cuda or cuda:N, got '{device}'" in capsys.readouterr().err
+
+
+def test_bfloat16_is_chosen_on_a_gpu_alone():
+    assert parse_arguments(["--store", "file:///s"]).dtype == "auto"
+    assert choose_dtype("auto", torch.device("cpu")) == torch.float32
+    assert choose_dtype("auto", torch.device("cuda:0")) == torch.bfloat16
+    assert choose_dtype("float32", torch.device("cuda:0")) == torch.float32
 
 
 def test_a_missing_key_is_told():

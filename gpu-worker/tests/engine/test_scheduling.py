@@ -1,14 +1,21 @@
 """What the engine promises beside its numbers: bounds, deadlines, policies in and out, and no silent death."""
 
+import copy
 import dataclasses
 import threading
 import time
+import weakref
 from concurrent.futures import wait
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from temper_gpu.engine import DeadlinePassed, DeviceLock, Engine, EngineSettings, QueueFull
+from temper_gpu.answers import http_meaning
+from temper_gpu.engine import DeadlinePassed, DeviceLock, Engine, EngineSettings, QueueFull, kv_cache
+from temper_gpu.engine.kv_cache import SlotCache
+from temper_gpu.engine.sizes import Sizes
+from temper_gpu.engine.slots import Slots
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import Adapter, merged_weights
 from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
@@ -77,7 +84,7 @@ def test_more_requests_than_slots_take_turns(base):
 
 def test_memory_bounds_how_many_long_requests_run_at_once(base):
     per_token = 2 * 2 * 2 * 16 * 4
-    engine = open_engine(base, kv_cache_bytes=32 * 128 * per_token, max_pass_tokens=128)
+    engine = open_engine(base, kv_cache_bytes=64 * 128 * per_token, max_pass_tokens=128)
     requests = [request(seed, 12, 4) for seed in range(60)] + [
         request(99, 300, 30),
         *(request(s, 100, 5) for s in range(5)),
@@ -85,6 +92,57 @@ def test_memory_bounds_how_many_long_requests_run_at_once(base):
     assert ask_together(engine, requests)[:3] == [ask(engine, asked) for asked in requests[:3]]
     assert ask_together(engine, requests[:60]) == [ask(engine, asked) for asked in requests[:60]]
     engine.close()
+
+
+@pytest.fixture
+def most_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The most bytes of slot tables that were there at once, by the tensors themselves."""
+    most, living = [0], [0]
+    zeros = torch.zeros
+
+    def forget(num_bytes: int) -> None:
+        living[0] -= num_bytes
+
+    def counted(*arguments, **options):
+        made = zeros(*arguments, **options)
+        weakref.finalize(made, forget, made.nbytes)
+        living[0] += made.nbytes
+        most[0] = max(most[0], living[0])
+        return made
+
+    monkeypatch.setattr(kv_cache, "torch", SimpleNamespace(zeros=counted, long=torch.long))
+    return most
+
+
+@pytest.mark.parametrize("kib", [1024, 1500, 3000])
+def test_the_key_value_cache_keeps_to_its_bound_while_it_grows_and_narrows(base, most_bytes: list[int], kib: int):
+    engine = open_engine(base, kv_cache_bytes=kib << 10)
+    most_bytes[0] = 0  # of the proof at start
+    lengths = (12, 70, 12, 20, 40, 12, 5, 60)
+    requests = [request(seed, lengths[seed % 8], 3) for seed in range(40)]
+    longest = engine._scheduler.max_tokens
+    assert ask_together(engine, requests) == [ask(engine, asked) for asked in requests]
+    assert ask(engine, request(1, min(longest, 512) - 2, 2)).token_ids
+    assert 0 < most_bytes[0] <= kib << 10
+    engine.close()
+
+
+def test_a_request_that_the_key_value_cache_has_no_room_for_is_refused_with_figures_and_the_flag(base):
+    engine = open_engine(base, kv_cache_bytes=1 << 20)
+    longest = engine._scheduler.max_tokens
+    assert longest < 512 == base.context_window
+    with pytest.raises(TemperError, match=rf"{longest - 2} \+ 3 tokens.*MiB.*1\.0 MiB.*--kv-cache-bytes") as caught:
+        ask(engine, request(0, longest - 2, 3))
+    assert (caught.value.type, http_meaning(caught.value)[0]) == ("BadConfig", 400)
+    assert ask(engine, request(0, longest - 2, 2)).token_ids
+    engine.close()
+
+
+def test_a_model_of_which_not_one_block_fits_ends_the_start(base):
+    wide = dataclasses.replace(base, config=copy.deepcopy(base.config))
+    wide.config.num_hidden_layers = 4096
+    with pytest.raises(TemperError, match=r"must hold 16 requests of 16 tokens \(272.0 MiB\).*--kv-cache-bytes"):
+        Slots(SlotCache(wide.config, wide.dtype, wide.device), Sizes((16, 32), 0), 32, 1 << 20, 512)
 
 
 def test_a_policy_answers_as_the_model_with_its_merged_weights(base):
