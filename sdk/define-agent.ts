@@ -3,6 +3,7 @@ import type OpenAI from 'openai';
 
 import { TemperError } from '../core/failures.ts';
 import type { Metrics } from '../core/statistics.ts';
+import { OPTION_TABLES } from './options.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import { isRuler, type Ruler } from './ruler/ruler.ts';
 
@@ -78,7 +79,6 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
 
 /** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
 const AGENT = Symbol.for('temper.agent');
-const MEMBERS = new Set(['name', 'scenarios', 'evalScenarios', 'reward', 'rollout']);
 /** As the wire takes names of agents and runs; the contract's own stands beside zod, which no agent needs. */
 export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
@@ -99,7 +99,8 @@ function complaintAbout(definition: unknown): string | null {
   }
   const { name, scenarios, evalScenarios, reward, rollout, ...rest } = definition as Record<string, unknown>;
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) return `defineAgent knows ${[...MEMBERS].join(', ')}, got ${unknown}; take it out`;
+  if (unknown !== undefined)
+    return `defineAgent knows ${Object.keys(OPTION_TABLES.defineAgent).join(', ')}, got ${unknown}; take it out`;
   if (typeof name !== 'string' || !NAME.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME.source}), got ${shown(name)}; rename it`;
   }

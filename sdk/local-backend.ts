@@ -10,6 +10,7 @@ import type { LocalStack } from '../workers/local-stack/client.ts';
 import type { trainStep, StepWork } from '../workflows/train-step.ts';
 import type { Backend, OpenBackend } from './loop/backend.ts';
 import type { TrainableModel } from './loop/model.ts';
+import { checkCount, checkOptions } from './options.ts';
 import type { EngineConnection } from './recorder/engine-connection.ts';
 
 export interface LocalBackendOptions {
@@ -49,7 +50,7 @@ export class LocalBackend implements Backend {
   private store: Promise<Store> | null = null;
 
   constructor(options: LocalBackendOptions = {}) {
-    this.options = options;
+    this.options = checkOptions('LocalBackend', options);
   }
 
   /** Starts the stack, or joins one that runs; asked again it is the same. */
@@ -61,7 +62,9 @@ export class LocalBackend implements Backend {
   }
 
   /** The model will begin with another one's adapter and optimizer state, at step 0 of its own. Before `model.register`. */
-  async forkCheckpoint(model: TrainableModel, { fromModel, fromProject, notAfterStep }: ForkOptions): Promise<void> {
+  async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
+    const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
+    checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
     const { findNewestCheckpoint } = await import('../store/find-checkpoint.ts');
     const run = `${fromProject ?? model.project}.${fromModel}`;
     const store = await this.openStore();
