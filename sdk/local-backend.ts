@@ -95,7 +95,7 @@ export class LocalBackend implements Backend {
   }
 
   private openStore(): Promise<Store> {
-    this.store ??= openProjectStore(this.options.folder);
+    this.store ??= openProjectStore(this.options);
     return this.store;
   }
 
@@ -117,7 +117,7 @@ export class LocalBackend implements Backend {
     ]);
     const { env = process.env, onEvent = tell } = this.options;
     const project = await findFolder(this.options.folder);
-    const config = await loadConfig(project);
+    const config = await loadConfig(project, env);
     const { name, models } = resolveBaseModel(baseModel, process.cwd(), project, config.models);
     const store = await this.openStore();
     await store.checkWritable();
@@ -183,7 +183,7 @@ async function explain(title: string, error: unknown): Promise<unknown> {
   return new TemperError(type, `${title} failed: ${cause.message}`, { cause: error });
 }
 
-async function openProjectStore(folder: string | undefined): Promise<Store> {
+async function openProjectStore({ folder, env = process.env }: LocalBackendOptions): Promise<Store> {
   const [{ loadConfig }, { projectFolders, storeUri }, { openStore }] = await Promise.all([
     import('../workers/config.ts'),
     import('../workers/folders.ts'),
@@ -191,7 +191,7 @@ async function openProjectStore(folder: string | undefined): Promise<Store> {
   ]);
   const project = await findFolder(folder);
   const folders = projectFolders(project);
-  const { store } = await loadConfig(project);
+  const { store } = await loadConfig(project, env);
   return openStore(storeUri(store, folders), { spoolFolder: folders.spool });
 }
 

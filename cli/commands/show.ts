@@ -28,7 +28,7 @@ export const show: Command = {
   options: { json: JSON_OPTION },
   async run({ flags, positionals, project, env, output }) {
     const run = positionals[0]!;
-    const store = await openProjectStore(project);
+    const store = await openProjectStore(project, env);
     const found = await requireRun(store, run);
     const summary = summariseRun(found, store.uri);
     const isLoop = found.file.loop !== undefined;

@@ -25,9 +25,9 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
   const run = checkRunName(stringFlag(flags, 'run'));
   if (run === null) throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
   const agentFile = await loadAgent(file, cwd);
-  const store = await openProjectStore(project);
+  const store = await openProjectStore(project, env);
   const parent = await findForkParent(store, source, run);
-  const { models: configured } = await loadConfig(project);
+  const { models: configured } = await loadConfig(project, env);
   const model = resolveBaseModel(stringFlag(flags, 'base-model') ?? parent.config.baseModel, cwd, project, configured);
   const { agent } = agentFile;
   const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
