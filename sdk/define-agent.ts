@@ -13,8 +13,9 @@ export interface Scenario {
 }
 
 /**
- * A list, a generator (async or not), a function that returns one, or a dataset file of JSON lines: a URL such as
- * `new URL('./data.jsonl', import.meta.url)`, or a path from where the worker runs.
+ * A list, a generator (async or not), a function that returns one, or a dataset file of JSON lines: a path, relative to
+ * the agent's file, or a URL such as `new URL('./data.jsonl', import.meta.url)`. Name the type of a file's scenarios:
+ * `defineAgent<Question>({ scenarios: './questions.jsonl', … })`.
  */
 export type ScenarioSource<S extends Scenario> =
   | Iterable<S>
