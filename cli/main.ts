@@ -33,7 +33,11 @@ export async function main(
 
 async function dispatch(args: readonly string[], { output, ...surroundings }: Surroundings): Promise<number> {
   const [name, ...rest] = args;
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+  const isHelp = name === 'help' || name === '--help' || name === '-h';
+  // `temper help train` and `temper help schedule create` are that command's --help.
+  const asked = rest.filter((word) => !word.startsWith('-'));
+  if (isHelp && asked.length > 0) return dispatch([...asked.slice(0, 2), '--help'], { output, ...surroundings });
+  if (name === undefined || isHelp) {
     output.line(overview(COMMANDS, version()));
     return EXIT.ok;
   }

@@ -54,10 +54,3 @@ function describeWorkflowTask(queue: string, pollers: number, attempt: number, s
   const none = { lastFailure: null, nextTryAt: null };
   return { activity: 'workflow', attempt, queue, pollers, since, ...none, reason, text };
 }
-
-/** The one reason that a person watching should see: something failed and is tried again, or nobody does it. */
-export function worstReason(pending: readonly PendingActivity[]): string | null {
-  const kept = pending.filter(({ reason }) => reason !== null).toSorted((a, b) => b.attempt - a.attempt);
-  const worst = kept.find(({ lastFailure }) => lastFailure !== null) ?? kept[0];
-  return worst === undefined ? null : `${worst.activity}: ${worst.reason}`;
-}

@@ -3,6 +3,7 @@ import type OpenAI from 'openai';
 
 import { TemperError } from '../core/failures.ts';
 import type { Metrics } from '../core/statistics.ts';
+import { OPTION_TABLES } from './options.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import { isRuler, type Ruler } from './ruler/ruler.ts';
 
@@ -12,8 +13,9 @@ export interface Scenario {
 }
 
 /**
- * A list, a generator (async or not), a function that returns one, or a dataset file of JSON lines: a URL such as
- * `new URL('./data.jsonl', import.meta.url)`, or a path from where the worker runs.
+ * A list, a generator (async or not), a function that returns one, or a dataset file of JSON lines: a path, relative to
+ * the agent's file, or a URL such as `new URL('./data.jsonl', import.meta.url)`. Name the type of a file's scenarios:
+ * `defineAgent<Question>({ scenarios: './questions.jsonl', … })`.
  */
 export type ScenarioSource<S extends Scenario> =
   | Iterable<S>
@@ -78,7 +80,6 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
 
 /** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
 const AGENT = Symbol.for('temper.agent');
-const MEMBERS = new Set(['name', 'scenarios', 'evalScenarios', 'reward', 'rollout']);
 /** As the wire takes names of agents and runs; the contract's own stands beside zod, which no agent needs. */
 export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
@@ -99,7 +100,8 @@ function complaintAbout(definition: unknown): string | null {
   }
   const { name, scenarios, evalScenarios, reward, rollout, ...rest } = definition as Record<string, unknown>;
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) return `defineAgent knows ${[...MEMBERS].join(', ')}, got ${unknown}; take it out`;
+  if (unknown !== undefined)
+    return `defineAgent knows ${Object.keys(OPTION_TABLES.defineAgent).join(', ')}, got ${unknown}; take it out`;
   if (typeof name !== 'string' || !NAME.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME.source}), got ${shown(name)}; rename it`;
   }

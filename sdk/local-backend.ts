@@ -10,6 +10,7 @@ import type { LocalStack } from '../workers/local-stack/client.ts';
 import type { trainStep, StepWork } from '../workflows/train-step.ts';
 import type { Backend, OpenBackend } from './loop/backend.ts';
 import type { TrainableModel } from './loop/model.ts';
+import { checkCount, checkOptions } from './options.ts';
 import type { EngineConnection } from './recorder/engine-connection.ts';
 
 export interface LocalBackendOptions {
@@ -49,7 +50,7 @@ export class LocalBackend implements Backend {
   private store: Promise<Store> | null = null;
 
   constructor(options: LocalBackendOptions = {}) {
-    this.options = options;
+    this.options = checkOptions('LocalBackend', options);
   }
 
   /** Starts the stack, or joins one that runs; asked again it is the same. */
@@ -61,7 +62,9 @@ export class LocalBackend implements Backend {
   }
 
   /** The model will begin with another one's adapter and optimizer state, at step 0 of its own. Before `model.register`. */
-  async forkCheckpoint(model: TrainableModel, { fromModel, fromProject, notAfterStep }: ForkOptions): Promise<void> {
+  async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
+    const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
+    checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
     const { findNewestCheckpoint } = await import('../store/find-checkpoint.ts');
     const run = `${fromProject ?? model.project}.${fromModel}`;
     const store = await this.openStore();
@@ -92,7 +95,7 @@ export class LocalBackend implements Backend {
   }
 
   private openStore(): Promise<Store> {
-    this.store ??= openProjectStore(this.options.folder);
+    this.store ??= openProjectStore(this.options);
     return this.store;
   }
 
@@ -114,7 +117,7 @@ export class LocalBackend implements Backend {
     ]);
     const { env = process.env, onEvent = tell } = this.options;
     const project = await findFolder(this.options.folder);
-    const config = await loadConfig(project);
+    const config = await loadConfig(project, env);
     const { name, models } = resolveBaseModel(baseModel, process.cwd(), project, config.models);
     const store = await this.openStore();
     await store.checkWritable();
@@ -180,7 +183,7 @@ async function explain(title: string, error: unknown): Promise<unknown> {
   return new TemperError(type, `${title} failed: ${cause.message}`, { cause: error });
 }
 
-async function openProjectStore(folder: string | undefined): Promise<Store> {
+async function openProjectStore({ folder, env = process.env }: LocalBackendOptions): Promise<Store> {
   const [{ loadConfig }, { projectFolders, storeUri }, { openStore }] = await Promise.all([
     import('../workers/config.ts'),
     import('../workers/folders.ts'),
@@ -188,7 +191,7 @@ async function openProjectStore(folder: string | undefined): Promise<Store> {
   ]);
   const project = await findFolder(folder);
   const folders = projectFolders(project);
-  const { store } = await loadConfig(project);
+  const { store } = await loadConfig(project, env);
   return openStore(storeUri(store, folders), { spoolFolder: folders.spool });
 }
 

@@ -149,27 +149,19 @@ function tooManyMetrics(names: readonly string[]): string {
 }
 
 /**
- * The agent's time. Not counted is what it waited for an engine that did not answer, and it is never cut in the middle
- * of a call, which has a deadline of its own. A process that stood still was not playing: its attempt belongs to
- * whoever has it by now.
+ * The agent's time, where it does not ask: a call past it is refused by the recorder. A process that stood still was
+ * not playing: its attempt belongs to whoever has it by now.
  */
-function startDeadline({ recorder, rollout, ...options }: AttemptOptions): () => void {
-  const { ending, outage } = recorder;
-  const { attemptTimeoutMs } = rollout;
-  const start = Date.now();
+function startDeadline({ recorder, isFresh }: AttemptOptions): () => void {
+  const { ending } = recorder;
   let timer: NodeJS.Timeout;
   const check = (): void => {
-    const leftMs = start + attemptTimeoutMs + outage.elapsedMs - Date.now();
-    if (!options.isFresh()) ending.markAs(stale());
-    else if (leftMs <= 0 && recorder.pending === 0) ending.failAs(tooSlow(attemptTimeoutMs));
-    else timer = setTimeout(check, Math.max(leftMs, RECHECK_MS));
+    if (isFresh()) recorder.endIfLate();
+    else ending.markAs(stale());
+    if (!ending.isOver) timer = setTimeout(check, Math.max(recorder.leftMs, RECHECK_MS));
   };
-  timer = setTimeout(check, attemptTimeoutMs);
+  timer = setTimeout(check, recorder.leftMs);
   return () => clearTimeout(timer);
-}
-
-function tooSlow(attemptTimeoutMs: number): string {
-  return `an attempt may take attemptTimeoutMs ${attemptTimeoutMs} ms, it took longer`;
 }
 
 function stale(): TemperError {

@@ -1,10 +1,11 @@
 /** Scenarios from wherever an agent has them: read once, checked, as the JSON that rollouts will get. */
 import { createReadStream } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { TemperError } from '../core/failures.ts';
-import type { Scenario, ScenarioSource } from './define-agent.ts';
+import type { Agent, Scenario, ScenarioSource } from './define-agent.ts';
 
 /** At most `limit` scenarios: a generator may be endless. */
 export async function readScenarios(source: ScenarioSource<Scenario>, limit: number): Promise<Scenario[]> {
@@ -14,6 +15,15 @@ export async function readScenarios(source: ScenarioSource<Scenario>, limit: num
     if (scenarios.length === limit) break;
   }
   return scenarios;
+}
+
+/** The agent, its paths of files made absolute: they are relative to its own file, whoever reads them from wherever. */
+export function locateScenarios(agent: Agent, file: string): Agent {
+  const { scenarios, evalScenarios } = agent;
+  const locate = (source: ScenarioSource<Scenario>) =>
+    typeof source === 'string' ? resolve(dirname(file), source) : source;
+  const held = evalScenarios === undefined ? {} : { evalScenarios: locate(evalScenarios) };
+  return Object.freeze({ ...agent, scenarios: locate(scenarios), ...held });
 }
 
 /** Refuses ids that stand twice, in one list or in both: what is evaluated must not be trained. */

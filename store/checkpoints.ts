@@ -12,7 +12,9 @@ export interface CheckpointEntry extends StepPlace {
   evaluation: EvalResult | null;
   /** Of adapter and optimizer state. */
   bytes: number;
+  /** Pruned ones may be there: another checkpoint or run has the same bytes. */
   weights: 'kept' | 'pruned' | 'missing';
+  areThere: boolean;
 }
 
 export async function listCheckpoints(store: Store, run: string): Promise<CheckpointEntry[]> {
@@ -36,8 +38,8 @@ export async function listSteps(store: Store, run: string): Promise<StepPlace[]>
 async function describe(store: Store, place: StepPlace, commit: Commit): Promise<CheckpointEntry> {
   const { adapter, optimizer } = commit.manifest;
   const lengths = [await store.blobBytes(adapter), await store.blobBytes(optimizer)];
-  const isThere = lengths.every((length) => length !== null);
-  const weights = isThere ? 'kept' : (await isMarkedPruned(store, place)) ? 'pruned' : 'missing';
+  const areThere = lengths.every((length) => length !== null);
+  const weights = (await isMarkedPruned(store, place)) ? 'pruned' : areThere ? 'kept' : 'missing';
   const bytes = adapter.bytes + optimizer.bytes;
-  return { ...place, commit, evaluation: await readEval(store, place), bytes, weights };
+  return { ...place, commit, evaluation: await readEval(store, place), bytes, weights, areThere };
 }

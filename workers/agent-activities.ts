@@ -4,6 +4,7 @@ import { TemperError } from '../core/failures.ts';
 import { rolloutQueue } from '../core/queues.ts';
 import { isAgent, type Agent } from '../sdk/define-agent.ts';
 import { connectEngine } from '../sdk/recorder/engine-connection.ts';
+import { locateScenarios } from '../sdk/scenarios.ts';
 import { requireJudgeKey } from '../sdk/ruler/judge-model.ts';
 import { agentCodeSha256, importAgentFile } from './agent-code.ts';
 import type { Logger } from './logs.ts';
@@ -24,12 +25,13 @@ export async function openAgentActivities(
   const { store } = settings;
   // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
   const codeSha256 = await agentCodeSha256(file);
-  const agent = await importAgentFile(file);
-  if (!isAgent(agent))
+  const exported = await importAgentFile(file);
+  if (!isAgent(exported))
     throw new TemperError(
       'BadConfig',
       `the agent file ${file} must export defineAgent({ … }) by default; write export default defineAgent({ … })`,
     );
+  const agent = locateScenarios(exported, file);
   warnOfMissingKey(agent, logger);
   const engine = connectEngine(settings.engine);
   const agents = new Map([[agent.name, { agent, codeSha256 }]]);

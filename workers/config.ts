@@ -10,7 +10,9 @@ import { GPU_QUEUE, WORKFLOW_QUEUE } from '../core/queues.ts';
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
 
-const TemperConfigSchema = z.strictObject({
+const KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
+
+export const TemperConfigSchema = z.strictObject({
   /** Where heavy things live; null: the project's `.temper/store`. */
   store: z.string().nullable().prefault(null),
   queues: z
@@ -28,7 +30,7 @@ const TemperConfigSchema = z.strictObject({
   engine: z
     .strictObject({
       url: z.url().nullable().prefault(null),
-      keyVariable: z.string().prefault('TEMPER_ENGINE_KEY'),
+      keyVariable: z.string().prefault(KEY_VARIABLE),
       threads: z.int().min(1).prefault(2),
     })
     .prefault({}),
@@ -52,12 +54,51 @@ type TemperConfigInput = z.input<typeof TemperConfigSchema>;
 /** Gives `temporal.config.ts` its types and defaults; a key that means nothing is an error. */
 export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
   const parsed = TemperConfigSchema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  throw new TemperError('BadConfig', `temporal.config.ts: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
+  if (!parsed.success)
+    throw new TemperError('BadConfig', `temporal.config.ts: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
+  const config = parsed.data;
+  const idle = config.engine.url === null ? undefined : LOCAL_ENGINE.find((path) => !isDefault(config, path));
+  if (idle === undefined) return config;
+  throw new TemperError(
+    'BadConfig',
+    `${idle} in temporal.config.ts has no effect with engine.url (it is for the GPU worker that the local stack starts); remove one of them`,
+  );
 }
 
-/** The project's configuration, or the defaults where it has no `temporal.config.ts`. */
-export async function loadConfig(project: string): Promise<TemperConfig> {
+/** Fields of the GPU worker that the local stack starts. */
+const LOCAL_ENGINE = ['engine.threads', 'localStack.enginePort', 'localStack.standby'] as const;
+
+function isDefault(config: TemperConfig, path: string): boolean {
+  return fieldOf(config, path) === fieldOf(TemperConfigSchema.parse({}), path);
+}
+
+function fieldOf(config: TemperConfig, path: string): unknown {
+  return path.split('.').reduce<unknown>((nested, key) => (nested as Record<string, unknown>)[key], config);
+}
+
+/** The project's configuration (the defaults where it has no `temporal.config.ts`), under what the environment says. */
+export async function loadConfig(project: string, env: NodeJS.ProcessEnv = process.env): Promise<TemperConfig> {
+  const config = await readConfigFile(project);
+  const { TEMPER_STORE: store, TEMPER_ENGINE_URL: url, TEMPER_ENGINE_KEY: key } = env;
+  if (url && !URL.canParse(url))
+    throw new TemperError(
+      'BadConfig',
+      `TEMPER_ENGINE_URL must be a URL, got ${JSON.stringify(url)}; export one like http://gpu-host:8000`,
+    );
+  const engine = {
+    ...config.engine,
+    url: url || config.engine.url,
+    keyVariable: key ? KEY_VARIABLE : config.engine.keyVariable,
+  };
+  if (engine.url === null && !isDefault(config, 'engine.keyVariable'))
+    throw new TemperError(
+      'BadConfig',
+      `engine.keyVariable in temporal.config.ts has no effect without engine.url (the local stack makes a key of its own), got ${config.engine.keyVariable}; add engine.url, or remove it`,
+    );
+  return { ...config, store: store || config.store, engine };
+}
+
+async function readConfigFile(project: string): Promise<TemperConfig> {
   const file = join(project, 'temporal.config.ts');
   if (!existsSync(file)) return defineConfig();
   // Two default exports deep where tsx hands a CommonJS-shaped module over.

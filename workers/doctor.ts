@@ -19,7 +19,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
   const patient: Patient = {
     ...options,
     folders,
-    config: await loadConfig(options.project),
+    config: await loadConfig(options.project, options.env),
     target: runningTarget(options.project, options.env),
   };
   const checks = await Promise.all([
@@ -80,7 +80,7 @@ async function checkEngine({ config, folders, target }: Patient): Promise<Check>
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(
-        `${url} does not answer as it should (${reason}); look into .temper/logs/gpu-worker.jsonl, or correct engine.url in temporal.config.ts`,
+        `${url} does not answer as it should (${reason}); look into .temper/logs/gpu-worker.jsonl, or correct engine.url in temporal.config.ts (TEMPER_ENGINE_URL where that is set)`,
         { cause },
       );
     }

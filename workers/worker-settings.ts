@@ -16,19 +16,19 @@ export async function workerSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<WorkerSettings> {
   const folders = projectFolders(project);
-  const store = await openStore(env.TEMPER_STORE ?? storeUri(config.store, folders), { spoolFolder: folders.spool });
+  const store = await openStore(storeUri(config.store, folders), { spoolFolder: folders.spool });
   return { store, engine: engineSettings(config, env) };
 }
 
 function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): WorkerSettings['engine'] {
-  const url = env.TEMPER_ENGINE_URL ?? engine.url;
+  const { url } = engine;
   if (!url) {
     throw new TemperError(
       'BadConfig',
       'a worker needs an engine, none is named; set engine.url in temporal.config.ts or TEMPER_ENGINE_URL, or let temper dev start one',
     );
   }
-  const key = env.TEMPER_ENGINE_KEY ?? env[engine.keyVariable];
+  const key = env[engine.keyVariable];
   if (key) return { url, key };
   throw new TemperError(
     'BadConfig',

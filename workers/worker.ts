@@ -38,7 +38,7 @@ export async function runWorker(options: RunWorkerOptions): Promise<void> {
   const { project, agents, signal, env = process.env } = options;
   const logger = options.logger ?? createOutputLogger('worker');
   installRuntime(logger);
-  const config = await loadConfig(project);
+  const config = await loadConfig(project, env);
   const settings = agents.length === 0 ? null : await workerSettings(project, config, env);
   const activities =
     settings === null ? [] : await Promise.all(agents.map((file) => openAgentActivities(file, settings, logger)));

@@ -8,8 +8,8 @@ import { printJson } from '../output.ts';
 import { openProjectStore } from '../project-store.ts';
 
 export async function copyCheckpoints(context: CommandContext, action: 'push' | 'pull', where: string): Promise<void> {
-  const { flags, positionals, project, cwd, output, signal } = context;
-  const own = await openProjectStore(project);
+  const { flags, positionals, project, cwd, env, output, signal } = context;
+  const own = await openProjectStore(project, env);
   const other = await openStore(where.includes('://') ? where : resolve(cwd, where));
   const [from, to] = action === 'push' ? [own, other] : [other, own];
   const onStep = (done: number, of: number) => {

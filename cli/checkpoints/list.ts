@@ -10,8 +10,8 @@ import { createTable } from '../table.ts';
 
 const SHOWN_HASH = 12;
 
-export async function showCheckpoints({ flags, positionals, project, output }: CommandContext): Promise<number> {
-  const store = await openProjectStore(project);
+export async function showCheckpoints({ flags, positionals, project, env, output }: CommandContext): Promise<number> {
+  const store = await openProjectStore(project, env);
   const entries = await listCheckpoints(store, positionals[0]!);
   const summaries = await readSteps(store, positionals[0]!);
   const rows = entries.map((entry) => {

@@ -7,9 +7,9 @@ import { formatBytes, plural } from '../format.ts';
 import { printJson } from '../output.ts';
 import { openProjectStore } from '../project-store.ts';
 
-export async function pruneCheckpoints({ flags, positionals, project, output }: CommandContext): Promise<number> {
+export async function pruneCheckpoints({ flags, positionals, project, env, output }: CommandContext): Promise<number> {
   const retention = parseRetention(flags);
-  const store = await openProjectStore(project);
+  const store = await openProjectStore(project, env);
   const plan = await planPrune(store, positionals[0]!, retention);
   const isDry = flags['dry-run'] === true;
   if (!isDry) await prune(store, plan);

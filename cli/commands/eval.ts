@@ -51,7 +51,12 @@ export const evaluate: Command = {
       placeholder: 'N',
       description: "of a hosted model's call, whatever the agent says: for models that think first",
     },
-    seed: { type: 'string', placeholder: 'N', description: "absent: the run's, or 1" },
+    seed: {
+      type: 'string',
+      placeholder: 'N',
+      description:
+        "of what is drawn: the engine's answers (not a hosted model's), and the agent's random; absent: the run's, or 1",
+    },
     concurrency: { type: 'string', placeholder: 'N', description: 'scenarios played at once; absent: 64' },
     out: {
       type: 'string',

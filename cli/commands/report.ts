@@ -14,12 +14,12 @@ export const report: Command = {
   options: {
     out: { type: 'string', placeholder: 'FILE', description: 'where to write it; absent: .temper/reports/RUN.html' },
   },
-  async run({ flags, positionals, project, cwd, output }) {
+  async run({ flags, positionals, project, cwd, env, output }) {
     const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
     const run = positionals[0]!;
     const out = stringFlag(flags, 'out');
     const file = out === null ? defaultReportFile(project, run) : resolve(cwd, out);
-    await writeReport(await openProjectStore(project), run, file, version());
+    await writeReport(await openProjectStore(project, env), run, file, version());
     output.line(`report: ${relative(cwd, file) || file}`);
     return EXIT.ok;
   },

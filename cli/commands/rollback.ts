@@ -29,7 +29,7 @@ export const rollback: Command = {
     const { rollBackRun } = await import('../rollback-run.ts');
     const { openProjectStore } = await import('../project-store.ts');
     const run = positionals[0]!;
-    const { kept, undone, isAgain, first } = await rollBackRun(await openProjectStore(project), project, env, {
+    const { kept, undone, isAgain, first } = await rollBackRun(await openProjectStore(project, env), project, env, {
       run,
       step,
       settings: Object.keys(settings).length === 0 ? null : settings,

@@ -14,9 +14,9 @@ export const runs: Command = {
   usage: 'runs [--json]',
   positionals: [],
   options: { json: JSON_OPTION },
-  async run({ flags, project, output }) {
+  async run({ flags, project, env, output }) {
     const { listRuns, readRun } = await import('../../store/run-reader.ts');
-    const store = await openProjectStore(project);
+    const store = await openProjectStore(project, env);
     const found = await Promise.all((await listRuns(store)).map((name) => readRun(store, name)));
     const summaries = found.flatMap((run) => (run === null ? [] : [summariseRun(run, store.uri)]));
     if (flags['json'] === true) printJson(output, summaries);

@@ -17,7 +17,7 @@ const scheduleList: Command = {
     const { withSchedules } = await import('../schedule/server.ts');
     const { listSchedules } = await import('../schedule/describe.ts');
     const { scheduleTable } = await import('../schedule/view.ts');
-    const store = await openProjectStore(context.project);
+    const store = await openProjectStore(context.project, context.env);
     const found = await withSchedules(context, (schedules) => listSchedules(schedules, store));
     if (context.flags['json'] === true) printJson(context.output, found);
     else if (found.length === 0) context.output.line('no schedules yet; make one with temper schedule create AGENT');
@@ -92,7 +92,7 @@ const scheduleDelete: Command = {
 async function readSummary(context: CommandContext): Promise<ScheduleSummary> {
   const { withSchedule } = await import('../schedule/server.ts');
   const { summariseSchedule } = await import('../schedule/describe.ts');
-  const store = await openProjectStore(context.project);
+  const store = await openProjectStore(context.project, context.env);
   return withSchedule(context, async (handle) => summariseSchedule(await handle.describe(), store));
 }
 

@@ -4,6 +4,7 @@ import { because, describeChange } from '../../core/settings.ts';
 import { isEnded, requireRun } from '../../store/run-reader.ts';
 import type { Command } from '../command.ts';
 import { JSON_OPTION } from '../command.ts';
+import { withPending } from '../under-way.ts';
 import { EXIT } from '../errors.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../format.ts';
 import { printJson } from '../output.ts';
@@ -28,11 +29,12 @@ export const show: Command = {
   options: { json: JSON_OPTION },
   async run({ flags, positionals, project, env, output }) {
     const run = positionals[0]!;
-    const store = await openProjectStore(project);
+    const store = await openProjectStore(project, env);
     const found = await requireRun(store, run);
-    const summary = summariseRun(found, store.uri);
+    const recorded = summariseRun(found, store.uri);
     const isLoop = found.file.loop !== undefined;
-    const pending = !isEnded(summary) && !isLoop ? await askServer(project, env, run) : null;
+    const pending = !isEnded(recorded) && !isLoop ? await askServer(project, env, run) : null;
+    const summary = withPending(recorded, pending ?? []);
     if (flags['json'] === true) printJson(output, toJson(summary, pending));
     else print(output, summary, pending, isLoop ? OWNED : UNATTENDED);
     return EXIT.ok;

@@ -28,10 +28,10 @@ export const verify: Command = {
     json: JSON_OPTION,
   },
   async run(context) {
-    const { flags, positionals, project, output } = context;
+    const { flags, positionals, project, env, output } = context;
     const choice = parseChoice(flags);
     const { verifyRun } = await import('../../store/verify/verify-run.ts');
-    const store = await openProjectStore(project);
+    const store = await openProjectStore(project, env);
     const verification = await verifyRun(store, positionals[0]!);
     const again = choice === null ? null : await recomputeStep(context, store, choice, verification);
     const { findings } = verification;

@@ -13,10 +13,10 @@ export const watch: Command = {
   details: ['Follows the run until it ends. Ctrl-C ends the watching, not the run.'],
   positionals: ['RUN'],
   options: {},
-  async run({ positionals, project, output, signal }) {
+  async run({ positionals, project, env, output, signal }) {
     const { createViewer } = await import('../view/viewer.ts');
     const run = positionals[0]!;
-    const store = await openProjectStore(project);
+    const store = await openProjectStore(project, env);
     await requireRun(store, run);
     const before = { state: null, steps: [] };
     const viewer = createViewer(output, { run, before, hint: 'Ctrl-C ends the watching, not the run' });

@@ -30,9 +30,9 @@ export interface PlannedEval extends Players {
 const DEFAULT_CONCURRENCY = 64;
 
 export async function planEval(context: CommandContext): Promise<PlannedEval> {
-  const { flags, positionals, project, cwd } = context;
+  const { flags, positionals, project, cwd, env } = context;
   const agentFile = await loadAgent(positionals[0]!, cwd);
-  const store = await openProjectStore(project);
+  const store = await openProjectStore(project, env);
   const { players, models } = await findPlayers(context, store, agentFile.agent.name);
   const owned = players.flatMap(({ checkpoint }) => (isOf(agentFile, checkpoint) ? checkpoint : []));
   const heldOut = await readHeldOut(store, agentFile, owned[0] ?? null, countFlag(flags, 'scenarios'));

@@ -67,7 +67,7 @@ async function createFinder(
 ): Promise<(name: string) => Promise<Found>> {
   const baseUrl = baseUrlFlag(flags);
   const keyVariable = stringFlag(flags, 'key-env');
-  const configured = (await loadConfig(project)).models;
+  const configured = (await loadConfig(project, env)).models;
   return async (name) => {
     // A name of one's own comes first: `openai/gpt-oss-20b` may be a folder here.
     const hosted = Object.hasOwn(configured, name) ? null : findElsewhere(name, baseUrl, keyVariable, env);

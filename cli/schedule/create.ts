@@ -15,7 +15,7 @@ export const CATCH_UP_MINUTES = 10;
 /** Returns the first time. */
 export async function createSchedule(context: CommandContext, plan: PlannedSchedule): Promise<Date | null> {
   const { name, config, from, timing, store } = plan;
-  const { queues } = await loadConfig(context.project);
+  const { queues } = await loadConfig(context.project, context.env);
   const rollout = rolloutQueue(await store.id(), config.agent);
   const input: RetrainInput = { schedule: name, config, from, queues: { rollout, gpu: queues.gpu } };
   return withSchedules(context, async (schedules, server) => {

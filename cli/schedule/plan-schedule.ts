@@ -47,11 +47,11 @@ export async function planSchedule({
   const values = new Map(parseRunFlags(flags));
   values.delete('baseModel');
   const agentFile = await loadAgent(positionals[0]!, cwd);
-  const baseModel = await nameBaseModel(stringFlag(flags, 'base-model'), cwd, project);
+  const baseModel = await nameBaseModel(stringFlag(flags, 'base-model'), { cwd, project, env });
   const { agent } = agentFile;
   const config = applyRunFlags({ run: name, agent: agent.name, baseModel, ...judgeOptions(agent) }, values);
   await checkScenarios(agentFile, config);
-  const store = await openProjectStore(project);
+  const store = await openProjectStore(project, env);
   await checkJudge(agent, config, { store, env });
   const lineage = await findLineage(store, name);
   const from = await findFrom(store, stringFlag(flags, 'from'), name, lineage);
@@ -79,12 +79,15 @@ function parseTiming(flags: Flags): Timing {
 }
 
 /** Workers that this command does not start play the firings: they know the names of temporal.config.ts, and the built-in ones. */
-async function nameBaseModel(text: string | null, cwd: string, project: string): Promise<string> {
+async function nameBaseModel(
+  text: string | null,
+  { cwd, project, env }: Pick<CommandContext, 'cwd' | 'project' | 'env'>,
+): Promise<string> {
   if (text === null)
     throw new UsageError(
       '--base-model is missing; pass --base-model pocket, a name of temporal.config.ts, or an OWNER/NAME of the Hugging Face hub',
     );
-  const { models: configured } = await loadConfig(project);
+  const { models: configured } = await loadConfig(project, env);
   const { name, models } = resolveBaseModel(text, cwd, project, configured);
   if (Object.keys(models).every((model) => Object.hasOwn(configured, model))) return name;
   throw new UsageError(

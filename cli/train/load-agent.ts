@@ -4,7 +4,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isAgent } from '../../sdk/define-agent.ts';
 import type { Agent } from '../../sdk/define-agent.ts';
-import { checkUnique, readScenarios } from '../../sdk/scenarios.ts';
+import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
 import { importAgentFile } from '../../workers/agent-code.ts';
 import { UsageError } from '../errors.ts';
 
@@ -16,7 +16,7 @@ export interface AgentFile {
 export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
   const path = resolve(cwd, file);
   const exported = await importAgent(path);
-  if (isAgent(exported)) return { path, agent: exported };
+  if (isAgent(exported)) return { path, agent: locateScenarios(exported, path) };
   throw new UsageError(
     `the agent file ${path} must export defineAgent({ … }) by default, and does not; write export default defineAgent({ name, scenarios, rollout })`,
   );

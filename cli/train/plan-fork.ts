@@ -25,9 +25,9 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
   const run = checkRunName(stringFlag(flags, 'run'));
   if (run === null) throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
   const agentFile = await loadAgent(file, cwd);
-  const store = await openProjectStore(project);
+  const store = await openProjectStore(project, env);
   const parent = await findForkParent(store, source, run);
-  const { models: configured } = await loadConfig(project);
+  const { models: configured } = await loadConfig(project, env);
   const named = stringFlag(flags, 'base-model');
   const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
   // The parent may have been pulled from somebody else's store: its word registers no model here.

@@ -41,13 +41,13 @@ export async function planRun({ flags, positionals, project, cwd, env }: Command
       '--base-model is missing; pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub',
     );
   }
-  const { models: configured } = await loadConfig(project);
+  const { models: configured } = await loadConfig(project, env);
   const model = resolveBaseModel(baseModel, cwd, project, configured);
   const { agent, path } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const config = applyRunFlags({ ...names, ...judgeOptions(agent) }, values);
   await checkScenarios(agentFile, config);
-  const store = await openProjectStore(project);
+  const store = await openProjectStore(project, env);
   await checkJudge(agent, config, { store, env });
   return { config, agentFile: path, models: model.models, store, ...(await findExisting(store, config)) };
 }

@@ -12,7 +12,7 @@ import { withoutProfile } from '../../workers/temporal-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { CommandFailed } from '../errors.ts';
 import { readProgress, unlessAway } from '../follow-run.ts';
-import { readPending, worstReason } from '../pending.ts';
+import { readPending } from '../pending.ts';
 import { showRun } from '../show-run.ts';
 import { startRun } from '../start-run.ts';
 import type { Viewer } from '../view/viewer.ts';
@@ -101,7 +101,7 @@ const REASONS_EVERY_MS = 3000;
 async function tellReasons({ plan, viewer }: Session, server: TemporalClient, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const pending = await readPending(server, plan.config.run, REASONS_EVERY_MS);
-    viewer.waiting(worstReason(pending));
+    viewer.pending(pending);
     await sleep(REASONS_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -4,6 +4,8 @@ import pc from 'picocolors';
 import type { StackEvent } from '../../workers/local-stack/events.ts';
 import type { Progress } from '../follow-run.ts';
 import type { Output } from '../output.ts';
+import type { PendingActivity } from '../pending-text.ts';
+import { withPending, worstReason } from '../under-way.ts';
 import { joinRun, linesSince } from './lines.ts';
 import { renderLive } from './live.ts';
 import { createEventPrinter, describeStackEvent, isPassing } from './stack-events.ts';
@@ -12,8 +14,8 @@ export interface Viewer {
   /** Something that the local stack said. */
   stack(event: StackEvent): void;
   progress(progress: Progress): void;
-  /** What holds the run up, as the server tells it; null: nothing. */
-  waiting(reason: string | null): void;
+  /** What is under way, and what holds it up, as the server says it. */
+  pending(activities: readonly PendingActivity[]): void;
   note(text: string): void;
   /** Leaves the screen to whoever writes next. */
   close(): void;
@@ -44,6 +46,7 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
     if (reason !== null) said.add(reason);
   };
   const slow = createSlowness(SLOW_MS);
+  let pending: readonly PendingActivity[] = [];
   if (joined !== null) output.line(joined);
   return {
     stack,
@@ -51,12 +54,19 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
       const next = linesSince(told, progress);
       told = next.told;
       for (const line of next.lines) output.line(line);
-      waiting(slow(progress.state?.waitingFor ?? null));
+      waiting(slow(asItRuns(progress, pending).state?.waitingFor ?? null));
     },
-    waiting,
+    pending(activities) {
+      pending = activities;
+      waiting(worstReason(activities));
+    },
     note: (text) => output.line(text),
     close: () => undefined,
   };
+}
+
+function asItRuns(progress: Progress, pending: readonly PendingActivity[]): Progress {
+  return progress.state === null ? progress : { ...progress, state: withPending(progress.state, pending) };
 }
 
 /** A reason, once it has been the same for long enough to be worth a word. */
@@ -75,15 +85,17 @@ const SHOWN_WAIT_MS = 2000;
 function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions): Viewer {
   const screen = createLogUpdate(output.stream);
   let progress = before;
-  let [stackLine, serverReason]: [string | null, string | null] = [null, null];
+  let stackLine: string | null = null;
+  let pending: readonly PendingActivity[] = [];
   const events: string[] = [];
   const slow = createSlowness(SHOWN_WAIT_MS);
   let drawnHeight = 0;
   const draw = () => {
     const { columns, rows } = output;
-    const reason = serverReason ?? slow(progress.state?.waitingFor ?? null);
+    const shown = asItRuns(progress, pending);
+    const reason = worstReason(pending) ?? slow(shown.state?.waitingFor ?? null);
     const status = stackLine ?? (reason === null ? null : `waiting for ${reason}`);
-    const text = renderLive({ run, ...progress, status, events, hint }, { columns, rows, colors: pc });
+    const text = renderLive({ run, ...shown, status, events, hint }, { columns, rows, colors: pc });
     const height = text.split('\n').length;
     // log-update leaves the lines below a change where they are: a frame of another height is drawn anew.
     if (height !== drawnHeight) screen.clear();
@@ -103,8 +115,8 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
       progress = next;
       draw();
     },
-    waiting(reason) {
-      serverReason = reason;
+    pending(activities) {
+      pending = activities;
     },
     note: (text) => screen.persist(text),
     close() {

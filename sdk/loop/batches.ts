@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { checkCount, checkOptions } from '../options.ts';
 import { gatherTrajectoryGroups, type GatherOptions } from './gather.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 
@@ -14,15 +14,22 @@ export interface BatchOptions extends Omit<GatherOptions, 'maxExceptions'> {
  * Groups in batches of the order given, one gathered after the other: a batch that began before the one before it was
  * trained would be sampled by another policy than the one that it trains.
  */
-export async function* trajectoryGroupBatches(
+export function trajectoryGroupBatches(
   groups: Iterable<TrajectoryGroup>,
+  options: BatchOptions,
+): AsyncGenerator<TrajectoryGroup[]> {
+  checkOptions('trajectoryGroupBatches', options);
+  checkCount('batchSize', options.batchSize, { least: 1, example: 8 });
+  checkCount('skipBatches', options.skipBatches, { least: 0, example: 0 });
+  return batches([...groups], options);
+}
+
+async function* batches(
+  groups: readonly TrajectoryGroup[],
   { batchSize, maxBatchExceptions = 0, skipBatches = 0, ...options }: BatchOptions,
 ): AsyncGenerator<TrajectoryGroup[]> {
-  if (!Number.isSafeInteger(batchSize) || batchSize < 1)
-    throw new TemperError('BadConfig', `batchSize must be a whole number of at least 1, got ${batchSize}; pass 8`);
-  const all = [...groups];
-  for (let start = batchSize * skipBatches; start < all.length; start += batchSize) {
-    const batch = all.slice(start, start + batchSize);
+  for (let start = batchSize * skipBatches; start < groups.length; start += batchSize) {
+    const batch = groups.slice(start, start + batchSize);
     yield await gatherTrajectoryGroups(batch, { ...options, maxExceptions: maxBatchExceptions });
   }
 }

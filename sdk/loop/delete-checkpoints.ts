@@ -1,5 +1,6 @@
 import { TemperError } from '../../core/failures.ts';
 import { planPrune, prune } from '../../store/prune.ts';
+import { checkOptions } from '../options.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export interface DeleteCheckpointsOptions {
@@ -8,10 +9,8 @@ export interface DeleteCheckpointsOptions {
 }
 
 /** Manifests, rollouts and evaluations stay; what a step under way or a fork needs stays too. */
-export async function deleteCheckpoints(
-  run: LoopRun,
-  { bestCheckpointMetric }: DeleteCheckpointsOptions,
-): Promise<void> {
+export async function deleteCheckpoints(run: LoopRun, options: DeleteCheckpointsOptions): Promise<void> {
+  const { bestCheckpointMetric } = checkOptions('model.deleteCheckpoints', options);
   if (bestCheckpointMetric?.startsWith('train/')) throw notOfTraining(bestCheckpointMetric);
   const metric = (bestCheckpointMetric ?? 'reward').replace(/^val\//, '');
   // Without an evaluation nothing is best; only who names a metric is told.

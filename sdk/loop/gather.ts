@@ -5,6 +5,7 @@ import pLimit from 'p-limit';
 import { TemperError } from '../../core/failures.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { mean } from '../../core/statistics.ts';
+import { checkCount, checkOptions } from '../options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
 import { TrainableModel } from './model.ts';
 import { findOrPlay, type AfterEach } from './play-group.ts';
@@ -35,6 +36,7 @@ export async function gatherTrajectoryGroups(
   groups: Iterable<TrajectoryGroup>,
   options: GatherOptions,
 ): Promise<TrajectoryGroup[]> {
+  checkOptions('gatherTrajectoryGroups', options);
   const all = [...groups];
   const { model, split = 'train', afterEach = null } = options;
   checkGroups(all, options);
@@ -147,7 +149,9 @@ class Tally {
   }
 }
 
-function checkGroups(groups: readonly TrajectoryGroup[], { model, maxExceptions = 0, split = 'train' }: GatherOptions) {
+function checkGroups(groups: readonly TrajectoryGroup[], options: GatherOptions): void {
+  const { model, maxExceptions = 0, split = 'train', concurrency } = options;
+  checkCount('concurrency', concurrency, { least: 1, example: CONCURRENCY });
   if (!(maxExceptions >= 0) || (maxExceptions > 1 && !Number.isSafeInteger(maxExceptions)))
     throw new TemperError(
       'BadConfig',

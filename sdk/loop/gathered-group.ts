@@ -38,7 +38,9 @@ export function toTrajectoryGroup({ place, rollouts }: StoredGroup, split: Split
     readTrajectory(record, { run, split, step, group, attempt: record.attempt }),
   );
   const exceptions = attempts.flatMap(({ attempt, failure }) => (failure === null ? [] : [{ attempt, ...failure }]));
-  return new TrajectoryGroup(trajectories, { metadata: header.metadata ?? {}, exceptions });
+  const gathered = new TrajectoryGroup(trajectories, { metadata: header.metadata ?? {} });
+  gathered.exceptions = exceptions;
+  return gathered;
 }
 
 /** A script's group, and the group in the store that all of its trajectories come from. */

@@ -1,6 +1,6 @@
-import { TemperError } from '../../core/failures.ts';
 import { permutation } from '../../core/plan-deal.ts';
 import { deriveSeed } from '../../core/seeds.ts';
+import { checkCount, checkOptions } from '../options.ts';
 
 export interface DatasetBatch<T> {
   items: T[];
@@ -19,17 +19,22 @@ export interface IterateDatasetOptions {
 }
 
 /** Batches of a data set in an order that depends on the seed and the epoch alone: whoever begins later gets the same ones. */
-export function* iterateDataset<T>(
+export function iterateDataset<T>(
   dataset: readonly T[],
   options: IterateDatasetOptions = {},
 ): Generator<DatasetBatch<T>> {
+  checkOptions('iterateDataset', options);
   const { groupsPerStep = 1, numEpochs = 1, initialStep = 0, seed = 1 } = options;
-  for (const [name, value, least] of [
-    ['groupsPerStep', groupsPerStep, 1],
-    ['numEpochs', numEpochs, 0],
-    ['initialStep', initialStep, 0],
-  ] as const)
-    if (!Number.isSafeInteger(value) || value < least) throw wrong(name, value, least);
+  checkCount('groupsPerStep', groupsPerStep, { least: 1, example: 8 });
+  checkCount('numEpochs', numEpochs, { least: 0, example: 1 });
+  checkCount('initialStep', initialStep, { least: 0, example: 0 });
+  return batches(dataset, { groupsPerStep, numEpochs, initialStep, seed });
+}
+
+function* batches<T>(
+  dataset: readonly T[],
+  { groupsPerStep, numEpochs, initialStep, seed }: Required<IterateDatasetOptions>,
+): Generator<DatasetBatch<T>> {
   const stepsPerEpoch = Math.ceil(dataset.length / groupsPerStep);
   for (let step = initialStep; step < stepsPerEpoch * numEpochs; step++) {
     const [epoch, epochStep] = [Math.floor(step / stepsPerEpoch), step % stepsPerEpoch];
@@ -37,11 +42,4 @@ export function* iterateDataset<T>(
     const chosen = order.slice(epochStep * groupsPerStep, (epochStep + 1) * groupsPerStep);
     yield { items: chosen.map((index) => dataset[index]!), step, epoch, epochStep };
   }
-}
-
-function wrong(name: string, value: number, least: number): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `${name} must be a whole number of at least ${least}, got ${value}; pass another value`,
-  );
 }

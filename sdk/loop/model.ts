@@ -9,6 +9,7 @@ import { TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { deriveSeed } from '../../core/seeds.ts';
 import { NAME } from '../define-agent.ts';
+import { checkOptions } from '../options.ts';
 import type { Backend } from './backend.ts';
 import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -31,6 +32,7 @@ export class Model {
   inferenceModelName: string | undefined;
 
   constructor(options: ModelOptions) {
+    checkOptions('Model', options);
     this.name = options.name;
     this.project = options.project;
     this.config = options.config ?? null;
@@ -82,7 +84,7 @@ export class TrainableModel extends Model {
   private parent: Checkpoint | null = null;
 
   constructor(options: TrainableModelOptions) {
-    super(options);
+    super(asModel(checkOptions('TrainableModel', options)));
     this.options = options;
     this.baseModel = options.baseModel;
     if (!NAME.test(this.runName)) throw badName(this.runName);
@@ -198,6 +200,11 @@ export class TrainableModel extends Model {
     const { beginLoopRun } = await import('./begin-loop-run.ts');
     return beginLoopRun(await backend.open(this.baseModel), this.options, this.parent);
   }
+}
+
+/** It is where its backend's engine is. */
+function asModel({ name, project, config }: TrainableModelOptions): ModelOptions {
+  return { name, project, config };
 }
 
 function badName(run: string): TemperError {

@@ -214,9 +214,9 @@ async function applyAfterEach(
   });
   if (afterEach === null) return new Map(kept.map((trajectory) => [trajectory.origin!.attempt, trajectory]));
   const exceptions = attempts.flatMap(({ attempt, failure }) => (failure === null ? [] : [{ attempt, ...failure }]));
-  const judged = await afterEach(
-    new TrajectoryGroup(kept, { metadata: { ...group.metadata, ...metadata }, exceptions }),
-  );
+  const given = new TrajectoryGroup(kept, { metadata: { ...group.metadata, ...metadata } });
+  given.exceptions = exceptions;
+  const judged = await afterEach(given);
   if (!judged) return null;
   for (const trajectory of judged) checkJudged(trajectory);
   return new Map(judged.trajectories.map((trajectory) => [trajectory.origin!.attempt, trajectory]));

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { TemperError } from '../../core/failures.ts';
+import { checkCount, checkOptions } from '../options.ts';
 import { playingAttempt } from './playing-attempt.ts';
 
 export interface RetryOptions {
@@ -19,6 +21,7 @@ export function retry<A extends unknown[], T>(
   fn: (...args: A) => T | Promise<T>,
   options: RetryOptions = {},
 ): (...args: A) => Promise<T> {
+  checkRetry(options);
   const { maxAttempts = 3, delayMs = 250, backoffFactor = 2, shouldRetry = () => true, onRetry } = options;
   return async (...args) => {
     for (let attempt = 1, waitMs = delayMs; ; attempt++, waitMs *= backoffFactor) {
@@ -32,4 +35,12 @@ export function retry<A extends unknown[], T>(
       }
     }
   };
+}
+
+function checkRetry(options: RetryOptions): void {
+  const { maxAttempts, delayMs, backoffFactor } = checkOptions('retry', options);
+  checkCount('maxAttempts', maxAttempts, { least: 1, example: 3 });
+  for (const [name, value] of Object.entries({ delayMs, backoffFactor }))
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0))
+      throw new TemperError('BadConfig', `${name} of retry must be a number of at least 0, got ${value}; leave it out`);
 }

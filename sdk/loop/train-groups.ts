@@ -20,6 +20,7 @@ import { checkpointOf } from '../../store/manifest.ts';
 import { readCommit } from '../../store/run-reader.ts';
 import { hashBytes } from '../../store/sha256.ts';
 import type { AttemptRecord, Judged } from '../../store/trajectories.ts';
+import { checkOptions } from '../options.ts';
 import { nameChoices } from '../recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -58,7 +59,7 @@ export async function trainGroups(
   groups: readonly TrajectoryGroup[],
   options: TrainOptions,
 ): Promise<TrainedStep> {
-  const settings = readSettings(run, options);
+  const settings = readSettings(run, checkOptions('model.train', options));
   const given = groups.map((group) => findOrigin(run, group, 'train'));
   const step = findStep(run, given, settings);
   const results = await judgeAll(run, given, settings);

@@ -1,4 +1,5 @@
 import { TemperError } from '../../core/failures.ts';
+import { checkOptions } from '../options.ts';
 import { Trajectory, type Metadata } from './trajectory.ts';
 
 /** What an attempt gets from who plays it; the same in every repetition. */
@@ -25,7 +26,6 @@ export interface AttemptException {
 export interface TrajectoryGroupOptions {
   /** `scenarioId` names it in results, and tells a script that was changed and begins again from the one before. */
   metadata?: Metadata;
-  exceptions?: readonly AttemptException[];
 }
 
 /** Attempts of one scenario: as functions until they are gathered, as trajectories after that. */
@@ -33,14 +33,15 @@ export class TrajectoryGroup implements Iterable<Trajectory> {
   trajectories: Trajectory[];
   readonly attempts: readonly Attempt[];
   metadata: Metadata;
-  exceptions: AttemptException[];
+  /** Attempts that failed; set by gathering. */
+  exceptions: AttemptException[] = [];
 
-  constructor(members: Iterable<Trajectory | Attempt>, { metadata, exceptions }: TrajectoryGroupOptions = {}) {
+  constructor(members: Iterable<Trajectory | Attempt>, options: TrajectoryGroupOptions = {}) {
+    const { metadata } = checkOptions('TrajectoryGroup', options);
     const all = [...members];
     this.trajectories = all.filter((member) => member instanceof Trajectory);
     this.attempts = all.filter((member) => typeof member === 'function');
     this.metadata = { ...metadata };
-    this.exceptions = [...(exceptions ?? [])];
     const count = this.trajectories.length + this.attempts.length;
     if (count < all.length) throw noMember(all.find((member) => !isMember(member)));
     if (this.attempts.length > 0 && this.trajectories.length > 0) throw mixed();

@@ -2,6 +2,7 @@
 import type OpenAI from 'openai';
 
 import type { Metrics } from '../../core/statistics.ts';
+import { checkOptions } from '../options.ts';
 import { CHOICE_TAG } from '../recorder/answer.ts';
 
 export type Message = OpenAI.Chat.Completions.ChatCompletionMessageParam;
@@ -61,6 +62,7 @@ export class Trajectory {
   origin: Origin | null;
 
   constructor(init: TrajectoryInit) {
+    checkOptions('Trajectory', init);
     this.messagesAndChoices = init.messagesAndChoices;
     this.tools = init.tools ?? null;
     this.reward = init.reward;

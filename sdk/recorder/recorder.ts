@@ -82,6 +82,9 @@ export class Recorder {
   /** Calls in the order in which the agent asked. */
   private readonly asked: string[] = [];
   private readonly records: CallRecord[] = [];
+  private readonly beganAt = Date.now();
+  /** Calls that the engine works on. */
+  private readonly sending = new Set<Promise<Sent>>();
 
   constructor(options: RecorderOptions) {
     this.options = options;
@@ -95,6 +98,18 @@ export class Recorder {
       timeout: NO_TIMEOUT_MS,
       fetch: (url, init) => this.fetch(url instanceof Request ? url.url : url.toString(), init ?? {}),
     });
+  }
+
+  /** Of the attempt's time, which an outage of the engine does not use up. */
+  get leftMs(): number {
+    return this.beganAt + this.options.rollout.attemptTimeoutMs + this.outage.elapsedMs - Date.now();
+  }
+
+  /** Ends an attempt that has used up its time; not in the middle of a call, which has a deadline of its own. */
+  endIfLate(): void {
+    if (this.leftMs > 0 || this.sending.size > 0) return;
+    const { attemptTimeoutMs } = this.options.rollout;
+    this.ending.failAs(`an attempt may take attemptTimeoutMs ${attemptTimeoutMs} ms, it took longer`);
   }
 
   async once<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
@@ -144,7 +159,7 @@ export class Recorder {
     const frame = this.frame(request, labelOf(init.headers));
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
     if (recorded !== null) return this.show(this.keep(recorded, frame, null), frame, wantsLogprobs);
-    const sent = await this.send(frame, init.signal ?? null);
+    const sent = await this.sendInTime(frame, init.signal ?? null);
     if ('refusal' in sent) {
       this.hasOutgrown = true;
       return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
@@ -176,6 +191,16 @@ export class Recorder {
     this.asked.push(callName({ key, occurrence }));
     this.turns.begin(callName({ key, occurrence }), this.pending - 1);
     return { key, occurrence, label, request };
+  }
+
+  /** Past the attempt's time no call goes out; those that are out are waited for, since an outage gives time back. */
+  private async sendInTime(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
+    while (this.leftMs <= 0 && this.sending.size > 0) await Promise.race(this.sending).catch(() => undefined);
+    this.endIfLate();
+    this.ending.check();
+    const sending = this.send(frame, signal);
+    this.sending.add(sending);
+    return sending.finally(() => this.sending.delete(sending));
   }
 
   private send(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {

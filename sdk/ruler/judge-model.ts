@@ -3,6 +3,7 @@
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
 import { TemperError } from '../../core/failures.ts';
+import { checkOptions } from '../options.ts';
 import { costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
 
 /** As `engine/pocket` or `engine/demo@100`. */
@@ -73,7 +74,8 @@ function findNamed(judge: string): JudgeModel | null {
 }
 
 /** Its address is nowhere but in the process that asks: what a judge is called stands under hashes. */
-function resolveEndpoint({ baseUrl, model, name = 'endpoint', keyVariable }: JudgeEndpoint): JudgeModel {
+function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
+  const { baseUrl, model, name = 'endpoint', keyVariable } = checkOptions('ruler.judge', endpoint);
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     const rule = "the judge's baseUrl must be an http(s) URL without a key in it";

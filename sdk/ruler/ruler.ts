@@ -1,5 +1,6 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. Plain data; what asks is elsewhere. */
 import { TemperError } from '../../core/failures.ts';
+import { OPTION_TABLES } from '../options.ts';
 import { DEFAULT_RUBRIC } from './prompt.ts';
 import { hasPrice, resolveJudge, type JudgeEndpoint, type JudgeModel, type Prices } from './judge-model.ts';
 
@@ -34,16 +35,7 @@ export interface Ruler extends Prices {
 /** By the global registry: an agent file may load another copy of this module than the worker that judges. */
 const RULER = Symbol.for('temper.ruler');
 
-const MEMBERS = new Set([
-  'judge',
-  'rubric',
-  'weights',
-  'usdPerMillionInput',
-  'usdPerMillionOutput',
-  'maxJudgeUsd',
-  'maxCharsPerAttempt',
-  'request',
-]);
+const MEMBERS = new Set(Object.keys(OPTION_TABLES.ruler));
 const OUR_PARAMETERS = new Set(['model', 'messages', 'stream', 'n']);
 const DEFAULT_MAX_CHARS = 40_000;
 /** Less of an attempt tells nothing. */

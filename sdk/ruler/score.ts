@@ -3,6 +3,7 @@ import type { ChatMessage } from '../../store/trajectories.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/verdicts.ts';
+import { checkOptions } from '../options.ts';
 import type { EngineConnection } from '../recorder/engine-connection.ts';
 import { OutageClock } from '../recorder/outage-clock.ts';
 import type { Conversation } from './conversation.ts';
@@ -54,6 +55,7 @@ export async function scoreConversations(
   judged: Ruler,
   context: ScoreContext = {},
 ): Promise<Judgement> {
+  checkOptions('ruler.context', context);
   const { callTimeoutMs = CALL_TIMEOUT_MS, callRetryBudgetMs = CALL_RETRY_BUDGET_MS } = context;
   const { signal = new AbortController().signal, store, engine, env = process.env } = context;
   const judging = engine ? { connection: engine.connection, adapterSha256: engine.adapterSha256 ?? null } : null;

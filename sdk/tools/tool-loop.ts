@@ -2,6 +2,7 @@
 import type OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
+import { checkCount, checkOptions } from '../options.ts';
 import type { RewardTurn } from '../recorder/turns.ts';
 import { runCall, type FunctionCall, type Once, type PlayedToolCall } from './run-call.ts';
 import type { Tool } from './tool.ts';
@@ -71,7 +72,7 @@ const MALFORMED =
   'The tool call could not be read. A call is JSON with name and arguments, between <tool_call> and </tool_call>.';
 
 export async function toolLoop(context: ToolLoopContext, options: ToolLoopOptions): Promise<ToolLoopResult> {
-  checkOptions(context, options);
+  checkLoop(context, options);
   return new Loop(context, options).play();
 }
 
@@ -194,8 +195,10 @@ function isContextExceeded(error: unknown): boolean {
   return status === 400 && (code === 'context_length_exceeded' || /maximum context length/.test(String(message)));
 }
 
-function checkOptions({ once, rewardTurn }: ToolLoopContext, options: ToolLoopOptions): void {
-  const { tools, maxTurns = DEFAULT_TURNS, turnReward } = options;
+function checkLoop({ once, rewardTurn }: ToolLoopContext, options: ToolLoopOptions): void {
+  const { tools, maxTurns = DEFAULT_TURNS, turnReward } = checkOptions('toolLoop', options);
+  checkCount('maxTokens', options.maxTokens, { least: 1, example: 2000 });
+  checkCount('maxTokensPerTurn', options.maxTokensPerTurn, { least: 1, example: 500 });
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   const lasting = tools.find((tool) => tool.once);

@@ -1,5 +1,6 @@
 /** A tool as an agent writes it: what the model is told, how arguments are checked, and what a call does. */
 import { TemperError } from '../../core/failures.ts';
+import { checkOptions } from '../options.ts';
 
 /** JSON Schema; shown to the model as it is. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -58,7 +59,7 @@ const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
 export function tool<T>(definition: ToolDefinition<T, ArgumentsSchema<T>> & { parameters: ArgumentsSchema<T> }): Tool;
 export function tool(definition: ToolDefinition<UncheckedArguments, JsonSchema>): Tool;
 export function tool(definition: ToolDefinition<never, unknown>): Tool {
-  const { name, description, run, once = false, ends = false } = definition;
+  const { name, description, run, once = false, ends = false } = checkOptions('tool', definition);
   const parameters = (definition.parameters ?? NO_ARGUMENTS) as ArgumentsSchema<never> | JsonSchema;
   if (!NAME.test(name)) {
     throw new TemperError(

@@ -89,6 +89,22 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
   expect(await run('checkpoints', 'demo', ...flags)).toContain('nothing to prune');
 });
 
+test('what was pruned is listed as pruned: where another run has the same weights, and by a later pruning', async () => {
+  await makeRun(store, { steps: 5 });
+  await makeRun(store, { steps: 5, run: 'twin' });
+  await run('checkpoints', 'demo', 'prune', '--keep-last', '2');
+  const weights = (JSON.parse(await run('checkpoints', 'demo', '--json')) as { weights: string }[]).map(
+    (row) => row.weights,
+  );
+  expect(weights).toEqual(['kept', 'pruned', 'pruned', 'pruned', 'kept', 'kept']);
+  expect(await run('checkpoints', 'demo', 'prune', '--keep-last', '4')).toMatchInlineSnapshot(`
+    "kept    0: the run begins with it
+    kept    4: a step under way may need it
+    kept    5: the run stands there
+    nothing to prune"
+  `);
+});
+
 test('what verify finds broken, pull repairs from the copy that push made', async () => {
   await makeRun(store, { evals: { 3: 1 } });
   expect(await run('checkpoints', 'demo', 'push', 'backup')).toMatchInlineSnapshot(

@@ -75,6 +75,26 @@ async function startServer(answer: (asked: Asked) => Answer = inCapitals) {
 /** What takes time differs from run to run. */
 const withoutSeconds = (text: string) => text.replace(/^seconds a call.*$/m, 'seconds a call …');
 
+test('--seed changes what an agent draws, also where a hosted model plays', async () => {
+  const { url, asked } = await startServer();
+  const agent = await readFile(join(project, 'agent.ts'), 'utf8');
+  const drawing = agent
+    .replace('{ scenario, openai, model }', '{ scenario, openai, model, random }')
+    .replace('content: scenario.id', "content: scenario.id + ' ' + random()");
+  await write(join(project, 'agent.ts'), drawing);
+  const play = async (seed: string) => {
+    const args = ['eval', 'agent.ts', '--model', 'some-model', '--base-url', url, '--seed', seed];
+    expect((await runCli(project, args)).exitCode).toBe(0);
+    return asked
+      .splice(0)
+      .map(({ body }) => body.messages[0]!.content)
+      .toSorted();
+  };
+  const [first, again, other] = [await play('1'), await play('1'), await play('2')];
+  expect(again).toEqual(first);
+  expect(other).not.toEqual(first);
+});
+
 test('any OpenAI-compatible server plays the held-out scenarios', async () => {
   const { url, asked } = await startServer();
   const args = ['eval', 'agent.ts', '--model', 'some-model', '--base-url', url, '--key-env', 'SOME_KEY'];

@@ -50,6 +50,22 @@ test.each(COMMANDS.map(({ name }) => name))(
   },
 );
 
+test.each(COMMANDS.flatMap(({ name, actions = [] }) => [name, ...actions.map((action) => action.name)]))(
+  'temper help %s is its --help',
+  async (name) => {
+    const folder = await temporaryFolder();
+    const words = name.split(' ');
+    const asked = await runCli(folder, ['help', ...words]);
+    expect(asked).toEqual(await runCli(folder, [...words, '--help']));
+    expect(asked.stdout).toContain(`Usage: temper ${name}`);
+  },
+);
+
+test('help for a command that does not exist says which is meant', async () => {
+  const { exitCode, stderr } = await runCli(await temporaryFolder(), ['help', 'trian']);
+  expect([exitCode, stderr]).toEqual([2, 'temper: unknown command trian; did you mean temper train?']);
+});
+
 test('set', () => {
   expect(help('set')).toMatchInlineSnapshot(`
     "change settings of a run under way, from its next step on
@@ -304,7 +320,7 @@ test('eval', () => {
       --price MODEL=IN/OUT  US dollars for a million tokens, read and written
       --temperature X       absent: the run's, or 1; a hosted model's own
       --max-tokens N        of a hosted model's call, whatever the agent says: for models that think first
-      --seed N              absent: the run's, or 1
+      --seed N              of what is drawn: the engine's answers (not a hosted model's), and the agent's random; absent: the run's, or 1
       --concurrency N       scenarios played at once; absent: 64
       --out FILE            where to write the page; absent: .temper/reports/eval-AGENT.html
       --json                print one JSON object

@@ -3,11 +3,17 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { CommandContext, Flags } from '../../cli/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
+import { loadAgent } from '../../cli/train/load-agent.ts';
+import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { readScenarios } from '../../sdk/scenarios.ts';
 import { encodeJson, encodeJsonLines } from '../../store/json.ts';
 import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
+import { openAgentActivities } from '../../workers/agent-activities.ts';
+import { createOutputLogger } from '../../workers/logs.ts';
+import { call } from '../activities/world.ts';
 import { madeManifest } from '../store/made-manifest.ts';
 import { write, writeAgent } from './agents.ts';
 import { fixtureState, temporaryFolder } from './fixture-store.ts';
@@ -22,6 +28,20 @@ beforeEach(async () => {
   await write(join(project, 'package.json'), '{}');
   await writeAgent(project, { scenarios: "[{ id: 'own-1' }, { id: 'own-2' }]" });
   store = await openStore(join(project, '.temper', 'store'));
+});
+
+test("a path of scenarios is relative to the agent's file: for the command line and for a worker, from wherever", async () => {
+  const file = await writeAgent(join(project, 'deep'), { scenarios: "'./questions.jsonl'" });
+  await write(join(project, 'deep', 'questions.jsonl'), '{"id":"q1"}\n{"id":"q2"}\n');
+  const { agent } = await loadAgent('deep/agent.ts', project);
+  expect(await readScenarios(agent.scenarios, 9)).toEqual([{ id: 'q1' }, { id: 'q2' }]);
+  const settings = { store, engine: { url: 'http://127.0.0.1:9', key: 'none' } };
+  const worker = await openAgentActivities(file, settings, createOutputLogger('worker'));
+  const { prepare } = worker.activities as { prepare(input: { config: RunConfig }): Promise<Prepared> };
+  const config = defaultRunConfig({ run: 'filed', agent: 'guess', baseModel: 'pocket' });
+  const prepared = await call(prepare, { config });
+  expect(prepared).toMatchObject({ trainScenarios: 1, evalScenarios: 1 });
+  await worker.close();
 });
 
 /** A run at step 3, which trained on some scenarios and held out others. */

@@ -1,4 +1,5 @@
 /** A project whose temporal.config.ts names a bucket: every command that reads works on it. */
+import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -60,6 +61,13 @@ test('doctor finds a good bucket writable', async () => {
   );
 });
 
+test('a command that reads a bucket says nothing of the SDK that it uses', async () => {
+  const env = { ...process.env, AWS_ENDPOINT_URL: 'http://127.0.0.1:9', TEMPER_STORE: `s3://${BUCKET}/none` };
+  const told = await outputOf(['runs'], await temporaryFolder(), env);
+  // The AWS SDK warns on Node 20 in words of its own, which say nothing that a user of Temper could act on.
+  expect(told).toMatch(/^temper: the store s3:\S+ at \S+ refused[^\n]*\n$/);
+});
+
 test('who looks at a run goes on looking while the store is away', async () => {
   const storeUri = `s3://${BUCKET}/watched`;
   const store = await writeFixtureRun(await temporaryFolder(), {
@@ -71,7 +79,7 @@ test('who looks at a run goes on looking while the store is away', async () => {
   const states: (string | undefined)[] = [];
   const viewer: Viewer = {
     stack: () => undefined,
-    waiting: () => undefined,
+    pending: () => undefined,
     close: () => undefined,
     note: (note) => void notes.push(note),
     progress: ({ state }) => void states.push(state?.state),
@@ -87,3 +95,10 @@ test('who looks at a run goes on looking while the store is away', async () => {
   expect(states.at(-1)).toBe('completed');
   expect(notes).toHaveLength(1);
 });
+
+const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+
+const outputOf = (args: string[], cwd: string, env: NodeJS.ProcessEnv) =>
+  new Promise<string>((resolve) =>
+    execFile(process.execPath, [TEMPER, ...args], { cwd, env }, (_, stdout, stderr) => resolve(stdout + stderr)),
+  );

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
@@ -119,6 +120,27 @@ test('runs is a table, and [] where there is none', async () => {
     demo       tic-tac-toe  pocket  completed  3/3   0.880   0.510 win  0.925 win  2 min 32 s
     other-run  tic-tac-toe  pocket  failed     7/12  0.880   0.510 win  –          2 min 32 s"
   `);
+});
+
+test('TEMPER_STORE names the store of a command that reads', async () => {
+  const [project, other] = [await temporaryFolder(), await temporaryFolder()];
+  await writeFixtureRun(other, { steps: 3 });
+  const env = { TEMPER_STORE: join(other, '.temper', 'store') };
+  for (const args of [['runs'], ['show', 'demo'], ['checkpoints', 'demo', '--json'], ['watch', 'demo']])
+    expect(await runCli(project, args, { env })).toMatchObject({ exitCode: 0, stderr: '' });
+  expect((await runCli(project, ['runs'], { env })).stdout).toContain('demo');
+  expect((await runCli(project, ['runs'])).stdout).toContain('no runs yet');
+});
+
+test('the doctor looks at the store and the engine that the environment names', async () => {
+  const [project, other] = [await temporaryFolder(), await temporaryFolder()];
+  const env = { TEMPER_STORE: join(other, 'store'), TEMPER_ENGINE_URL: 'http://127.0.0.1:9' };
+  const { stdout } = await runCli(project, ['doctor', '--json'], { env });
+  const checks = JSON.parse(stdout) as { name: string; detail: string }[];
+  const details = Object.fromEntries(checks.map(({ name, detail }) => [name, detail]));
+  expect(details['store']).toContain(other);
+  expect(details['engine']).toContain('http://127.0.0.1:9 does not answer');
+  expect(details['Python environment']).toContain('not needed: the engine is http://127.0.0.1:9');
 });
 
 test('watching a run that has ended tells its curve and its result', async () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 import { defineAgent, isAgent, type AgentDefinition, type Scenario } from '../../sdk/define-agent.ts';
 import { seededRandom } from '../../sdk/index.ts';
-import { checkUnique, readScenarios } from '../../sdk/scenarios.ts';
+import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
 
 const rollout = (): number => 1;
 
@@ -52,6 +52,20 @@ test('scenarios come from lists, generators, functions and files, up to the limi
     pathToFileURL(file),
   ];
   for (const source of sources) expect(await readScenarios(source, 3)).toEqual(expected);
+});
+
+test('scenarios of a file have the type that the agent names', () => {
+  interface Question extends Scenario {
+    readonly answer: string;
+  }
+  const agent = defineAgent<Question>({
+    name: 'quiz',
+    scenarios: './questions.jsonl',
+    rollout: ({ scenario }) => scenario.answer.length,
+  });
+  const located = locateScenarios(agent, '/somewhere/quiz/agent.ts');
+  expect(located).toMatchObject({ name: 'quiz', scenarios: '/somewhere/quiz/questions.jsonl' });
+  expect(isAgent(located)).toBe(true);
 });
 
 test('a scenario is what JSON makes of it', async () => {

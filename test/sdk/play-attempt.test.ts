@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { RolloutResult } from '../../sdk/define-agent.ts';
+import type { RolloutContext, RolloutResult } from '../../sdk/define-agent.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { playEpisodes, playOne, say } from './play.ts';
 
@@ -115,3 +115,37 @@ test('the signal tells the agent that its attempt has ended', async () => {
   );
   expect(told).toBe(true);
 });
+
+describe('an attempt has no more than attemptTimeoutMs', () => {
+  const rollout = { attemptTimeoutMs: 100, maxCallsPerAttempt: 100_000 };
+  const tooLong = 'an attempt may take attemptTimeoutMs 100 ms, it took longer';
+
+  test('where the agent asks without a pause', async () => {
+    const attempt = await playOne(engine, (context) => askUntilRefused(context), { rollout });
+    expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { message: tooLong } });
+    // Well below what the agent would have gone on for.
+    expect(attempt.calls.length).toBeLessThan(MANY);
+  });
+
+  test('where it always has several calls under way', async () => {
+    const asking = (context: RolloutContext) =>
+      Promise.all([1, 2, 3].map((lane) => askUntilRefused(context, lane))).then(() => 1);
+    const attempt = await playOne(engine, asking, { rollout });
+    expect(attempt).toMatchObject({ status: 'failed', failure: { message: tooLong } });
+    expect(attempt.calls.length).toBeLessThan(3 * MANY);
+  });
+
+  test('and a call that was sent in time is answered', async () => {
+    const slow = await startFakeEngine({ delayMs: 200 });
+    const attempt = await playOne(slow, async (context) => (await say(context, 'x')).length, { rollout });
+    expect(attempt).toMatchObject({ status: 'ok', calls: [{}] });
+    await slow.close();
+  });
+});
+
+const MANY = 5000;
+
+async function askUntilRefused(context: RolloutContext, lane = 0): Promise<number> {
+  for (let call = 0; call < MANY; call++) await say(context, `${lane}.${call}`);
+  return 1;
+}

@@ -8,6 +8,7 @@ import { configuredTarget, connectClient } from '../connection.ts';
 import { cacheFolder, makeProjectFolders } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
+import { checkJoined, checkPorts } from './check-joined.ts';
 import { engineKeyOf } from './engine-key.ts';
 import { holdLeash, LeashGone } from './leash-connection.ts';
 import type { HoldOptions, LeashConnection } from './leash-connection.ts';
@@ -48,11 +49,13 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
   const agentFile = given.agentFile === null ? null : resolve(given.agentFile);
   const options = { ...given, project: resolve(given.project), agentFile };
   const folders = makeProjectFolders(options.project);
-  const config = options.config ?? (await loadConfig(options.project));
+  const config = options.config ?? (await loadConfig(options.project, options.env ?? process.env));
   const hold = await holdOptions(options, folders, config);
   const external = configuredTarget(options.env);
+  checkPorts(options, external === null, config);
   if (external !== null) await checkReachable(external, options.env);
   const first = await open(hold, options, config);
+  if (first.adopted) await checkAdopted(first, options, config, folders);
   const held = keepHeld(first, () => open(hold, options, config), options);
   const { stack } = first;
   return {
@@ -83,6 +86,20 @@ async function holdOptions(
     onEvent,
     signal,
   };
+}
+
+async function checkAdopted(
+  connection: LeashConnection,
+  options: LocalStackOptions,
+  config: TemperConfig,
+  folders: ProjectFolders,
+): Promise<void> {
+  try {
+    checkJoined(connection.stack, options, config, folders);
+  } catch (error) {
+    await connection.release();
+    throw error;
+  }
 }
 
 async function checkReachable(target: { address: string; namespace: string }, env?: NodeJS.ProcessEnv): Promise<void> {

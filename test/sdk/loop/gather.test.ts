@@ -163,7 +163,7 @@ test('afterEach judges a group before it is kept; a group that it takes out stay
     const [first, ...others] = group.trajectories.map((trajectory, index) =>
       trajectory.copy({ reward: index, explanation: `place ${index}` }),
     );
-    return new TrajectoryGroup([first!, ...others.slice(1)], group);
+    return new TrajectoryGroup([first!, ...others.slice(1)], { metadata: group.metadata });
   };
   const gather = async (from: TrainableModel) =>
     gatherTrajectoryGroups([asking(from, 'good'), asking(from, 'bad')], { model: from, afterEach: judge });
@@ -266,7 +266,7 @@ test('what is no attempt is refused: a promise, trajectories and functions toget
   );
   expect(() => new TrajectoryGroup([done, () => done])).toThrow(/got both/);
   await expect(gatherTrajectoryGroups([new TrajectoryGroup([done])], { model })).rejects.toThrow(/group 0 has none/);
-  await expect(gatherTrajectoryGroups([groupOf(() => done)], {} as never)).rejects.toThrow(/pass \{ model \}/);
+  await expect(gatherTrajectoryGroups([groupOf(() => done)], {} as never)).rejects.toThrow(/must be given model/);
 });
 
 test("another model's answers are kept with the attempt that asked for them", async () => {

@@ -82,7 +82,7 @@ test.each<[string, unknown, string]>([
   ['no address', { judge: { baseUrl: 'judges', model: 'x' } }, 'must be an http(s) URL'],
   ['a key in the address', { judge: { baseUrl: 'https://me:key@x.com/v1', model: 'x' } }, 'without a key in it'],
   ['a name that is none', { judge: { baseUrl: 'https://x.com', model: 'x', name: 'a b' } }, "the judge's name must be"],
-  ['no model', { judge: { baseUrl: 'https://x.com/v1' } }, "the judge's model must be the name"],
+  ['no model', { judge: { baseUrl: 'https://x.com/v1' } }, 'ruler.judge must be given model'],
   ['a typo', { ...good, rubrik: 'x' }, 'got rubrik; take it out'],
   ['an empty rubric', { ...good, rubric: ' ' }, 'the rubric must be text'],
   [

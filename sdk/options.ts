@@ -1,0 +1,193 @@
+/** What the SDK's functions and classes may be given, by name: an option that nobody reads would be a wrong experiment. */
+import { TemperError } from '../core/failures.ts';
+import type { AgentDefinition, Scenario } from './define-agent.ts';
+import type { ForkOptions, LocalBackendOptions } from './local-backend.ts';
+import type { BatchOptions } from './loop/batches.ts';
+import type { DeleteCheckpointsOptions } from './loop/delete-checkpoints.ts';
+import type { GatherOptions } from './loop/gather.ts';
+import type { IterateDatasetOptions } from './loop/iterate-dataset.ts';
+import type { ModelOptions, TrainableModelOptions } from './loop/model-options.ts';
+import type { RetryOptions } from './loop/retry.ts';
+import type { TrainOptions } from './loop/train-groups.ts';
+import type { TrajectoryGroupOptions } from './loop/trajectory-group.ts';
+import type { TrajectoryInit } from './loop/trajectory.ts';
+import type { JudgeEndpoint } from './ruler/judge-model.ts';
+import type { RulerOptions } from './ruler/ruler.ts';
+import type { ScoreContext } from './ruler/score.ts';
+import type { ToolLoopOptions } from './tools/tool-loop.ts';
+import type { ToolDefinition } from './tools/tool.ts';
+
+/** Every member of the type has a row, or it does not compile. */
+type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'optional' : 'required' };
+
+export interface OptionTables {
+  readonly defineAgent: Table<AgentDefinition<Scenario>>;
+  readonly Model: Table<ModelOptions>;
+  readonly TrainableModel: Table<TrainableModelOptions>;
+  readonly LocalBackend: Table<LocalBackendOptions>;
+  readonly 'backend.forkCheckpoint': Table<ForkOptions>;
+  readonly Trajectory: Table<TrajectoryInit>;
+  readonly TrajectoryGroup: Table<TrajectoryGroupOptions>;
+  readonly gatherTrajectoryGroups: Table<GatherOptions>;
+  readonly trajectoryGroupBatches: Table<BatchOptions>;
+  readonly iterateDataset: Table<IterateDatasetOptions>;
+  readonly 'model.train': Table<TrainOptions>;
+  readonly 'model.deleteCheckpoints': Table<DeleteCheckpointsOptions>;
+  readonly retry: Table<RetryOptions>;
+  readonly tool: Table<ToolDefinition<never, unknown>>;
+  readonly toolLoop: Table<ToolLoopOptions>;
+  readonly ruler: Table<RulerOptions>;
+  readonly 'ruler.judge': Table<JudgeEndpoint>;
+  readonly 'ruler.context': Table<ScoreContext>;
+}
+
+const GATHER = {
+  model: 'required',
+  split: 'optional',
+  afterEach: 'optional',
+  concurrency: 'optional',
+  pbarDesc: 'optional',
+  onProgress: 'optional',
+} as const;
+
+export const OPTION_TABLES: OptionTables = {
+  defineAgent: {
+    name: 'required',
+    scenarios: 'required',
+    evalScenarios: 'optional',
+    reward: 'optional',
+    rollout: 'required',
+  },
+  Model: {
+    name: 'required',
+    project: 'required',
+    config: 'optional',
+    inferenceBaseUrl: 'optional',
+    inferenceApiKey: 'optional',
+    inferenceModelName: 'optional',
+  },
+  TrainableModel: {
+    name: 'required',
+    project: 'required',
+    baseModel: 'required',
+    config: 'optional',
+    seed: 'optional',
+    lora: 'optional',
+    rollout: 'optional',
+  },
+  LocalBackend: { folder: 'optional', onEvent: 'optional', env: 'optional' },
+  'backend.forkCheckpoint': { fromModel: 'required', fromProject: 'optional', notAfterStep: 'optional' },
+  Trajectory: {
+    messagesAndChoices: 'required',
+    tools: 'optional',
+    reward: 'required',
+    turnRewards: 'optional',
+    metrics: 'optional',
+    metadata: 'optional',
+    logs: 'optional',
+    additionalHistories: 'optional',
+    explanation: 'optional',
+    origin: 'optional',
+  },
+  TrajectoryGroup: { metadata: 'optional' },
+  gatherTrajectoryGroups: { ...GATHER, maxExceptions: 'optional' },
+  trajectoryGroupBatches: {
+    ...GATHER,
+    batchSize: 'required',
+    maxBatchExceptions: 'optional',
+    skipBatches: 'optional',
+  },
+  iterateDataset: { groupsPerStep: 'optional', numEpochs: 'optional', initialStep: 'optional', seed: 'optional' },
+  'model.train': {
+    learningRate: 'optional',
+    minimumGroupSize: 'optional',
+    allowEmptyStep: 'optional',
+    loss: 'optional',
+    optimizer: 'optional',
+    advantageScale: 'optional',
+    leaveOneOut: 'optional',
+    truncated: 'optional',
+    maxLogprobMismatch: 'optional',
+    microBatchTokens: 'optional',
+  },
+  'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
+  retry: {
+    maxAttempts: 'optional',
+    delayMs: 'optional',
+    backoffFactor: 'optional',
+    shouldRetry: 'optional',
+    onRetry: 'optional',
+  },
+  tool: {
+    name: 'required',
+    description: 'optional',
+    parameters: 'optional',
+    run: 'required',
+    once: 'optional',
+    ends: 'optional',
+  },
+  toolLoop: {
+    messages: 'required',
+    tools: 'required',
+    maxTurns: 'optional',
+    maxTokens: 'optional',
+    maxTokensPerTurn: 'optional',
+    concurrent: 'optional',
+    turnReward: 'optional',
+    request: 'optional',
+  },
+  ruler: {
+    judge: 'required',
+    rubric: 'optional',
+    weights: 'optional',
+    usdPerMillionInput: 'optional',
+    usdPerMillionOutput: 'optional',
+    maxJudgeUsd: 'optional',
+    maxCharsPerAttempt: 'optional',
+    request: 'optional',
+  },
+  'ruler.judge': { baseUrl: 'required', model: 'required', name: 'optional', keyVariable: 'optional' },
+  'ruler.context': {
+    store: 'optional',
+    engine: 'optional',
+    env: 'optional',
+    signal: 'optional',
+    callTimeoutMs: 'optional',
+    callRetryBudgetMs: 'optional',
+  },
+};
+
+/** Refuses options that `of` does not know, and the lack of those that it needs. Returns what it was given. */
+export function checkOptions<T>(of: keyof OptionTables, options: T): T {
+  const complaint = complaintAbout(of, options);
+  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  return options;
+}
+
+function complaintAbout(of: keyof OptionTables, options: unknown): string | null {
+  const table: Readonly<Record<string, string>> = OPTION_TABLES[of];
+  const known = Object.keys(table);
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    return `${of} must be given an object of options, got ${JSON.stringify(options) ?? String(options)}; pass { ${known.join(', ')} }`;
+  const given = options as Readonly<Record<string, unknown>>;
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(table, name));
+  if (unknown !== undefined)
+    return `${of} has the options ${known.join(', ')}, got ${unknown}; correct its name, or remove it`;
+  const missing = known.find((name) => table[name] === 'required' && given[name] === undefined);
+  return missing === undefined ? null : `${of} must be given ${missing}, got none; pass { ${missing}: … }`;
+}
+
+interface CountRule {
+  readonly least: number;
+  /** In a message, as what to pass instead. */
+  readonly example: number;
+}
+
+/** A whole number, where one was given. */
+export function checkCount(name: string, value: number | undefined, { least, example }: CountRule): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return;
+  throw new TemperError(
+    'BadConfig',
+    `${name} must be a whole number of at least ${least}, got ${String(value)}; pass ${example}`,
+  );
+}

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+
+import * as sdk from '../../sdk/index.ts';
+import { OPTION_TABLES, type OptionTables } from '../../sdk/options.ts';
+import { FakeWorld } from './loop/fake-backend.ts';
+
+type Options = Record<string, unknown>;
+
+const TRAINED = { name: 'one', project: 'demo', baseModel: 'pocket' };
+const RULER = { judge: 'openai/gpt-5-mini' };
+const play = () => 1;
+const aTool = sdk.tool({ name: 'look', parameters: {}, run: play });
+
+/** Each thing of the SDK that takes options: options that it takes, and how it is given them. */
+const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give: (options: never) => unknown]>> = {
+  defineAgent: [{ name: 'a', scenarios: [], rollout: play }, sdk.defineAgent],
+  Model: [{ name: 'a', project: 'p' }, (options) => new sdk.Model(options)],
+  TrainableModel: [TRAINED, (options) => new sdk.TrainableModel(options)],
+  LocalBackend: [{}, (options) => new sdk.LocalBackend(options)],
+  'backend.forkCheckpoint': [
+    { fromModel: 'none' },
+    (options) => new sdk.LocalBackend().forkCheckpoint(new sdk.TrainableModel(TRAINED), options),
+  ],
+  Trajectory: [{ messagesAndChoices: [], reward: 1 }, (options) => new sdk.Trajectory(options)],
+  TrajectoryGroup: [{}, (options) => new sdk.TrajectoryGroup([], options)],
+  gatherTrajectoryGroups: [{ model: null }, (options) => sdk.gatherTrajectoryGroups([], options)],
+  trajectoryGroupBatches: [{ model: {}, batchSize: 1 }, (options) => sdk.trajectoryGroupBatches([], options)],
+  iterateDataset: [{}, (options) => sdk.iterateDataset([], options)],
+  'model.train': [{}, (options) => withModel((model) => model.train([], options))],
+  'model.deleteCheckpoints': [{}, (options) => withModel((model) => model.deleteCheckpoints(options))],
+  retry: [{}, (options) => sdk.retry(play, options)],
+  tool: [{ name: 'a', run: play }, (options) => sdk.tool(options)],
+  toolLoop: [{ messages: [], tools: [aTool] }, (options) => sdk.toolLoop({} as sdk.ToolLoopContext, options)],
+  ruler: [RULER, (options) => sdk.ruler(options)],
+  'ruler.judge': [{ baseUrl: 'https://a.b/v1', model: 'm' }, (judge) => sdk.ruler({ judge })],
+  'ruler.context': [{}, (context) => sdk.scoreConversations([], sdk.ruler(RULER), context)],
+};
+
+async function withModel(use: (model: sdk.TrainableModel) => Promise<unknown>): Promise<void> {
+  const world = await FakeWorld.open();
+  try {
+    await use(await world.model());
+  } finally {
+    await world.close();
+  }
+}
+
+const names = Object.keys(OPTION_TABLES) as (keyof OptionTables)[];
+
+async function complaint(of: keyof OptionTables, options: Options): Promise<string> {
+  const [, give] = TAKERS[of];
+  const given: unknown = await Promise.resolve()
+    .then(() => give(options as never))
+    .catch((error: unknown) => error);
+  return given instanceof Error ? `${(given as { type?: string }).type}: ${given.message}` : 'taken';
+}
+
+test.each(names)('%s refuses an option that it does not have, and names those that it has', async (of) => {
+  const [good] = TAKERS[of];
+  const refusal = await complaint(of, { ...good, wrongName: 1 });
+  expect(refusal).toContain('BadConfig');
+  expect(refusal).toContain(`${of.startsWith('ruler.') ? of : (of.split('.').at(-1) ?? of)}`);
+  expect(refusal).toContain(`${Object.keys(OPTION_TABLES[of]).join(', ')}, got wrongName`);
+});
+
+const needed = names.flatMap((of) =>
+  Object.entries(OPTION_TABLES[of])
+    .filter(([, kind]) => kind === 'required')
+    .map(([option]) => [of, option] as const),
+);
+
+test.each(needed)('%s says that it needs %s', async (of, option) => {
+  const { [option]: _, ...rest } = TAKERS[of][0];
+  const refusal = await complaint(of, rest);
+  expect(refusal).toContain('BadConfig');
+  expect(refusal).toContain(option);
+});
+
+test('exceptions of a group are what gathering found, and not an option', () => {
+  const options = { exceptions: [{ attempt: 0, type: 'Error', message: 'x' }] };
+  expect(() => new sdk.TrajectoryGroup([], options as object)).toThrow(/TrajectoryGroup has .*got exceptions/);
+});

@@ -1,0 +1,94 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { defineConfig, loadConfig } from '../../workers/config.ts';
+import { projectFolders } from '../../workers/folders.ts';
+import { checkJoined, checkPorts } from '../../workers/local-stack/check-joined.ts';
+import { makeProject, removeProject } from './stack-harness.ts';
+
+const clean: (() => unknown)[] = [];
+afterEach(() => {
+  for (const undo of clean.splice(0)) undo();
+});
+
+function projectWith(config?: object): string {
+  const folder = makeProject();
+  clean.push(() => removeProject(folder));
+  if (config) writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
+  return folder;
+}
+
+describe('the environment', () => {
+  it('says where store and engine are, over temporal.config.ts', async () => {
+    const project = projectWith({ store: 's3://bucket/a', engine: { url: 'http://one:1', keyVariable: 'ONE' } });
+    expect(await loadConfig(project, {})).toMatchObject({
+      store: 's3://bucket/a',
+      engine: { url: 'http://one:1', keyVariable: 'ONE' },
+    });
+    const env = { TEMPER_STORE: '/elsewhere', TEMPER_ENGINE_URL: 'http://two:2', TEMPER_ENGINE_KEY: 'secret' };
+    expect(await loadConfig(project, env)).toMatchObject({
+      store: '/elsewhere',
+      engine: { url: 'http://two:2', keyVariable: 'TEMPER_ENGINE_KEY' },
+    });
+  });
+
+  it('says nothing where it is empty', async () => {
+    expect(await loadConfig(projectWith(), { TEMPER_STORE: '', TEMPER_ENGINE_URL: '' })).toEqual(defineConfig());
+  });
+
+  it('is refused where it is no URL', async () => {
+    const loading = loadConfig(projectWith(), { TEMPER_ENGINE_URL: 'gpu-host' });
+    await expect(loading).rejects.toThrow(/TEMPER_ENGINE_URL must be a URL, got "gpu-host"/);
+  });
+});
+
+describe('a field without effect is refused by name', () => {
+  const url = 'http://gpu-host:8000';
+  it.each([
+    ['engine.threads', { engine: { url, threads: 4 } }],
+    ['localStack.enginePort', { engine: { url }, localStack: { enginePort: 9000 } }],
+    ['localStack.standby', { engine: { url }, localStack: { standby: false } }],
+  ])('%s with engine.url', async (field, config) => {
+    await expect(loadConfig(projectWith(config), {})).rejects.toThrow(`${field} in temporal.config.ts has no effect`);
+  });
+
+  it('engine.keyVariable without engine.url', async () => {
+    const project = projectWith({ engine: { keyVariable: 'MY_KEY' } });
+    await expect(loadConfig(project, {})).rejects.toThrow(/engine.keyVariable .*has no effect without engine.url/);
+    const engine = { url, keyVariable: 'MY_KEY' };
+    expect(await loadConfig(project, { TEMPER_ENGINE_URL: url })).toMatchObject({ engine });
+  });
+});
+
+describe('a command that joins a local stack', () => {
+  const folders = projectFolders('/project');
+  const stack = {
+    uiUrl: 'http://127.0.0.1:8001',
+    engineUrl: 'http://127.0.0.1:8002',
+    storeUri: pathToFileURL(folders.store).href,
+  };
+  const joins = (asked: object, config: object = {}) =>
+    checkJoined(stack, { uiPort: null, enginePort: null, ...asked }, defineConfig(config), folders);
+
+  it('may ask for the ports that it has', () => {
+    expect(() => joins({ uiPort: 8001, enginePort: 8002 })).not.toThrow();
+    expect(() => joins({})).not.toThrow();
+  });
+
+  it.each([
+    ['another port of the UI', { uiPort: 9000 }, {}, '--ui-port has no effect here'],
+    ['another port of the engine', { enginePort: 9000 }, {}, '--engine-port has no effect here'],
+    ['another store', {}, { store: '/elsewhere' }, 'runs with the store file:///project/.temper/store'],
+    ['another engine', {}, { engine: { url: 'http://gpu:1' } }, 'runs with the engine http://127.0.0.1:8002'],
+  ])('is refused %s', (_, asked, config, complaint) => {
+    expect(() => joins(asked, config)).toThrow(complaint);
+  });
+
+  it('is refused ports of what no local stack starts', () => {
+    const elsewhere = defineConfig({ engine: { url: 'http://gpu:1' } });
+    expect(() => checkPorts({ uiPort: 9000 }, false, defineConfig())).toThrow(/--ui-port has no effect/);
+    expect(() => checkPorts({ enginePort: 9000 }, true, elsewhere)).toThrow(/--engine-port has no effect/);
+    expect(() => checkPorts({ uiPort: 9000, enginePort: 9001 }, true, defineConfig())).not.toThrow();
+  });
+});

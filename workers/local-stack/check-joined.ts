@@ -1,0 +1,57 @@
+/** What a command asks of the local stack, against the one that it gets: a request that another stack does not fulfil is refused. */
+import { TemperError } from '../../core/failures.ts';
+import type { TemperConfig } from '../config.ts';
+import { storeUri } from '../folders.ts';
+import type { ProjectFolders } from '../folders.ts';
+import type { LocalStackOptions } from './options.ts';
+import type { StackDescription } from './protocol.ts';
+
+type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort'>;
+
+/** Before anything is started: ports of what this stack does not start. */
+export function checkPorts({ uiPort, enginePort }: Asked, hasServer: boolean, { engine }: TemperConfig): void {
+  if (uiPort != null && !hasServer)
+    throw withoutEffect(
+      '--ui-port',
+      'the Temporal server is configured (TEMPORAL_ADDRESS or temporal.toml), so none is started',
+    );
+  if (enginePort != null && engine.url !== null)
+    throw withoutEffect('--engine-port', `the engine is configured (${engine.url}), so none is started`);
+}
+
+/** A stack that was joined keeps the ports, the store and the engine that it was started with. */
+export function checkJoined(
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri'>,
+  { uiPort, enginePort }: Asked,
+  config: TemperConfig,
+  folders: ProjectFolders,
+): void {
+  if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
+  if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
+    throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);
+  const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
+  if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
+  if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
+}
+
+function hasPort(url: string | null, port: number): boolean {
+  return url !== null && new URL(url).port === String(port);
+}
+
+function runsAlready(flag: string, where: string): TemperError {
+  return withoutEffect(flag, `the local stack of this project runs already, ${where}`);
+}
+
+function withoutEffect(flag: string, because: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `${flag} has no effect here: ${because}; leave the flag out, or change that first`,
+  );
+}
+
+function otherStack(what: string, runs: string, wanted: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `the local stack of this project runs with the ${what} ${runs}, this command needs ${wanted} (temporal.config.ts, TEMPER_${what === 'store' ? 'STORE' : 'ENGINE_URL'}); end that stack first, or use its ${what}`,
+  );
+}
