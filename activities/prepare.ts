@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { describeConfigDifferences } from '../core/config-differences.ts';
 import { PrepareInput, type Prepared, type RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
+import { complaintAboutLoss } from '../core/loss-options.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/json.ts';
 import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
 import type { RunFile } from '../store/run-reader.ts';
@@ -21,10 +22,18 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
       await checkRunFile(config, codeSha256);
       return decodeJson(recorded, preparedKey(config.run)) as Prepared;
     }
+    await requireLoss(config);
     // Read first: an agent whose scenarios are refused leaves no run behind.
     const split = await splitScenarios(store, agent, config);
     await checkRunFile(config, codeSha256);
     return writeScenarios(config, codeSha256, split);
+  }
+
+  /** A run that is recorded goes on as it is: what has no effect changes no bytes of it. */
+  async function requireLoss(config: RunConfig): Promise<void> {
+    const complaint = complaintAboutLoss(config.train);
+    if (complaint !== null && (await store.read(runKey(config.run))) === null)
+      throw new TemperError('BadConfig', complaint);
   }
 
   /** Write-once: a name stands for one configuration. Changed code is noted, and the run goes on. */

@@ -1,4 +1,5 @@
 /** `KEY=VALUE` as `temper set` takes it: named and held to the rules as the flags of `temper train` are. */
+import { ONE_PASS } from '../core/loss-options.ts';
 import { SETTINGS, type Settings } from '../core/settings.ts';
 import { UsageError } from './errors.ts';
 import { closestName } from './parse.ts';
@@ -33,6 +34,7 @@ function findRow(key: string, { help }: Place): RunFlag {
   const row = RUN_FLAGS.find((candidate) => leaf(candidate) === key || candidate.flag === key);
   if (row !== undefined && SETTINGS.some((setting) => setting === leaf(row))) return row;
   const names = SETTINGS.join(', ');
+  if (row?.path.startsWith('train.loss.')) throw new UsageError(`${key} has no effect: ${ONE_PASS}; leave ${key} out`);
   if (row !== undefined)
     throw new UsageError(
       `${key} cannot be changed while a run is under way, only ${names} can; start another run with --${row.flag}`,

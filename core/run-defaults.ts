@@ -1,6 +1,7 @@
 /** What a run is where nobody said otherwise (docs: algorithms, defaults), and the rules that tie fields together. */
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
 import { TemperError } from './failures.ts';
+import { complaintAboutLoss, DEFAULT_LOSS, LOSSES } from './loss-options.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -14,12 +15,6 @@ const ROLLOUT: RolloutConfig = {
 };
 
 const LORA: LoraConfig = { rank: 16, alpha: 32, targetModules: null };
-
-const LOSSES: Record<LossConfig['name'], LossConfig> = {
-  cispo: { name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null },
-  ppo: { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 },
-  importance_sampling: { name: 'importance_sampling', epsilonLow: 0, epsilonHigh: 0, dualClip: null },
-};
 
 const OPTIMIZER: OptimizerConfig = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 };
 
@@ -74,7 +69,7 @@ export function defaultRunConfig(options: RunOptions): RunConfig {
       ...TRAIN,
       ...train,
       lora: { ...LORA, ...train.lora },
-      loss: { ...LOSSES[train.loss?.name ?? 'cispo'], ...train.loss },
+      loss: { ...LOSSES[train.loss?.name ?? DEFAULT_LOSS], ...train.loss },
       optimizer: { ...OPTIMIZER, ...train.optimizer },
     },
   };
@@ -84,21 +79,19 @@ export function defaultRunConfig(options: RunOptions): RunConfig {
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */
 function checkRunConfig(config: RunConfig): void {
-  const complaint = complaintAbout(config);
+  const complaint = complaintAbout(config) ?? complaintAboutLoss(config.train);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
 }
 
+/** Rules that a changed setting may break; a loss cannot be set, and a run that was recorded with another one keeps it. */
 export function complaintAbout(config: RunConfig): string | null {
   const { groupSize, minimumGroupSize, steps, warmupSteps, finalLearningRateShare, learningRateSchedule } = config;
-  const { loss } = config.train;
   if (minimumGroupSize > groupSize)
     return `minimumGroupSize must be at most groupSize, got ${minimumGroupSize} of ${groupSize}; lower one or raise the other`;
   if (warmupSteps >= steps)
     return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
   if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
-  if (loss.name !== 'ppo' && loss.dualClip !== null)
-    return `dualClip ${loss.dualClip} has no effect with the loss ${loss.name}; only ppo uses it`;
   if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
     return `maxJudgeUsd ${config.maxJudgeUsd} has no effect where no judge gives the rewards; give the agent reward: ruler({ … })`;
   return null;

@@ -36,6 +36,7 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   histories: 'rows begun by further conversations of an attempt: sub-agents, compacted contexts',
   rewardedTurns: 'turns that earned something by themselves',
   truncated: 'attempts cut off at their token limit',
+  oneSidedGroups: 'groups of which a mask left attempts on one side of the mean alone',
   trainedTokens: 'sampled tokens that were trained',
 };
 /** What a step's judging came to, in all. */
@@ -52,7 +53,7 @@ const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens', 'attempts',
 
 const MAX_TRAIN_CHARTS = 9;
 /** A step that has none of them does not name them. */
-const RARE: readonly string[] = ['histories', 'rewardedTurns'];
+const RARE: readonly string[] = ['histories', 'rewardedTurns', 'oneSidedGroups'];
 
 export function planCharts(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart[] {
   if (steps.length === 0) return [];

@@ -1,5 +1,6 @@
 /** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
 import type { RunConfig } from '../../core/contract.ts';
+import { complaintAboutLoss } from '../../core/loss-options.ts';
 import { policyName } from '../../core/policy-name.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/run-reader.ts';
@@ -48,13 +49,14 @@ async function findForkParent(store: Store, source: string, run: string): Promis
   return { ...(await findParent(store, policyName(recorded))), checkpoint: recorded };
 }
 
-/** The parent's configuration, but for defaults that hang on a flag which was changed. */
+/** The parent's configuration, but for defaults that hang on a flag which was changed, and loss options that did nothing. */
 function inherit(recorded: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
   const { finalLearningRateShare, train, ...others } = recorded;
   const isChanged = (path: string, value: string) => values.has(path) && values.get(path) !== value;
+  const hasOwnLoss = !isChanged('train.loss.name', train.loss.name) && complaintAboutLoss(train) === null;
   return {
     ...others,
     ...(isChanged('learningRateSchedule', recorded.learningRateSchedule) ? {} : { finalLearningRateShare }),
-    train: isChanged('train.loss.name', train.loss.name) ? { ...train, loss: {} } : train,
+    train: hasOwnLoss ? train : { ...train, loss: {} },
   };
 }

@@ -132,24 +132,29 @@ export const RUN_FLAGS: readonly RunFlag[] = [
     kind: 'integer',
     description: 'how long a call is retried while the engine is away',
   },
-  { flag: 'loss', path: 'train.loss.name', kind: 'text', description: 'cispo, ppo or importance_sampling' },
+  {
+    flag: 'loss',
+    path: 'train.loss.name',
+    kind: 'text',
+    description: 'cispo; ppo and importance_sampling have no effect yet, and are refused',
+  },
   {
     flag: 'epsilon-low',
     path: 'train.loss.epsilonLow',
     kind: 'number',
-    description: 'the ratio is clipped at 1 - epsilon-low',
+    description: 'lower end of the range that the ratio is clipped to; no effect yet, refused',
   },
   {
     flag: 'epsilon-high',
     path: 'train.loss.epsilonHigh',
     kind: 'number',
-    description: 'the ratio is clipped at 1 + epsilon-high',
+    description: 'upper end of that range; no effect yet, refused',
   },
   {
     flag: 'dual-clip',
     path: 'train.loss.dualClip',
     kind: 'number',
-    description: "ppo's bound for negative advantages",
+    description: "ppo's bound for negative advantages; no effect yet, refused",
   },
   { flag: 'advantage-scale', path: 'train.advantageScale', kind: 'text', description: 'none, group-std or batch-std' },
   {

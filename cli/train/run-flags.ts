@@ -105,11 +105,11 @@ function describeRule(issue: z.core.$ZodIssue): string {
   return `valid (${issue.message})`;
 }
 
-/** The rules between fields speak of fields; a person typed flags. */
+/** The rules between fields speak of fields, as `groupSize` or `loss.name`; a person typed flags. */
 function nameFlags(message: string): string {
   return RUN_FLAGS.reduce((text, { flag, path }) => {
     const field = path.split('.').at(-1)!;
-    return field === flag ? text : text.replaceAll(new RegExp(`\\b${field}\\b`, 'g'), `--${flag}`);
+    return field === flag ? text : text.replaceAll(new RegExp(`\\b(?:loss\\.)?${field}\\b`, 'g'), `--${flag}`);
   }, message);
 }
 

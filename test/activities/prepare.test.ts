@@ -5,9 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { AgentDefinition, Scenario } from '../../sdk/define-agent.ts';
+import { encodeJson } from '../../store/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
 import { listRuns, readPrepared, readRun, readScenarios } from '../../store/run-reader.ts';
-import { call, openWorld, type World } from './world.ts';
+import { call, CODE_SHA256, openWorld, type World } from './world.ts';
 
 let world: World;
 afterEach(() => world.close());
@@ -136,4 +137,18 @@ describe('a fork without evaluation scenarios', () => {
       ) as string,
     });
   });
+});
+
+test('a loss that has no effect is refused, but for a run that is recorded with it', async () => {
+  world = await openWorld({});
+  const { train, ...others } = config();
+  const ppo = { ...others, train: { ...train, loss: { ...train.loss, name: 'ppo' as const } } };
+  await expect(call(world.activities.prepare, { config: ppo })).rejects.toMatchObject({
+    type: 'BadConfig',
+    message: expect.stringContaining('loss.name ppo'),
+  });
+  expect(await listRuns(world.store)).toEqual([]);
+  const file = { schema: 1, config: ppo, agentCodeSha256: CODE_SHA256, versions: {}, parent: null };
+  await world.store.publish(runKey('demo'), encodeJson(file));
+  expect(await call(world.activities.prepare, { config: ppo })).toMatchObject({ trainScenarios: 27 });
 });

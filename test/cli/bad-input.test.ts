@@ -100,8 +100,25 @@ describe('flags', () => {
       `"temper: --warmup-steps must be fewer than steps, got 100 of 100; lower --warmup-steps"`,
     );
     expect(await train('--dual-clip', '3')).toMatchInlineSnapshot(
-      `"temper: --dual-clip 3 has no effect with the loss cispo; only ppo uses it"`,
+      `"temper: --dual-clip 3 has no effect with the loss cispo (only ppo uses it); leave --dual-clip out"`,
     );
+  });
+
+  test('losses and ranges that have no effect while a step makes one pass', async () => {
+    expect(await train('--loss', 'ppo')).toMatchInlineSnapshot(
+      `"temper: --loss ppo has no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave --loss out"`,
+    );
+    expect(await train('--loss', 'importance_sampling', '--epsilon-low', '0.2')).toMatchInlineSnapshot(
+      `"temper: --epsilon-low 0.2 has no effect with the loss importance_sampling (it clips nothing); leave --epsilon-low out"`,
+    );
+    expect(await train('--epsilon-low', '0.5', '--epsilon-high', '0.5')).toMatchInlineSnapshot(
+      `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave --epsilon-low and --epsilon-high out"`,
+    );
+    expect(await complaint(['set', 'demo', 'loss=ppo'])).toMatchInlineSnapshot(
+      `"temper: loss has no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave loss out"`,
+    );
+    const timing = ['--name', 'nightly', '--every', '1d', '--base-model', 'pocket', '--loss', 'ppo'];
+    expect(await complaint(['schedule', 'create', agent, ...timing])).toContain('--loss ppo has no effect');
   });
 
   test.each(['a/b', '..', '../demo', 'Demo', '', '.hidden', 'a b', 'a'.repeat(64)])('the run name %j', async (name) => {

@@ -9,6 +9,7 @@ import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readCheckpoint } from '../../store/find-checkpoint.ts';
 import { encodeJson } from '../../store/json.ts';
 import { changesKey, manifestKey, runKey } from '../../store/layout.ts';
+import { readRun } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
@@ -147,10 +148,18 @@ describe('plans', () => {
     await expect(plan('demo@3')).rejects.toThrow('the run new exists with another configuration');
   });
 
-  test('a changed loss or schedule with its own defaults', async () => {
-    const config = await plan('demo@1', { loss: 'ppo', 'learning-rate-schedule': 'linear' });
-    expect(config.train.loss).toEqual({ name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 });
+  test('a changed schedule with its own default', async () => {
+    const config = await plan('demo@1', { 'learning-rate-schedule': 'linear' });
     expect(config.finalLearningRateShare).toBe(0.1);
+  });
+
+  test('no loss that has no effect, and none that its parent was recorded with', async () => {
+    await expect(plan('demo@1', { loss: 'ppo' })).rejects.toThrow('--loss ppo has no effect');
+    const { config } = (await readRun(store, 'demo'))!.file;
+    const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.3, dualClip: 3 } as const;
+    const recorded = { ...config, train: { ...config.train, loss } };
+    await store.replace(runKey('demo'), encodeJson({ schema: 1, config: recorded }));
+    expect((await plan('demo@1')).train.loss).toEqual(config.train.loss);
   });
 });
 

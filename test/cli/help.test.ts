@@ -160,10 +160,10 @@ test('train', () => {
       --attempt-timeout-ms N         an attempt that takes longer fails [600000]
       --call-timeout-ms N            deadline of one call [120000]
       --call-retry-budget-ms N       how long a call is retried while the engine is away [300000]
-      --loss NAME                    cispo, ppo or importance_sampling ["cispo"]
-      --epsilon-low X                the ratio is clipped at 1 - epsilon-low
-      --epsilon-high X               the ratio is clipped at 1 + epsilon-high
-      --dual-clip X                  ppo's bound for negative advantages
+      --loss NAME                    cispo; ppo and importance_sampling have no effect yet, and are refused ["cispo"]
+      --epsilon-low X                lower end of the range that the ratio is clipped to; no effect yet, refused
+      --epsilon-high X               upper end of that range; no effect yet, refused
+      --dual-clip X                  ppo's bound for negative advantages; no effect yet, refused
       --advantage-scale NAME         none, group-std or batch-std ["none"]
       --leave-one-out                compare an attempt with the mean of the others
       --truncated NAME               attempts cut off at their token limit: mask, penalise or keep ["mask"]

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { RunConfig } from '../../core/contract.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 
 const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
 
@@ -15,11 +15,11 @@ test('what is said is kept, at any depth, and the rest is filled in', () => {
     ...NAMED,
     steps: 7,
     rollout: { maxTokens: 3 },
-    train: { lora: { rank: 4 }, loss: { name: 'ppo', epsilonHigh: 0.3 } },
+    train: { lora: { rank: 4 }, loss: { name: 'cispo', epsilonHigh: 4 } },
   });
   expect(config).toMatchObject({ steps: 7, rollout: { maxTokens: 3, temperature: 1 } });
   expect(config.train.lora).toEqual({ rank: 4, alpha: 32, targetModules: null });
-  expect(config.train.loss).toEqual({ name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.3, dualClip: 3 });
+  expect(config.train.loss).toEqual({ name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null });
 });
 
 test('a schedule that falls keeps a tenth', () => {
@@ -30,8 +30,19 @@ test.each([
   [{ groupSize: 4, minimumGroupSize: 5 }, 'minimumGroupSize must be at most groupSize, got 5 of 4'],
   [{ steps: 3, warmupSteps: 3 }, 'warmupSteps must be fewer than steps, got 3 of 3'],
   [{ finalLearningRateShare: 0.5 }, 'no effect with a constant learning rate'],
-  [{ train: { loss: { dualClip: 3 } } }, 'dualClip 3 has no effect with the loss cispo'],
+  [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
+  [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: each step makes a single pass'],
+  [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
+  [
+    { train: { loss: { name: 'importance_sampling', epsilonLow: 0.2 } } },
+    'loss.epsilonLow 0.2 has no effect with the loss importance_sampling (it clips nothing); leave loss.epsilonLow out',
+  ],
+  [{ train: { loss: { epsilonHigh: 0.3 } } }, 'loss.epsilonHigh 0.3 has no effect'],
+  [
+    { train: { loss: { name: 'ppo', epsilonLow: 0.1, dualClip: 4 } } },
+    'loss.name ppo and loss.epsilonLow 0.1 and loss.dualClip 4 have no effect',
+  ],
   [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect where no judge gives the rewards'],
-])('%j is refused', (options, message) => {
+] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);
 });

@@ -130,6 +130,8 @@ test.each([
   [{ learningRate: -1 }, /learningRate/],
   [{ advantageScale: 'some' as never }, /advantageScale/],
   [{ beta: 0.1 } as never, /beta/],
+  [{ loss: { name: 'ppo' as const } }, /loss\.name ppo has no effect.*leave loss\.name out/],
+  [{ loss: { epsilonHigh: 0.3 } }, /loss\.epsilonHigh 0\.3 has no effect/],
   [{ minimumGroupSize: 1 }, /minimumGroupSize/],
 ])('the options %j are refused', async (options, message) => {
   const model = await world.model();
