@@ -1,16 +1,29 @@
 /** How a run ended, in the last lines that its command prints. */
 import type { RunState } from '../core/contract.ts';
+import { hintAtStandstill } from '../core/learning-signal.ts';
+import type { Progress } from './follow-run.ts';
 import { describeHeadline, formatDuration, formatNumber, metricLabel, plural, sortMetrics, valueOf } from './format.ts';
 
-/** A small table of both evaluations, the adapter, and the headline last: what a person looks for stands where they look. */
-export function resultLines(state: RunState, reportPath: string | null = null): string[] {
+/**
+ * A small table of both evaluations, the adapter, and the headline last: what a person looks for stands where they look.
+ * Below it only what to try where the reward stood still.
+ */
+export function resultLines({ state, steps }: Progress, reportPath: string | null = null): string[] {
+  if (state === null) return [];
   return [
     `${state.run}: ${state.state} after ${plural(state.step, 'step')} of ${state.steps} in ${formatDuration(state.wallSeconds)}`,
     ...evalTable(state),
     ...(state.adapterSha256 === null ? [] : [`adapter  ${state.adapterSha256}`]),
     ...(reportPath === null ? [] : [`report   ${reportPath}`]),
     ...headlineLine(state),
+    ...hintLine(state, steps),
   ];
+}
+
+/** A run that failed says itself what to try. */
+function hintLine(state: RunState, steps: Progress['steps']): string[] {
+  const hint = state.state === 'failed' ? null : hintAtStandstill(state, steps);
+  return hint === null ? [] : [`hint: ${hint}`];
 }
 
 function evalTable({ evalBefore, evalAfter }: RunState): string[] {

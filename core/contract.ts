@@ -230,8 +230,11 @@ export const StepSummary = z
     metrics: z.record(z.string(), z.number()),
     train: StepMetrics,
     learningRate: z.number(),
+    /** The trained ones; none where the step was skipped. */
     groups: count,
     replacedGroups: count,
+    /** The others, by reason. */
+    unused: z.record(z.string(), count).default({}),
     failedAttempts: count,
     attempts: count,
     sampledTokens: count,

@@ -1,5 +1,6 @@
 /** Numbers for people, made from results; pure. */
 import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from './contract.ts';
+import { countUnused } from './learning-signal.ts';
 import { NOT_STEERED } from './lineage.ts';
 import { planLearningRate } from './plan-learning-rate.ts';
 import { trainedGroups, type RunPosition } from './plan-step.ts';
@@ -60,19 +61,13 @@ export function summariseStep({ config, position, played, judged, trained, secon
     learningRate: planLearningRate(config, position.step),
     groups: trainedGroups(played).length,
     replacedGroups: played.length - config.groupsPerStep,
+    unused: countUnused(played),
     failedAttempts: sum(played.map((group) => group.failed)),
     attempts: sum(played.map((group) => group.attempts)),
     sampledTokens: sum(played.map((group) => group.sampledTokens)),
     seconds: { ...seconds, ...judged.seconds, ...prefixed('trainer', trained?.seconds ?? {}) },
     adapterSha256: position.checkpoint.adapterSha256,
   };
-}
-
-/** Why a step had nothing to train: `6 no-variance, 2 too-few-attempts`. */
-export function describeUnused(played: GroupResult[]): string {
-  const counts = new Map<string, number>();
-  for (const { use } of played) counts.set(use, (counts.get(use) ?? 0) + 1);
-  return [...counts].map(([use, count]) => `${count} ${use}`).join(', ');
 }
 
 function meanMetrics(groups: GroupResult[]): Record<string, number> {

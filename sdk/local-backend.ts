@@ -133,6 +133,7 @@ export class LocalBackend implements Backend {
       baseModel: name,
       codeSha256: await hashScript(),
       runStep: (step) => runStep(server, config.queues, step),
+      tell: (message) => onEvent({ kind: 'notice', message }),
       atClose: (task) => void this.tasks.push(task),
     };
     return { stack, server, engine, opened };

@@ -14,6 +14,7 @@ import type {
   SettingChange,
   StepSummary,
 } from '../core/contract.ts';
+import { describeSkipped, describeUnused, type Unused } from '../core/learning-signal.ts';
 import { describeLineage } from '../core/lineage.ts';
 import { because } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
@@ -38,7 +39,8 @@ const SHOWN_WITHIN_MS = 2000;
 const RECENT_STEPS = 10;
 const MAX_NOTES = 50;
 const MAX_EVALS = 200;
-const TRAINED_NOTHING = 'trained nothing';
+/** In every note about steps that trained nothing. */
+const SKIPPED = ' skipped';
 const MAX_CHANGES = 50;
 
 export class Board {
@@ -152,13 +154,18 @@ export class Board {
   }
 
   /** One note, counted: a run may have hundreds of such steps. */
-  noteEmptyStep(step: number, why: string): void {
+  noteSkipped({ step, unused }: StepSummary): void {
     this.#emptySteps += 1;
-    const counted =
-      this.#emptySteps === 1 ? `step ${step}` : `${this.#emptySteps} steps, the last of them step ${step},`;
-    const others = this.#state.notes.filter((note) => !note.includes(TRAINED_NOTHING));
+    const counted = `${this.#emptySteps} of ${this.#state.steps} steps were skipped, most recently step ${step}: ${describeUnused(unused)}; the policy is unchanged`;
+    const others = this.#state.notes.filter((note) => !note.includes(SKIPPED));
     this.update({ notes: others });
-    this.note(`${counted} ${TRAINED_NOTHING} (${why}); the policy stays`);
+    this.note(this.#emptySteps === 1 ? describeSkipped(step, unused) : counted);
+  }
+
+  /** Why the last step's groups could not be trained. */
+  get lastUnused(): Unused {
+    // Summaries of earlier versions lack it.
+    return this.#recent.at(-1)?.unused ?? {};
   }
 
   evaluated(result: EvalResult): void {

@@ -1,6 +1,7 @@
 /** How a run ends where it does not simply reach its last step. */
 import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio/workflow';
 
+import { describeRemedy, describeUnused } from '../core/learning-signal.ts';
 import { EMPTY_STEPS_LIMIT, type RunPosition } from '../core/plan-step.ts';
 import type { Board } from './board.ts';
 
@@ -12,16 +13,15 @@ const MAX_FAILURE_LENGTH = 2000;
  */
 export function isLearningOver(board: Board, { emptySteps, checkpoint }: RunPosition): boolean {
   if (emptySteps < EMPTY_STEPS_LIMIT) return false;
-  const facts = `${emptySteps} steps in a row had no group to train, every attempt of a group being worth the same`;
+  const facts = `${emptySteps} steps in a row were skipped, in the last one ${describeUnused(board.lastUnused)}`;
   if (checkpoint.step > 0) {
     board.note(
-      `ended early: ${facts}; nothing is left to learn from these scenarios, checkpoint ${checkpoint.step} stays`,
+      `ended early: ${facts}; nothing is left to learn from these scenarios, the result is checkpoint ${checkpoint.step}`,
     );
     return true;
   }
   throw ApplicationFailure.nonRetryable(
-    `run ${board.state.run} learns nothing: ${facts}; ` +
-      'give rewards that differ between attempts, easier scenarios, a larger --group-size or a higher temperature',
+    `run ${board.state.run} learns nothing: ${facts}; try ${describeRemedy(board.lastUnused)}`,
     'BadConfig',
   );
 }

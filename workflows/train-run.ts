@@ -13,7 +13,7 @@ import { Board } from './board.ts';
 import { createClock } from './clock.ts';
 import { endBadly, isLearningOver } from './endings.ts';
 import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
-import { describeUnused, summariseStep } from '../core/run-summary.ts';
+import { summariseStep } from '../core/run-summary.ts';
 import { Judging } from './judging.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import { Steering, type CarriedSteering } from './steering.ts';
@@ -99,7 +99,7 @@ async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
   const judged = judging.takeStep();
   const summary = summariseStep({ config, position: next, played, judged, trained, seconds: clock.seconds() });
   board.stepped(summary, judging.spent);
-  if (training === null) board.noteEmptyStep(step, describeUnused(played));
+  if (training === null) board.noteSkipped(summary);
   await board.record([summary]);
   return next;
 }

@@ -22,8 +22,9 @@ export const watch: Command = {
     const viewer = createViewer(output, { run, before, hint: 'Ctrl-C ends the watching, not the run' });
     await showRun(store, run, viewer, { signal, isOver: isFinal });
     viewer.close();
-    const { state } = await readProgress(store, run);
-    if (state !== null && isFinal(state)) for (const line of resultLines(state)) output.line(line);
+    const progress = await readProgress(store, run);
+    const { state } = progress;
+    if (isFinal(state)) for (const line of resultLines(progress)) output.line(line);
     if (state?.state === 'failed')
       throw new CommandFailed(`the run ${run} failed: ${state.failure ?? 'it did not say why'}`);
     return EXIT.ok;

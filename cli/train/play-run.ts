@@ -48,13 +48,12 @@ function detached({ output }: CommandContext, run: string): number {
 
 /** The report is written at the end of every run, and named among the last lines. */
 async function tellResult({ output, project, cwd }: CommandContext, { store, config }: PlannedRun): Promise<void> {
-  const { readState } = await import('../../store/run-reader.ts');
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../result.ts');
   const { version } = await import('../version.ts');
-  const state = await readState(store, config.run);
-  if (state === null) return;
+  const progress = await readProgress(store, config.run);
+  if (progress.state === null) return;
   const file = defaultReportFile(project, config.run);
   await writeReport(store, config.run, file, version());
-  for (const line of resultLines(state, relative(cwd, file))) output.line(line);
+  for (const line of resultLines(progress, relative(cwd, file))) output.line(line);
 }

@@ -1,5 +1,6 @@
 /** Progress as plain lines, for pipes and logs: pure text, one line for each thing that happened. */
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import { countSkipped, describeUnused, WARNED_SKIPS, warnOfSkips } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import type { Progress } from '../follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../format.ts';
@@ -12,7 +13,10 @@ function stepLine(summary: StepSummary, steps: number): string {
   const width = String(steps).length;
   const names = Object.keys(summary.metrics).filter((name) => !JUDGE_COUNTS.has(name));
   const metrics = sortMetrics(names).map((name) => `${metricLabel(name)} ${formatNumber(summary.metrics[name])}`);
+  const oneSided = summary.train['oneSidedGroups'] ?? 0;
   const notes = [
+    isSkipped(summary) ? `skipped: ${describeUnused(unusedOf(summary))}` : null,
+    oneSided > 0 ? `${plural(oneSided, 'group')} one-sided (truncated attempts left out)` : null,
     summary.replacedGroups > 0 ? `${plural(summary.replacedGroups, 'group')} replaced` : null,
     summary.failedAttempts > 0 ? `${plural(summary.failedAttempts, 'attempt')} failed` : null,
   ].filter((note) => note !== null);
@@ -25,6 +29,23 @@ function stepLine(summary: StepSummary, steps: number): string {
   ]
     .filter((part) => part !== '')
     .join('  ');
+}
+
+/** Nothing was trained in it. */
+function isSkipped({ groups }: StepSummary): boolean {
+  return groups === 0;
+}
+
+/** Lines of earlier versions lack it. */
+export function unusedOf({ unused }: StepSummary): StepSummary['unused'] {
+  return unused ?? {};
+}
+
+/** Said once for each row of skipped steps: after the second. */
+function warningLines(steps: readonly StepSummary[], index: number): string[] {
+  const inARow = countSkipped(steps.slice(0, index + 1));
+  const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, unusedOf(steps[index]!)) : null;
+  return warning === null ? [] : [warning];
 }
 
 /** A step's wall time: what the run measured as `step`. */
@@ -52,14 +73,17 @@ export function linesSince(before: Told, { state, steps }: Progress): { lines: s
   const { line, told } = goBack(before, state);
   const lastStep = steps.at(-1)?.step ?? 0;
   const events = [
-    ...steps.map((summary) => ({ at: summary.step, line: stepLine(summary, state.steps) })),
+    ...steps.map((summary, index) => ({
+      at: summary.step,
+      lines: [stepLine(summary, state.steps), ...warningLines(steps, index)],
+    })),
     // The two files are read one after the other: an evaluation waits for its step.
     ...state.evals
       .filter(({ step }) => step <= lastStep)
-      .map((each) => ({ at: each.step + 0.5, line: evalLine(each) })),
+      .map((each) => ({ at: each.step + 0.5, lines: [evalLine(each)] })),
   ];
   const fresh = events.filter(({ at }) => at > told.at).toSorted((a, b) => a.at - b.at);
-  const lines = fresh.map((event) => event.line);
+  const lines = fresh.flatMap((event) => event.lines);
   return { lines: line === null ? lines : [line, ...lines], told: { ...told, at: fresh.at(-1)?.at ?? told.at } };
 }
 

@@ -2,8 +2,9 @@
 import type pc from 'picocolors';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import { describeHeadline, describeMetrics, formatDuration, formatNumber, formatRate, plural } from '../format.ts';
+import { countSkipped, warnOfSkips } from '../../core/learning-signal.ts';
 import { drawCurve, mean } from './curve.ts';
-import { stepSeconds } from './lines.ts';
+import { stepSeconds, unusedOf } from './lines.ts';
 
 export interface LiveModel {
   readonly run: string;
@@ -123,11 +124,14 @@ function describeSpeed(steps: readonly StepSummary[]): string {
   return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
 }
 
-function tail({ status, events, hint, state }: LiveModel, width: number, colors: Colors): string[] {
+function tail({ status, events, hint, state, steps }: LiveModel, width: number, colors: Colors): string[] {
+  const last = steps.at(-1);
+  const warning = last === undefined ? null : warnOfSkips(countSkipped(steps), unusedOf(last));
+  const warnings = warning === null ? [] : [colors.yellow(clip(warning, width))];
   const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clip(`note: ${note}`, width)));
   const recent = events.slice(-4).map((event) => colors.yellow(clip(`· ${event}`, width)));
   const now = status === null ? [] : [clip(status, width)];
-  return [...notes, ...recent, ...now, colors.dim(clip(hint, width))];
+  return [...notes, ...warnings, ...recent, ...now, colors.dim(clip(hint, width))];
 }
 
 function clip(text: string, width: number): string {

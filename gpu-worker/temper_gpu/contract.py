@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+from typing_extensions import TypeAliasType
 
 
 class BlobRef(BaseModel):
@@ -277,6 +278,11 @@ class StepMetrics(RootModel[dict[str, float | None]]):
     root: dict[str, float | None]
 
 
+UnusedAdditionalProperty = TypeAliasType(
+    "UnusedAdditionalProperty", Annotated[int, Field(ge=0, le=9007199254740991)]
+)
+
+
 class StepSummary(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -292,6 +298,7 @@ class StepSummary(BaseModel):
     replaced_groups: Annotated[
         int, Field(alias="replacedGroups", ge=0, le=9007199254740991)
     ]
+    unused: dict[str, UnusedAdditionalProperty] | None = {}
     failed_attempts: Annotated[
         int, Field(alias="failedAttempts", ge=0, le=9007199254740991)
     ]

@@ -14,7 +14,7 @@ import { readCommit, readRun, readState, type RunFile } from '../../store/run-re
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 import type { LoopRun } from './loop-run.ts';
-import { completeCurve, readEvals, writeState } from './loop-state.ts';
+import { completeCurve, readEvals, tellStandstill, writeState } from './loop-state.ts';
 import type { TrainableModelOptions } from './model-options.ts';
 
 /** Begins the run of a model, or goes on with it where it stands. */
@@ -36,7 +36,10 @@ export async function beginLoopRun(
     ...(lora === undefined ? {} : { train: { lora } }),
   });
   const opened = await openLoopRun(backend, { project, model }, checkConfig(config));
-  backend.atClose(() => writeState(opened, { state: 'stopped', phase: 'done', waitingFor: null }));
+  backend.atClose(async () => {
+    await writeState(opened, { state: 'stopped', phase: 'done', waitingFor: null });
+    await tellStandstill(opened);
+  });
   return opened;
 }
 

@@ -1,5 +1,6 @@
 /** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
+import { hintAtStandstill } from '../../core/learning-signal.ts';
 import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { addToCurve } from '../../store/curve.ts';
 import { summariseGroup } from '../../store/group-result.ts';
@@ -89,6 +90,13 @@ export async function writeState(run: LoopRun, change: Partial<RunState>): Promi
     ...change,
   };
   await run.store.replace(stateKey(run.name), encodeJson({ ...state, notes: state.notes.slice(-MAX_NOTES) }));
+}
+
+/** The script's last word on a model whose reward stood still. */
+export async function tellStandstill(run: LoopRun): Promise<void> {
+  const state = await readState(run.store, run.name);
+  const hint = state && hintAtStandstill(state, await readSteps(run.store, run.name));
+  if (hint !== null) run.backend.tell(`${run.name}: hint: ${hint}`);
 }
 
 /** As many as a state for people keeps, the first among them. */

@@ -10,7 +10,14 @@ import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
 import { toGroupRef, trainedGroups } from '../../core/plan-step.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
-import { describeUnused } from '../../core/run-summary.ts';
+import {
+  countUnused,
+  describeSkipped,
+  describeUnused,
+  WARNED_SKIPS,
+  warnOfSkips,
+  type Unused,
+} from '../../core/learning-signal.ts';
 import { findNewestCheckpoint } from '../../store/find-checkpoint.ts';
 import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/group-result.ts';
 import { decodeJson, encodeJson } from '../../store/json.ts';
@@ -44,6 +51,8 @@ export interface TrainedStep {
   inferenceName: string;
   /** False where no group carried a signal: the policy is the one before. */
   trained: boolean;
+  /** Why nothing was trained; null where something was. */
+  reason: string | null;
   metrics: Record<string, number | null>;
 }
 
@@ -163,7 +172,7 @@ async function takeStep(run: LoopRun, work: TrainInput, results: GroupResult[]):
   if (inputsSha256 !== work.inputsSha256) throw conflict(run, work, inputsSha256);
   const checkpoint = checkpointOf(run.name, commit);
   if (work.step > run.step) await finish(run, checkpoint, work.step, { played: results, trainer: made?.seconds ?? {} });
-  return { step: work.step, inferenceName: `${run.name}@${work.step}`, trained: true, metrics };
+  return { step: work.step, inferenceName: `${run.name}@${work.step}`, trained: true, reason: null, metrics };
 }
 
 async function finish(
@@ -185,11 +194,22 @@ async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise
   const commit = await readCommit(run.store, place);
   if (commit !== null) throw conflict(run, { step, inputsSha256: 'of no group' }, commit.manifest.inputsSha256);
   const groups = results.map(toGroupRef);
-  const why = results.length === 0 ? 'no group' : describeUnused(results);
+  const unused = countUnused(results);
+  const why = describeUnused(unused);
   const file = { schema: 1, inputsSha256: hashOf(groups), groups, why };
   await run.store.publish(skippedKey(place), encodeJson(file));
-  if (step > run.step) await finish(run, run.checkpoint, step, { played: results, trainer: {} });
-  return { step, inferenceName: `${run.name}@${run.checkpoint.step}`, trained: false, metrics: {} };
+  if (step > run.step) {
+    await finish(run, run.checkpoint, step, { played: results, trainer: {} });
+    tellSkipped(run, step, unused);
+  }
+  return { step, inferenceName: `${run.name}@${run.checkpoint.step}`, trained: false, reason: why, metrics: {} };
+}
+
+function tellSkipped({ backend, name, checkpoint }: LoopRun, step: number, unused: Unused): void {
+  backend.tell(`${name}: ${describeSkipped(step, unused)}`);
+  const inARow = step - checkpoint.step;
+  const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, unused) : null;
+  if (warning !== null) backend.tell(`${name}: ${warning}`);
 }
 
 function readSettings({ config }: LoopRun, options: TrainOptions): Settings {

@@ -54,7 +54,7 @@ test('an evaluation from other inputs is a StepConflict', async () => {
 });
 
 function summary(step: number, reward: number): StepSummary {
-  const counts = { groups: 1, replacedGroups: 0, failedAttempts: 0, attempts: 6, sampledTokens: 24 };
+  const counts = { groups: 1, replacedGroups: 0, unused: {}, failedAttempts: 0, attempts: 6, sampledTokens: 24 };
   return {
     step,
     reward,

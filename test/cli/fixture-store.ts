@@ -96,6 +96,7 @@ export function summary(step: number, steps: number): StepSummary {
     learningRate: 0.005 * (1 - (0.9 * step) / steps),
     groups: 8,
     replacedGroups: step % 9 === 0 ? 1 : 0,
+    unused: step % 9 === 0 ? { 'no-variance': 1 } : {},
     failedAttempts: 0,
     attempts: 128,
     sampledTokens: 920,

@@ -1,5 +1,6 @@
 import pc from 'picocolors';
 import { describe, expect, test } from 'vitest';
+import { resultLines } from '../../cli/result.ts';
 import { drawCurve, resample } from '../../cli/view/curve.ts';
 import { joinRun, linesSince, NOTHING_TOLD } from '../../cli/view/lines.ts';
 import { renderLive } from '../../cli/view/live.ts';
@@ -123,6 +124,37 @@ describe('plain lines', () => {
       step   3/100  reward 0.354  win 0.554 · illegal 0.097 · draw 0.100 · moves 3.570  0.8 s"
     `);
     expect(linesSince(told, progress).lines).toEqual([]);
+  });
+
+  test('a step that trained nothing says why, two in a row are a warning, told once', () => {
+    const skipped = [3, 4, 5].map((step) => ({ ...steps[step - 1]!, groups: 0, unused: { 'no-variance': 8 } }));
+    const { lines } = linesSince(NOTHING_TOLD, { state: running, steps: [...steps.slice(0, 2), ...skipped] });
+    expect(lines.slice(3)).toEqual([
+      expect.stringMatching(/^step +3.*skipped: every group had identical rewards \(no learning signal\)/),
+      expect.stringMatching(/^step +4.*skipped/),
+      expect.stringMatching(/^warning: 2 steps in a row were skipped, so the policy is not learning; try /),
+      expect.stringMatching(/^step +5.*skipped/),
+    ]);
+    const model = { run: 'demo', state: running, steps: skipped, status: null, events: [], hint: '' };
+    expect(renderLive(model, { ...screen, columns: 120 })).toContain('warning: 3 steps in a row were skipped');
+  });
+
+  test('groups that truncation left one-sided are counted in the line of their step', () => {
+    const train = { ...steps[0]!.train, oneSidedGroups: 2 };
+    const { lines } = linesSince(NOTHING_TOLD, { state: running, steps: [{ ...steps[0]!, train }] });
+    expect(lines.at(-1)).toContain('2 groups one-sided (truncated attempts left out)');
+  });
+
+  test('a run whose reward stood still ends with what to try; one that moved or failed does not', () => {
+    const still = [1, 2].map((step) => ({ ...steps[step]!, reward: 0, groups: 0 }));
+    const none = { ...before, reward: 0 };
+    const state = { ...running, state: 'completed' as const, evalBefore: none, evalAfter: none };
+    expect(resultLines({ state, steps: still }).at(-1)).toBe(
+      'hint: reward 0.000 → 0.000: no attempt ever earned anything; try easier scenarios, partial credit in the reward, or a stronger base model',
+    );
+    expect(resultLines({ state: { ...state, state: 'failed' }, steps: still }).at(-1)).toMatch(/^before: /);
+    const moved = { ...state, evalAfter: { ...none, reward: 0.5 } };
+    expect(resultLines({ state: moved, steps: still }).at(-1)).toMatch(/^before: /);
   });
 
   test('a recovered run that tells its early steps again prints no step twice', () => {

@@ -5,7 +5,7 @@ import { hashOf } from '../../core/hashes.ts';
 import type { RunPosition } from '../../core/plan-step.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { describeRun } from '../../workflows/run-details.ts';
-import { describeUnused, newRunState, summariseStep } from '../../core/run-summary.ts';
+import { newRunState, summariseStep } from '../../core/run-summary.ts';
 
 const CONFIG = defaultRunConfig({ run: 'demo', agent: 'agent', baseModel: 'pocket', groupsPerStep: 2, groupSize: 3 });
 const CHECKPOINT = { run: 'demo', branch: 0, step: 2, manifestSha256: hashOf('m'), adapterSha256: hashOf('a') };
@@ -66,6 +66,7 @@ test('rewards and metrics weigh each attempt the same, whatever group it was in'
     metrics: { moves: 4, winRate: 0.75 },
     groups: 1,
     replacedGroups: 1,
+    unused: { 'too-few-attempts': 2 },
     failedAttempts: 5,
     attempts: 9,
     sampledTokens: 30,
@@ -85,12 +86,6 @@ test('no attempt that is data is no reward, not reward 0', () => {
     seconds: {},
   };
   expect(summariseStep(facts)).toMatchObject({ reward: null, metrics: {} });
-});
-
-test('why groups were not trained is counted by reason', () => {
-  expect(describeUnused([...played.slice(1), group(3, { use: 'no-variance' })])).toBe(
-    '2 too-few-attempts, 1 no-variance',
-  );
 });
 
 test('a run reads well in Temporal', () => {

@@ -22,7 +22,7 @@ test('a run of 150 steps that continues as new every ten leaves histories of one
     const state = await handle.result();
     expect(state).toMatchObject({ state: 'completed', step: STEPS });
     expect(state.notes).toEqual([
-      '50 steps, the last of them step 150, trained nothing (1 no-variance); the policy stays',
+      '50 of 150 steps were skipped, most recently step 150: every group had identical rewards (no learning signal); the policy is unchanged',
     ]);
     expect(state.evals).toHaveLength(1 + STEPS / 5);
     expect(fake.summaries.map(({ step }) => step)).toEqual(Array.from({ length: STEPS }, (_, index) => index + 1));

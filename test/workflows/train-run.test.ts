@@ -134,7 +134,9 @@ describe('groups without signal', () => {
     await bed.play({ fake: fakes }, async ({ handle, fake }) => {
       const state = await handle.result();
       expect(state).toMatchObject({ state: 'completed', step: 3 });
-      expect(state.notes).toEqual(['step 2 trained nothing (4 no-variance); the policy stays']);
+      expect(state.notes).toEqual([
+        'step 2 was skipped: every group had identical rewards (no learning signal); the policy is unchanged',
+      ]);
       expect(fake.trainings.map(({ step, parent }) => [step, parent.step])).toEqual([
         [1, 0],
         [3, 1],
@@ -148,7 +150,12 @@ describe('groups without signal', () => {
     const fakes: FakeOptions = { use: () => 'no-variance' };
     await bed.play({ fake: fakes, config: { steps: 50, replacementRounds: 0 } }, async ({ handle, fake }) => {
       await expect(handle.result()).rejects.toMatchObject({
-        cause: { type: 'BadConfig', message: expect.stringContaining('learns nothing: 10 steps in a row') as string },
+        cause: {
+          type: 'BadConfig',
+          message: expect.stringMatching(
+            /learns nothing: 10 steps in a row were skipped.*identical rewards.*try .*partial credit/,
+          ) as string,
+        },
       });
       expect(fake.states.at(-1)).toMatchObject({ state: 'failed', step: 10 });
     });

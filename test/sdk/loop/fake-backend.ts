@@ -21,6 +21,8 @@ export class FakeWorld {
   readonly engine: FakeEngine;
   /** What the trainer was asked for, in order. */
   readonly works: StepWork[] = [];
+  /** What the person who runs the script was told. */
+  readonly told: string[] = [];
   private readonly closing: (() => Promise<void>)[] = [];
 
   private constructor(engine: FakeEngine) {
@@ -50,6 +52,7 @@ export class FakeWorld {
       baseModel: 'pocket',
       codeSha256: sha256Hex('script'),
       runStep: ({ work }) => this.train(work),
+      tell: (line) => void this.told.push(line),
       atClose: (task) => void tasks.push(task),
     };
     return {

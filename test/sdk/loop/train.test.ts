@@ -111,7 +111,8 @@ test('nothing to train is said, with what allows it, and then the step is over w
     /messages but no choices.*completion\.choices\[0\].*allowEmptyStep/,
   );
   const skipped = await model.train(groups, { allowEmptyStep: true });
-  expect(skipped).toEqual({ step: 1, inferenceName: 'demo.one@0', trained: false, metrics: {} });
+  const reason = 'every group had no tokens sampled by the model';
+  expect(skipped).toEqual({ step: 1, inferenceName: 'demo.one@0', trained: false, reason, metrics: {} });
   expect(await readJson(world.store, skippedKey({ run: 'demo.one', branch: 0, step: 1 }))).not.toBeNull();
   const later = await world.model();
   expect([await later.getStep(), later.getInferenceName()]).toEqual([1, 'demo.one@0']);
@@ -122,8 +123,30 @@ test('nothing to train is said, with what allows it, and then the step is over w
 test('groups whose attempts are all worth the same end the step, and the policy stays', async () => {
   const model = await world.model();
   const step = await model.train(await gather(model, { rewards: [1, 1, 1] }));
-  expect(step).toMatchObject({ step: 1, trained: false });
+  expect(step).toMatchObject({
+    step: 1,
+    trained: false,
+    reason: 'every group had identical rewards (no learning signal)',
+  });
   expect(trainings()).toBe(0);
+});
+
+test('the script is told of steps that trained nothing, warned after two, and told at the end what to try', async () => {
+  const backend = world.backend();
+  const model = new TrainableModel({ name: 'one', project: 'demo', baseModel: 'pocket', seed: 1 });
+  await model.register(backend);
+  await model.train(await gather(model, { rewards: [0, 0, 0] }));
+  expect(world.told).toEqual([
+    'demo.one: step 1 was skipped: every group had identical rewards (no learning signal); the policy is unchanged',
+  ]);
+  const groups = await gather(model, { rewards: [0, 0, 0] });
+  await model.train(groups);
+  await model.train(groups);
+  expect(world.told.slice(2)).toEqual([expect.stringContaining('demo.one: warning: 2 steps in a row were skipped')]);
+  await backend.close();
+  expect(world.told.slice(3)).toEqual([
+    expect.stringContaining('demo.one: hint: reward 0.000 → 0.000: no attempt ever earned anything'),
+  ]);
 });
 
 test.each([

@@ -1,0 +1,84 @@
+/** What a run says when there was nothing to learn from: in one step, in several in a row, and at its end. Pure. */
+import type { GroupResult, RunState, StepSummary } from './contract.ts';
+
+/** Groups that were not trained, by reason. */
+export type Unused = StepSummary['unused'];
+
+/** What a group had, where it could not be trained; and what helps. */
+const REASONS: Readonly<Record<string, { had: string; remedy: string }>> = {
+  'no-variance': {
+    had: 'identical rewards (no learning signal)',
+    remedy: 'scenarios that are neither hopeless nor certain, partial credit in the reward, larger groups',
+  },
+  'too-few-attempts': { had: 'too many failed attempts', remedy: 'mending the failures that the report shows' },
+  'no-sampled-tokens': {
+    had: 'no tokens sampled by the model',
+    remedy: 'asking the model through the client of the rollout',
+  },
+  'all-truncated': { had: 'only truncated attempts', remedy: 'a higher token limit, shorter prompts' },
+};
+
+/** A step without signal is bad luck; as many in a row are worth a warning. */
+export const WARNED_SKIPS = 2;
+
+export function countUnused(played: readonly GroupResult[]): Unused {
+  const unused: Unused = {};
+  for (const { use } of played) if (use !== 'trained') unused[use] = (unused[use] ?? 0) + 1;
+  return unused;
+}
+
+/** `every group had identical rewards (no learning signal)`, or `6 groups had …, 2 groups had …`. */
+export function describeUnused(unused: Unused): string {
+  const counts = Object.entries(unused);
+  if (counts.length === 0) return 'there were no groups';
+  if (counts.length === 1) return `every group had ${hadOf(counts[0]![0])}`;
+  return counts.map(([use, count]) => `${count} ${count === 1 ? 'group' : 'groups'} had ${hadOf(use)}`).join(', ');
+}
+
+/** What would help, the most frequent reason first. */
+export function describeRemedy(unused: Unused): string {
+  const uses = Object.entries(unused).toSorted(([, a], [, b]) => b - a);
+  return uses.flatMap(([use]) => REASONS[use]?.remedy ?? []).join('; ') || 'giving each step its groups';
+}
+
+export function describeSkipped(step: number, unused: Unused): string {
+  return `step ${step} was skipped: ${describeUnused(unused)}; the policy is unchanged`;
+}
+
+/** Null where it is too early for a warning. */
+export function warnOfSkips(stepsInARow: number, unused: Unused): string | null {
+  if (stepsInARow < WARNED_SKIPS) return null;
+  return `warning: ${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(unused)}`;
+}
+
+/** How many of the last steps were skipped. */
+export function countSkipped(steps: readonly Pick<StepSummary, 'groups'>[]): number {
+  return steps.length - 1 - steps.findLastIndex(({ groups }) => groups > 0);
+}
+
+const DIGITS = 3;
+
+/** What to try where the reward ended where it began, on held-out scenarios if there are any; null where it moved. */
+export function hintAtStandstill(
+  { evalBefore, evalAfter }: Pick<RunState, 'evalBefore' | 'evalAfter'>,
+  steps: readonly Pick<StepSummary, 'reward' | 'groups'>[],
+): string | null {
+  const rewards = steps.flatMap(({ reward }) => reward ?? []);
+  const held = [evalBefore?.reward, evalAfter?.reward].filter((reward) => typeof reward === 'number');
+  const [first, last] = held.length === 2 ? [held[0], held[1]] : [rewards.at(0), rewards.at(-1)];
+  if (steps.length < 2 || first === undefined || last === undefined) return null;
+  if (first.toFixed(DIGITS) !== last.toFixed(DIGITS)) return null;
+  const all = new Set([...rewards, ...held]);
+  const isAlwaysSame = all.size === 1 && steps.every(({ groups }) => groups === 0);
+  return `reward ${first.toFixed(DIGITS)} → ${last.toFixed(DIGITS)}: ${isAlwaysSame ? hintAtConstant(first) : 'it did not improve; try more steps, a higher learning rate or larger groups'}`;
+}
+
+function hintAtConstant(reward: number): string {
+  if (reward === 0)
+    return 'no attempt ever earned anything; try easier scenarios, partial credit in the reward, or a stronger base model';
+  return 'every attempt earned the same; check that the reward tells good answers from bad ones, or try harder scenarios';
+}
+
+function hadOf(use: string): string {
+  return REASONS[use]?.had ?? use;
+}
