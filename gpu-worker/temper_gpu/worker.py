@@ -52,7 +52,7 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
         num_threads=arguments.threads, max_slots=arguments.slots, kv_cache_bytes=arguments.kv_cache_bytes
     )
     host = EngineHost(library, StoreResolver(store), settings, device_lock)
-    works = [_serving(host, ServerSettings(), key, listener, stopping)]
+    works = [_serving(host, ServerSettings(hosts=arguments.allowed_hosts), key, listener, stopping)]
     if not arguments.no_temporal:
         works.append(_polling(arguments, Trainer(library, store, device_lock), store, host))
     tasks = [asyncio.create_task(work) for work in works]
