@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+EVERY_ADDRESS = frozenset(["0.0.0.0", "::"])
+# As a client's Host header has it: a name, an address, or an address of IPv6 (without brackets).
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*")
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -13,6 +17,7 @@ class Arguments:
     models: str | None
     host: str
     port: int
+    allow_host: list[str]
     threads: int
     device: str
     # auto: bfloat16 on a GPU, float32 on a CPU.
@@ -27,6 +32,12 @@ class Arguments:
     leash: bool
     standby: bool
 
+    @property
+    def allowed_hosts(self) -> frozenset[str]:
+        """Names under which clients may ask, besides those of loopback: an address to listen on is one of them."""
+        own = [] if self.host in EVERY_ADDRESS else [self.host]
+        return frozenset(name.lower() for name in [*own, *self.allow_host])
+
 
 def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     parser = argparse.ArgumentParser(
@@ -40,7 +51,13 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
         flags(parser)
     parser.add_argument("--leash", action="store_true", help="end when stdin ends")
     parser.add_argument("--standby", action="store_true", help="import everything, then wait for a byte on stdin")
-    return Arguments(**vars(parser.parse_args(argv)))
+    arguments = Arguments(**vars(parser.parse_args(argv)))
+    if arguments.host in EVERY_ADDRESS and not arguments.allow_host:
+        parser.error(
+            f"--host {arguments.host} must come with --allow-host, or clients of other machines are refused; pass "
+            "--allow-host and the name or address that they use"
+        )
+    return arguments
 
 
 def _place(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +65,15 @@ def _place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_whole(0, 65535), default=8017, help="port to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--allow-host",
+        type=_name,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name or address that clients use for this machine, besides --host and localhost; may be given several "
+        "times",
+    )
 
 
 def _machine(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +121,12 @@ def _temporal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", help="default: TEMPORAL_NAMESPACE")
     parser.add_argument("--queue", default="gpu", help="task queue (default: %(default)s)")
     parser.add_argument("--no-temporal", action="store_true", help="engine and server alone")
+
+
+def _name(text: str) -> str:
+    if not HOST_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"must be a name or an address without port, got {text!r}; pass gpu.example")
+    return text
 
 
 def _whole(least: int, most: int) -> Any:

@@ -71,7 +71,8 @@ class ControlTokens:
 
     def _as_text(self, sealed: str) -> list[int]:
         text = SEAL.sub(lambda seal: self._sealed[seal[1]], sealed)
-        ids = self._plain.encode(text, add_special_tokens=False).ids if self._plain is not None else None
+        # As `Prompts.tokenise` has it: without Python's lock.
+        ids = self._plain.encode_batch_fast([text], add_special_tokens=False)[0].ids if self._plain else None
         if ids is not None and self._ids.isdisjoint(ids):
             return ids
         token, place = SEAL.findall(sealed)[0]

@@ -5,16 +5,18 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import orjson
-from jinja2 import TemplateError
 
 from temper_gpu.control_tokens import ControlTokens
+from temper_gpu.engine import ContextTooLong
 from temper_gpu.failures import TemperError
 from temper_gpu.models import BaseModel
-from temper_gpu.tool_calls import END, START
+from temper_gpu.tool_calls import END, MAX_DEPTH, START, is_deeper
 from temper_gpu.tool_choice import ToolChoice, function_name
 
 # The attempts of a group begin with the same prompt, and rendering it is the dearest part of a call.
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384
+# So many characters take a few milliseconds at most.
+SHORT_TEXT = 4096
 # What a template makes of tools and calls is found out by showing it some.
 QUESTION = {"role": "user", "content": "?"}
 PROBE = "probe"
@@ -24,6 +26,7 @@ PROBE_TOOLS = [{"type": "function", "function": {"name": PROBE, "description": P
 class Prompts:
     def __init__(self, base: BaseModel) -> None:
         self._name = base.name
+        self._context_window = base.context_window
         self._tokenizer = base.tokenizer
         # The Rust tokenizer beneath is thirty microseconds cheaper a call than its wrapper; slow tokenizers have none.
         self._backend = getattr(base.tokenizer, "backend_tokenizer", None)
@@ -54,9 +57,12 @@ class Prompts:
         return opening[opening.find(START) :] if opening else ""
 
     def tokenise(self, text: str) -> list[int]:
-        if self._backend is not None:
+        if self._backend is None:
+            return self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        if len(text) <= SHORT_TEXT:
             return self._backend.encode(text, add_special_tokens=False).ids
-        return self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        # Seconds for a megabyte, in which `encode` would let no other thread run: it keeps Python's lock.
+        return self._backend.encode_batch_fast([text], add_special_tokens=False)[0].ids
 
     def decode(self, token_ids: list[int]) -> str:
         if self._hidden:
@@ -71,7 +77,22 @@ class Prompts:
         # Refuses a template that writes calls otherwise than they are read.
         joiner = self._call_joiner if tools else ""
         rendered = self._render([plain_message(each, joiner) for each in messages], tools, True)
+        self._require_room(rendered)
         return tuple(self._controls.encode(rendered + opening))
+
+    def _require_room(self, rendered: str) -> None:
+        """Before it is tokenised, which takes seconds for what is far too long. Nothing is refused here that fits."""
+        window, length = self._context_window, len(rendered)
+        if length > window and length > window * self._longest_token:
+            raise ContextTooLong(
+                f"a prompt must fit into the {window} tokens of {self._name}, this one has {length} characters, more "
+                f"than so many tokens can hold; shorten the conversation"
+            )
+
+    @cached_property
+    def _longest_token(self) -> int:
+        """In characters; in bytes where tokens are written so, which are no fewer."""
+        return max(map(len, self._tokenizer.get_vocab()))
 
     def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
         try:
@@ -81,7 +102,7 @@ class Prompts:
                 add_generation_prompt=opens_turn,
                 tokenize=False,
             )
-        except (TemplateError, TypeError, ValueError, KeyError, RecursionError) as error:
+        except Exception as error:  # whatever a template raises, it raises for what it was given
             raise TemperError(
                 "BadConfig",
                 f"messages must fit the chat template of {self._name}, it says: {error}; change the messages",
@@ -178,6 +199,9 @@ def plain_function(function: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(arguments, str):
         return function
     try:
-        return {**function, "arguments": json.loads(arguments)}
+        read = json.loads(arguments)
+        # Half of a surrogate pair is JSON, but no text.
+        json.dumps(read, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return function
+    return function if is_deeper(read, MAX_DEPTH) else {**function, "arguments": read}

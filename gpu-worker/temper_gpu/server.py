@@ -1,15 +1,18 @@
-"""The engine's HTTP server: OpenAI-compatible chat completions, models, health. For loopback; it speaks no TLS."""
+"""The engine's HTTP server: OpenAI-compatible chat completions, models, health. It speaks no TLS."""
 
 import asyncio
 import contextlib
 import hashlib
 import hmac
 import logging
+import re
 import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import orjson
 import uvicorn
@@ -21,8 +24,10 @@ from temper_gpu.answers import Refusal, error_response, json_response
 from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stop_check
 from temper_gpu.engine import DeadlinePassed, EngineHost, Generation, GenerationRequest, Target
 from temper_gpu.failures import TemperError
+from temper_gpu.http_limits import limited_protocol, mark_known
 from temper_gpu.prompts import Prompts
 from temper_gpu.settings import ServerSettings
+from temper_gpu.tool_calls import MAX_DEPTH, is_deeper
 
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
 # A request for a model that is being opened waits this long before it is told to come again.
@@ -36,6 +41,13 @@ SHUTDOWN_S = 3
 MAX_CALL_NAME = 512
 # Far more policies than an engine keeps loaded; a long run brings a new name with every step.
 KEPT_NAMES = 64
+# Bodies, and answers, that are read or written within some milliseconds; longer ones leave the loop to others.
+SHORT_BODY, SHORT_ANSWER = 4096, 4096
+# How many longer ones at once: they take processors from the engine.
+NUM_READERS = 2
+DEADLINE_MS = re.compile("[0-9]{1,10}")
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +65,8 @@ class ChatServer:
         self._policy_names: dict[str, str] = {}
         # Tells one life of this process from the next.
         self._boot = secrets.token_hex(8)
+        self._readers = asyncio.Semaphore(NUM_READERS)
+        self._threads = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="prompts")
 
         self._endpoints: dict[str, tuple[str, bool, Callable[[Request], Awaitable[Response]]]] = {
             "/v1/chat/completions": ("POST", True, self._chat),
@@ -71,9 +85,9 @@ class ChatServer:
             response = error_response(error)
         except ClientDisconnect:
             return
-        except Exception:
+        except Exception as error:
             log.exception("request failed", extra={"path": scope["path"]})
-            response = error_response(Refusal(500, "internal", "the server must not fail, it did; its log says why"))
+            response = error_response(unexpected(error))
         await response(scope, receive, send)
 
     def _endpoint(self, request: Request) -> Callable[[Request], Awaitable[Response]]:
@@ -84,6 +98,7 @@ class ChatServer:
         method, needs_key, endpoint = self._endpoints[path]
         if needs_key:
             self._check_key(request)
+            mark_known(request.scope)
         if request.method != method:
             raise Refusal(405, "method", f"{path} must be asked by {method}, got {request.method[:20]}")
         return endpoint
@@ -93,7 +108,10 @@ class ChatServer:
         name = host_name(request.headers.get("host", ""))
         if name not in self._names:
             raise Refusal(
-                403, "host", f"Host must be one of {', '.join(sorted(self._names))}, got {name[:80]!r}; use 127.0.0.1"
+                403,
+                "host",
+                f"Host must be one of {', '.join(sorted(self._names))}, got {name[:80]!r}; use one of these, or start "
+                "the GPU worker with --allow-host",
             )
 
     def _check_key(self, request: Request) -> None:
@@ -131,15 +149,17 @@ class ChatServer:
 
     async def _chat(self, request: Request) -> Response:
         started = time.perf_counter()
-        deadline_s = self._deadline_s(request)
-        body = await self._body(request)
-        chat = parse_chat_request(parse_json(body), self._settings.max_choices)
+        end = time.monotonic() + self._deadline_s(request)
+        body = await self._body(request, end)
+        work = Work(request, end, is_short=len(body) <= SHORT_BODY)
+        chat = await self._do(work, read_request, body, self._settings.max_choices)
         target = await self._target(chat.model)
         prompts = self._prompts_of(target)
-        prompt_ids = prompts.encode(chat.messages, chat.tools, chat.tool_choice)
+        prompt_ids = await self._do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
         seed = secrets.randbits(48) if chat.seed is None else chat.seed
-        futures = self._submit(chat, target, prompts, prompt_ids, seed, deadline_s)
-        generations = await self._wait(request, futures, deadline_s)
+        futures = self._submit(chat, target, prompts, prompt_ids, seed, end - time.monotonic())
+        generations = await self._wait(request, futures, end)
+        num_sampled = sum(len(generation.token_ids) for generation in generations)
         log.info(
             "call",
             extra={
@@ -147,32 +167,57 @@ class ChatServer:
                 "policy": chat.model,
                 "adapter": target.policy_sha256 and target.policy_sha256[:12],
                 "promptTokens": len(prompt_ids),
-                "sampledTokens": sum(len(generation.token_ids) for generation in generations),
+                "sampledTokens": num_sampled,
                 "ms": round((time.perf_counter() - started) * 1000, 2),
             },
         )
         # Not from the body: its model is `run@step`, and no run's name may reach what is hashed (ids of tool calls do).
         request_id = hashlib.sha256(b"%d %s" % (seed, orjson.dumps(prompt_ids))).hexdigest()[:24]
-        return json_response(chat_response(chat, prompt_ids, generations, prompts, target.policy_sha256, request_id))
+        answered = (chat, prompt_ids, generations, prompts, target.policy_sha256, request_id)
+        work = Work(request, end + DEADLINE_GRACE_S, is_short=len(prompt_ids) + num_sampled <= SHORT_ANSWER)
+        return await self._do(work, write_response, *answered)
+
+    async def _do(self, work: "Work", do: Callable[..., T], *given: Any) -> T:
+        """On the loop where it is short, else in a thread: nobody waits for what another one asks."""
+        if work.is_short:
+            return do(*given)
+        try:
+            async with asyncio.timeout(work.end - time.monotonic()):
+                await self._readers.acquire()
+        except TimeoutError as error:
+            raise DeadlinePassed(
+                "a long prompt must be read by its deadline, others were before it; allow more time or ask less at once"
+            ) from error
+        try:
+            if await work.request.is_disconnected():
+                raise ClientDisconnect
+            return await asyncio.get_running_loop().run_in_executor(self._threads, do, *given)
+        finally:
+            self._readers.release()
 
     def _deadline_s(self, request: Request) -> float:
         given = request.headers.get("x-temper-deadline-ms")
         if given is None:
             return self._settings.default_deadline_s
-        if not given.isdecimal() or not 0 < int(given) < 1 << 31:
+        if not DEADLINE_MS.fullmatch(given) or not 0 < int(given) < 1 << 31:
             raise TemperError(
                 "BadConfig", f"x-temper-deadline-ms must be milliseconds from now, got {given[:40]!r}; send 60000"
             )
         return int(given) / 1000
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, request: Request, end: float) -> bytes:
         most = self._settings.max_body_bytes
         chunks, size = [], 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > most:
-                raise Refusal(413, "too_large", f"a body must have at most {most} bytes, this one has more; shorten it")
-            chunks.append(chunk)
+        try:
+            async with asyncio.timeout(end - time.monotonic()):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > most:
+                        rule = f"a body must have at most {most} bytes, this one has more"
+                        raise Refusal(413, "too_large", f"{rule}; shorten the conversation")
+                    chunks.append(chunk)
+        except TimeoutError as error:
+            raise Refusal(408, "timeout", "a body must be complete by its deadline, it was not; ask again") from error
         return b"".join(chunks)
 
     async def _target(self, name: str) -> Target:
@@ -237,17 +282,16 @@ class ChatServer:
         return futures
 
     async def _wait(
-        self, request: Request, futures: list["asyncio.Future[Generation]"], deadline_s: float
+        self, request: Request, futures: list["asyncio.Future[Generation]"], end: float
     ) -> list[Generation]:
         """Until all are there, the client hangs up, or nothing comes."""
-        end = time.monotonic() + deadline_s + DEADLINE_GRACE_S
         pending: set[asyncio.Future[Generation]] = set(futures)
         try:
             while pending:
                 _, pending = await asyncio.wait(pending, timeout=PRESENCE_S)
                 if pending and await request.is_disconnected():
                     raise ClientDisconnect
-                if pending and time.monotonic() > end:
+                if pending and time.monotonic() > end + DEADLINE_GRACE_S:
                     raise DeadlinePassed("an answer must be ready by its deadline, the engine gave none; ask again")
             return [future.result() for future in futures]
         finally:
@@ -266,11 +310,41 @@ def host_name(header: str) -> str:
     return header.partition(":")[0].lower()
 
 
+@dataclass(frozen=True)
+class Work:
+    """What reading or writing is done for, until when anybody wants it, and whether it is too short to matter."""
+
+    request: Request
+    end: float
+    is_short: bool
+
+
+def read_request(body: bytes, max_choices: int) -> ChatRequest:
+    return parse_chat_request(parse_json(body), max_choices)
+
+
+def write_response(*answered: Any) -> Response:
+    return json_response(chat_response(*answered))
+
+
 def parse_json(body: bytes) -> Any:
     try:
-        return orjson.loads(body)
+        parsed = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise TemperError("BadConfig", f"the body must be JSON, it is not ({error}); send application/json") from error
+    # Whatever goes down level by level, here or in a template, would fail with it; most bodies have fewer brackets.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_deeper(parsed, MAX_DEPTH):
+        raise TemperError(
+            "BadConfig", f"the body must be nested at most {MAX_DEPTH} levels deep, this one is deeper; make it flatter"
+        )
+    return parsed
+
+
+def unexpected(error: Exception) -> Refusal:
+    """A bug, or a request that nobody foresaw. Its kind alone: an attempt that fails by it keeps the message, which
+    must be the same whenever it is played; texts of exceptions may hold addresses and paths."""
+    kind = type(error).__name__
+    return Refusal(500, "internal", f"the GPU worker failed on this request ({kind}); its log has it as request failed")
 
 
 class EmbeddedServer(uvicorn.Server):
@@ -281,11 +355,11 @@ class EmbeddedServer(uvicorn.Server):
         yield
 
 
-async def run_server(app: ASGIApp, listener: socket.socket, stopping: asyncio.Event) -> None:
+async def run_server(app: ASGIApp, settings: ServerSettings, listener: socket.socket, stopping: asyncio.Event) -> None:
     """Serves on a socket that listens already, until `stopping`; requests in flight get a moment to end."""
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=limited_protocol(settings),
         ws="none",
         lifespan="off",
         access_log=False,

@@ -48,3 +48,6 @@ class ServerSettings:
     default_max_tokens: int = 1024
     default_deadline_s: float = 300.0
     max_choices: int = 64
+    # Of one request, its first line included. The time is that from its first byte, or from the connection's start.
+    max_header_bytes: int = 64 << 10
+    header_timeout_s: float = 10.0

@@ -52,13 +52,20 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
         num_threads=arguments.threads, max_slots=arguments.slots, kv_cache_bytes=arguments.kv_cache_bytes
     )
     host = EngineHost(library, StoreResolver(store), settings, device_lock)
-    works: list[Coroutine[Any, Any, None]] = [run_server(create_app(host, ServerSettings(), key), listener, stopping)]
+    works = [_serving(host, ServerSettings(hosts=arguments.allowed_hosts), key, listener, stopping)]
     if not arguments.no_temporal:
         works.append(_polling(arguments, Trainer(library, store, device_lock), store, host))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
     await _until_stopped(tasks, stopping)
     await asyncio.to_thread(host.close)
+
+
+def _serving(
+    host: EngineHost, settings: ServerSettings, key: str, listener: socket.socket, stopping: asyncio.Event
+) -> Coroutine[Any, Any, None]:
+    """On a loop of its own: heartbeats leave from the other one, whatever requests do to this."""
+    return event_loop.run_apart(partial(run_server, create_app(host, settings, key), settings, listener), stopping)
 
 
 async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Event) -> None:

@@ -1,11 +1,13 @@
 """The worker as a process: usage, leash, signals."""
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -13,7 +15,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from temper_gpu import event_loop
 from temper_gpu.arguments import parse_arguments
+from temper_gpu.failures import TemperError
 from temper_gpu.logs import JsonLines, Occasionally, logging
 from temper_gpu.worker import choose_dtype
 
@@ -156,3 +160,64 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
     assert times == [0, 30, 60, 90]
     assert occasionally.filter(record("something else", 1))
     assert all(occasionally.filter(record("step failed", 1, "temper.gpu")) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 must come with --allow-host"),
+        (["--host", "::"], "--host :: must come with --allow-host"),
+        (["--allow-host", "http://gpu.example"], "must be a name or an address without port"),
+        (["--allow-host", "gpu.example:8017"], "must be a name or an address without port"),
+        (["--allow-host", ""], "must be a name or an address without port"),
+    ],
+)
+def test_hosts_that_would_not_be_answered_are_refused(flags: list[str], words: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        parse_arguments(["--store", "file:///s", *flags])
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], {"127.0.0.1"}),
+        (["--host", "10.0.0.5"], {"10.0.0.5"}),
+        (["--host", "0.0.0.0", "--allow-host", "GPU-1", "--allow-host", "10.0.0.5"], {"gpu-1", "10.0.0.5"}),
+        (["--host", "::", "--allow-host", "fd00::5"], {"fd00::5"}),
+    ],
+)
+def test_clients_may_use_the_address_that_is_listened_on_and_the_names_that_were_told(
+    flags: list[str], expected: set[str]
+):
+    arguments = parse_arguments(["--store", "file:///s", *flags])
+    assert arguments.allowed_hosts == expected
+    assert arguments.host == "127.0.0.1" or "--host" in flags
+
+
+def test_a_loop_that_stands_still_does_not_hold_up_the_one_of_heartbeats():
+    async def beat() -> None:
+        stopping, is_blocked, goes_on = asyncio.Event(), threading.Event(), threading.Event()
+
+        async def serve(stopped: asyncio.Event) -> None:
+            is_blocked.set()
+            assert goes_on.wait(20)
+            await stopped.wait()
+
+        serving = asyncio.create_task(event_loop.run_apart(serve, stopping))
+        while not is_blocked.is_set():
+            await asyncio.sleep(0.001)
+        goes_on.set()
+        stopping.set()
+        await serving
+
+    event_loop.run(beat())
+
+
+def test_a_server_that_fails_on_a_loop_of_its_own_ends_the_process_it_serves():
+    async def fail(stopped: asyncio.Event) -> None:
+        raise TemperError("EngineFailed", "it failed")
+
+    with pytest.raises(TemperError, match="it failed"):
+        event_loop.run(event_loop.run_apart(fail, asyncio.Event()))
