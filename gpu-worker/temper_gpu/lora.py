@@ -1,16 +1,23 @@
-"""LoRA adapters as values: PEFT's tensor names, reproducible bytes, a seeded start, and the merge into frozen weights.
+"""LoRA adapters as values: PEFT's tensor names, reproducible bytes, a seeded start, and how they are put to use.
 
-Knows tensors and names alone; the trainer's modules are PEFT's (training/policy.py).
+In float32 an adapter is merged into the frozen weights. Below it stays beside them (`LoraLinear`): the type's last
+place is larger than what a few steps change, and a merge would round most of it away. The trainer's modules are PEFT's
+(training/policy.py).
+
+Shapes: M tokens, I inputs, O outputs, R rank.
 """
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
@@ -24,6 +31,10 @@ if TYPE_CHECKING:
 
 PREFIX = "base_model.model."
 LORA_A, LORA_B = ".lora_A.weight", ".lora_B.weight"
+RANK_BLOCK = 64
+PROBE_TOKENS = 16
+# Of what an adapter changes: how much must be found, and how exactly it must be known for that to be judged.
+LEAST_SHARE, MOST_NOISE = 0.5, 0.15
 
 
 @dataclass(frozen=True)
@@ -36,8 +47,87 @@ class Adapter:
     alpha: float
 
 
+class LoraLinear(nn.Module):
+    """W x + alpha / rank · B A x on a frozen layer's own storage, rounded once.
+
+    Added to a product that was rounded already, as PEFT and vLLM do, a small adapter is lost as it is in a merge (42 %
+    of it is left after a first step in bfloat16, tried). `addmm` takes it up into the sum, which is kept in float32.
+    """
+
+    def __init__(self, frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor) -> None:
+        super().__init__()
+        self.weight, self.bias = frozen.weight, frozen.bias
+        # Blocks of one size: which kernel multiplies them, and so the bits, does not depend on the adapter's rank.
+        padding = -len(a_RI) % RANK_BLOCK
+        like = {"device": frozen.weight.device, "dtype": frozen.weight.dtype}
+        self._a_blocks = F.pad(a_RI, (0, 0, 0, padding)).to(**like).split(RANK_BLOCK)
+        self._b_blocks = [block.contiguous() for block in F.pad(b_OR, (0, padding)).to(**like).split(RANK_BLOCK, 1)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        x_MI = x.reshape(-1, x.shape[-1])
+        (a_RI, b_OR), *others = zip(self._a_blocks, self._b_blocks, strict=True)
+        low_MO = (x_MI @ a_RI.T) @ b_OR.T
+        for a_RI, b_OR in others:
+            low_MO = torch.addmm(low_MO, x_MI @ a_RI.T, b_OR.T)
+        out_MO = torch.addmm(low_MO, x_MI, self.weight.T)
+        return (out_MO if self.bias is None else out_MO + self.bias).view(*x.shape[:-1], -1)
+
+
+def attach(model: "PreTrainedModel", adapter: Adapter) -> "PreTrainedModel":
+    """The adapter beside the weights of a module that shares them."""
+    for name in adapted_modules(adapter):
+        layer = model.get_submodule(name)
+        if not isinstance(layer, nn.Linear):
+            raise TemperError(
+                "BadConfig", f"an adapter must stand on linear layers, {name} is a {type(layer).__name__}; name others"
+            )
+        a_RI, b_OR = _factors(adapter, name)
+        model.set_submodule(name, LoraLinear(layer, a_RI, b_OR * (adapter.alpha / adapter.rank)))
+    return model
+
+
+@torch.no_grad()
+def require_in_effect(base: "BaseModel", model: "PreTrainedModel", adapter: Adapter) -> None:
+    """A policy whose adapter was rounded away plays the base model, and its log-probabilities hardly show it.
+
+    So each layer is asked directly: how much of what the adapter should change does it change? Rounding is noise in
+    that share, small over all outputs together. Where the adapter is so small that it is not, nothing can be said.
+    """
+    found = wanted = noise = 0.0
+    eps = torch.finfo(base.dtype).eps
+    for name in adapted_modules(adapter):
+        weight, bias = base.tensors[f"{name}.weight"], base.tensors.get(f"{name}.bias")
+        a_RI, b_OR = (factor.to(weight.device) for factor in _factors(adapter, name))
+        x_MI = _probe_inputs(weight.shape[1]).to(weight.device, base.dtype)
+        plain_MO = F.linear(x_MI, weight, bias).double()
+        wanted_MO = (adapter.alpha / adapter.rank) * (x_MI.float() @ a_RI.T @ b_OR.T).double()
+        found += float((wanted_MO * (model.get_submodule(name)(x_MI).double() - plain_MO)).sum())
+        wanted += float(wanted_MO.square().sum())
+        noise += float((wanted_MO * plain_MO * eps / 2).square().sum())
+    if math.isfinite(found) and found < LEAST_SHARE * wanted and noise**0.5 < MOST_NOISE * wanted:
+        raise TemperError(
+            "PolicyMismatch",
+            f"an adapter must be in effect in the engine, of what {adapter.sha256} changes {found / wanted:.0%} is in "
+            f"{dtype_name(base.dtype)}; start the GPU worker with --dtype float32",
+        )
+
+
+@cache
+def _probe_inputs(num_inputs: int) -> Tensor:
+    return torch.randn(PROBE_TOKENS, num_inputs, generator=torch.Generator().manual_seed(0))
+
+
+def _factors(adapter: Adapter, module: str) -> tuple[Tensor, Tensor]:
+    a_RI, b_OR = (adapter.tensors[PREFIX + module + end].float() for end in (LORA_A, LORA_B))
+    return a_RI, b_OR
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
 def merged_weights(base: "BaseModel", adapter: Adapter) -> dict[str, Tensor]:
-    """W + alpha / rank · B A for every adapted matrix, in storage of its own; computed in fp32, kept in W's type."""
+    """W + alpha / rank · B A for every adapted matrix, in storage of its own; for float32 alone."""
     return {
         f"{module}.weight": _merge(base.tensors[f"{module}.weight"], adapter, module)
         for module in adapted_modules(adapter)
@@ -50,8 +140,10 @@ def adapted_modules(adapter: Adapter) -> list[str]:
 
 
 def _merge(weight: Tensor, adapter: Adapter, module: str) -> Tensor:
-    a, b = (adapter.tensors[PREFIX + module + end].to(weight.device, torch.float32) for end in (LORA_A, LORA_B))
-    return (weight.float() + (adapter.alpha / adapter.rank) * (b @ a)).to(weight.dtype)
+    if weight.dtype != torch.float32:
+        raise TypeError(f"a merge into {weight.dtype} would round the adapter away")
+    a, b = (factor.to(weight.device) for factor in _factors(adapter, module))
+    return weight + (adapter.alpha / adapter.rank) * (b @ a)
 
 
 def target_modules(model: "PreTrainedModel", wanted: list[str] | None) -> list[str]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import torch
 
 from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.policies import LoadAdapter, Policies
+from temper_gpu.engine.policies import AdaptedBase, LoadAdapter, Policies, is_merged
 from temper_gpu.engine.proof import prove_sizes
 from temper_gpu.engine.requests import ContextTooLong, Generation, GenerationRequest, QueueFull, Sequence
 from temper_gpu.engine.scheduler import EngineCounters, Scheduler
@@ -48,7 +48,9 @@ class Engine:
         torch.set_num_threads(settings.num_threads)
         with self._device_lock:
             self.sizes = prove_sizes(base, sizes_for(base.num_parameters, settings.max_pass_tokens), settings.max_slots)
-        self._policies = Policies(base, settings.max_policies)
+            if not is_merged(base.dtype):
+                self.sizes = prove_sizes(AdaptedBase.of(base), self.sizes, settings.max_slots)
+        self._policies = Policies(base, settings.max_policies, self._device_lock)
         self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
         self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)
         self._thread.start()

@@ -1,23 +1,57 @@
-"""Loaded policies of one base model: merged weights by adapter hash, least recently used out first."""
+"""Loaded policies of one base model, by adapter hash, least recently used out first."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import fields
 
+import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.attention import ATTENTION
-from temper_gpu.lora import Adapter, merged_weights
+from temper_gpu.failures import TemperError
+from temper_gpu.lora import (
+    RANK_BLOCK,
+    Adapter,
+    attach,
+    initial_tensors,
+    merged_weights,
+    require_in_effect,
+    target_modules,
+)
 from temper_gpu.models import BaseModel
 
 LoadAdapter = Callable[[], Adapter | None]
 
 
-class Policies:
-    """Each policy is a module of its own: own storage for merged matrices, shared storage for the rest."""
+class AdaptedBase(BaseModel):
+    """The base model with an adapter on every layer that may have one: for the proof at start."""
 
-    def __init__(self, base: BaseModel, max_policies: int) -> None:
+    @classmethod
+    def of(cls, base: BaseModel) -> "AdaptedBase":
+        return cls(**{field.name: getattr(base, field.name) for field in fields(base)})
+
+    def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
+        model = super().instantiate(attention, overrides)
+        tensors = initial_tensors(model, target_modules(model, None), RANK_BLOCK, 0)
+        # What is multiplied by zero hides what it was multiplied with.
+        random = {name: tensor if tensor.any() else torch.full_like(tensor, 0.01) for name, tensor in tensors.items()}
+        return attach(model, Adapter("", random, RANK_BLOCK, RANK_BLOCK))
+
+
+def is_merged(dtype: torch.dtype) -> bool:
+    """Whether adapters become part of the weights; below float32 they would be rounded away (lora.py)."""
+    return dtype == torch.float32
+
+
+class Policies:
+    """Each policy is a module of its own: own storage for what its adapter is made of, shared storage for the rest."""
+
+    def __init__(self, base: BaseModel, max_policies: int, device_lock: AbstractContextManager[object]) -> None:
         self._base = base
+        self._device_lock = device_lock
         self._max_policies = max_policies
         self._models: OrderedDict[str | None, PreTrainedModel] = OrderedDict({None: base.instantiate(ATTENTION)})
         self._num_users: dict[str | None, int] = {}
@@ -42,13 +76,33 @@ class Policies:
             self._changed.notify_all()
 
     def load(self, key: str, load: LoadAdapter, timeout_s: float) -> None:
-        """Reads, merges and keeps a policy. A policy in use is never dropped: waits for room, but not for ever."""
+        """Reads a policy, makes room for it, puts it on the device, and keeps it.
+
+        A policy in use is never dropped: waits for room, but not for ever. The device is not held meanwhile, or nobody
+        who uses a policy could come to an end.
+        """
         adapter = load()
-        overrides = None if adapter is None else merged_weights(self._base, adapter)
-        model = self._base.instantiate(ATTENTION, overrides)
         with self._changed:
-            self._changed.wait_for(self._make_room, timeout_s)
+            if not self._changed.wait_for(self._make_room, timeout_s):
+                raise TemperError(
+                    "EngineFailed",
+                    f"at most {self._max_policies} policies of {self._base.name} are kept loaded, and all were in use "
+                    f"for {timeout_s:g} s; ask again",
+                )
+        with self._device_lock:
+            model = self._place(adapter)
+        with self._changed:
             self._models[key] = model
+
+    def _place(self, adapter: Adapter | None) -> PreTrainedModel:
+        if adapter is None:
+            return self._base.instantiate(ATTENTION)
+        if is_merged(self._base.dtype):
+            model = self._base.instantiate(ATTENTION, merged_weights(self._base, adapter))
+        else:
+            model = attach(self._base.instantiate(ATTENTION), adapter)
+        require_in_effect(self._base, model, adapter)
+        return model
 
     def _make_room(self) -> bool:
         """Drops unused policies until one more fits."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from temper_gpu.checkpoints import DEFAULT_DTYPE
+from temper_gpu.lora import dtype_name
 
 # cuBLAS is deterministic only with a workspace of fixed size; read when CUDA starts.
 _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -40,10 +41,6 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
     }
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 @cache

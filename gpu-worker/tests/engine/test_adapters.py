@@ -1,0 +1,159 @@
+"""Adapters below float32: beside the weights, where a merge would lose them; and what is lost is seen."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from temper_gpu.answers import http_meaning
+from temper_gpu.engine import Engine, Generation, policies
+from temper_gpu.engine.policies import Policies
+from temper_gpu.failures import TemperError
+from temper_gpu.lora import PREFIX, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
+from temper_gpu.models import BaseModel
+from tests.engine.tiny import ask, open_engine, request, tiny_adapter, tiny_base
+
+# A fresh adapter after one step of Adam: every number of B has moved by about the learning rate.
+LEARNING_RATE = 1e-4
+
+
+@pytest.fixture(scope="module")
+def bfloat16() -> BaseModel:
+    base = tiny_base()
+    return replace(base, tensors={name: tensor.bfloat16() for name, tensor in base.tensors.items()})
+
+
+def first_step(base: BaseModel, seed: int, rank: int = 16, learning_rate: float = LEARNING_RATE) -> Adapter:
+    model = base.instantiate("eager")
+    tensors = initial_tensors(model, target_modules(model, None), rank, seed)
+    generator = torch.Generator().manual_seed(seed)
+    for name, tensor in tensors.items():
+        if ".lora_B." in name:
+            tensors[name] = learning_rate * torch.randn(tensor.shape, generator=generator).sign()
+    return Adapter(f"{seed:064x}", tensors, rank, 2.0 * rank)
+
+
+def ask_policy(engine: Engine, adapter: Adapter, seeds: range, together: bool = True) -> list[Generation]:
+    futures = []
+    for seed in seeds:
+        asked = request(seed, 5 + seed % 40, 6)
+        futures.append(engine.submit(adapter.sha256, lambda: adapter, asked, 60))
+        if not together:
+            futures[-1].result(60)
+    return [future.result(60) for future in futures]
+
+
+def share_left(changed_MO: Tensor, plain_MO: Tensor, wanted_MO: Tensor) -> float:
+    return float(((changed_MO.float() - plain_MO.float()) * wanted_MO).sum() / wanted_MO.square().sum())
+
+
+@pytest.mark.parametrize("rank", [4, 16, 64, 100])
+def test_a_first_step_is_played_whole_where_a_merge_would_lose_it(rank: int):
+    generator = torch.Generator().manual_seed(rank)
+    frozen = nn.Linear(256, 320, bias=rank == 16).bfloat16().requires_grad_(False)
+    for parameter in frozen.parameters():
+        parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.1)
+    a_RI = (torch.rand(rank, 256, generator=generator) - 0.5) / 8
+    b_OR = LEARNING_RATE * torch.randn(320, rank, generator=generator).sign()
+    x_MI = torch.randn(128, 256, generator=generator).bfloat16()
+    plain, wanted = frozen(x_MI), x_MI.float() @ a_RI.T @ b_OR.T
+    assert share_left(LoraLinear(frozen, a_RI, b_OR)(x_MI), plain, wanted) == pytest.approx(1, abs=0.25)
+    merged = (frozen.weight.float() + b_OR @ a_RI).bfloat16()
+    assert share_left(F.linear(x_MI, merged, frozen.bias), plain, wanted) < 0.3
+    # Beside the weights is not enough: added to what was rounded already it is lost as well.
+    assert share_left((plain + wanted).bfloat16(), plain, wanted) < 0.3
+
+
+@pytest.mark.parametrize("rank", [8, 100])
+def test_policies_in_bfloat16_answer_together_as_each_alone(bfloat16: BaseModel, rank: int):
+    engine = open_engine(bfloat16, max_pass_tokens=256)
+    adapter = first_step(bfloat16, 1, rank, 3e-3)
+    alone = ask_policy(engine, adapter, range(24), together=False)
+    assert ask_policy(engine, adapter, range(24)) == alone
+    assert alone != [ask(engine, request(seed, 5 + seed % 40, 6)) for seed in range(24)]
+    engine.close()
+
+
+def test_an_adapter_beside_the_weights_answers_nearly_as_one_merged_in_float32(bfloat16: BaseModel):
+    adapter = tiny_adapter(bfloat16, 1)
+    base = tiny_base()
+    engines = (open_engine(bfloat16), open_engine(base))
+    asked = replace(request(3, 12, 1), max_tokens=1, temperature=0)
+    near, exact = (engine.submit(adapter.sha256, lambda: adapter, asked, 60).result(60) for engine in engines)
+    assert near.token_ids == exact.token_ids
+    assert near.logprobs == pytest.approx(exact.logprobs, abs=0.1)
+    for engine in engines:
+        engine.close()
+
+
+def test_a_policy_below_float32_takes_no_second_copy_of_its_matrices(bfloat16: BaseModel):
+    with pytest.raises(TypeError, match="round the adapter away"):
+        merged_weights(bfloat16, first_step(bfloat16, 1))
+    loaded = Policies(bfloat16, 2, threading.Lock())
+    adapter = first_step(bfloat16, 1)
+    loaded.load("a", lambda: adapter, 1)
+    layer = loaded.model("a").get_submodule("model.layers.1.mlp.down_proj")
+    assert isinstance(layer, LoraLinear)
+    assert layer.weight.data_ptr() == bfloat16.tensors["model.layers.1.mlp.down_proj.weight"].data_ptr()
+
+
+def lost(model, adapter: Adapter):
+    """What applying an adapter comes to that is rounded away: the base model."""
+    return model
+
+
+def merged(model, adapter: Adapter):
+    for name in sorted({key[len(PREFIX) :].rpartition(".lora_")[0] for key in adapter.tensors}):
+        layer = model.get_submodule(name)
+        a, b = (adapter.tensors[f"{PREFIX}{name}.lora_{part}.weight"] for part in "AB")
+        weight = (layer.weight.float() + adapter.alpha / adapter.rank * (b @ a)).bfloat16()
+        layer.weight = nn.Parameter(weight, requires_grad=False)
+    return model
+
+
+@pytest.mark.parametrize("applied", [lost, merged])
+def test_an_adapter_that_was_lost_on_the_way_is_refused_when_it_is_loaded(
+    bfloat16: BaseModel, monkeypatch: pytest.MonkeyPatch, applied
+):
+    engine = open_engine(bfloat16)
+    monkeypatch.setattr(policies, "attach", applied)
+    with pytest.raises(TemperError, match=r"must be in effect .* \d+% .*bfloat16.*--dtype float32") as caught:
+        ask_policy(engine, first_step(bfloat16, 1, learning_rate=3 * LEARNING_RATE), range(1))
+    assert (caught.value.type, http_meaning(caught.value)[0]) == ("PolicyMismatch", 422)
+    assert engine.loaded_policies() == []
+    engine.close()
+
+
+@pytest.mark.parametrize("learning_rate", [0.0, 1e-20, 1e-6, 1e-2, torch.nan])
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_adapters_of_every_size_are_loaded(bfloat16: BaseModel, kind: str, learning_rate: float):
+    base = bfloat16 if kind == "bfloat16" else tiny_base()
+    loaded = Policies(base, 2, threading.Lock())
+    adapter = first_step(base, 1, learning_rate=learning_rate)
+    loaded.load("a", lambda: adapter, 1)
+    assert loaded.loaded() == ["a"]
+
+
+def test_room_is_made_before_a_policy_is_put_on_the_device_and_under_its_lock(monkeypatch: pytest.MonkeyPatch):
+    base, lock = tiny_base(), threading.Lock()
+    loaded = Policies(base, 1, lock)
+    seen: list[tuple[list[str], bool]] = []
+    merge = policies.merged_weights
+
+    def watched(base: BaseModel, adapter: Adapter):
+        seen.append((loaded.loaded(), lock.locked()))
+        return merge(base, adapter)
+
+    monkeypatch.setattr(policies, "merged_weights", watched)
+    for seed in (1, 2):
+        adapter = tiny_adapter(base, seed)
+        loaded.load(str(seed), lambda adapter=adapter: adapter, 1)
+    assert seen == [([], True), ([], True)]
+    assert loaded.use("2")
+    with pytest.raises(TemperError, match="at most 1 policies .* in use") as caught:
+        loaded.load("3", lambda: adapter, 0.05)
+    assert caught.value.retryable
+    assert loaded.loaded() == ["2"]
