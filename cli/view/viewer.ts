@@ -3,6 +3,7 @@ import { createLogUpdate } from 'log-update';
 import pc from 'picocolors';
 import type { StackEvent } from '../../workers/local-stack/events.ts';
 import type { Progress } from '../follow-run.ts';
+import { printable } from '../output.ts';
 import type { Output } from '../output.ts';
 import { joinRun, linesSince } from './lines.ts';
 import { renderLive } from './live.ts';
@@ -106,7 +107,7 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
     waiting(reason) {
       serverReason = reason;
     },
-    note: (text) => screen.persist(text),
+    note: (text) => screen.persist(printable(text)),
     close() {
       clearInterval(timer);
       draw();
