@@ -3,7 +3,7 @@
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
 import { TemperError } from '../../core/failures.ts';
-import { costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
+import { checkBaseUrl, costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
 
 /** As `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';
@@ -74,15 +74,11 @@ function findNamed(judge: string): JudgeModel | null {
 
 /** Its address is nowhere but in the process that asks: what a judge is called stands under hashes. */
 function resolveEndpoint({ baseUrl, model, name = 'endpoint', keyVariable }: JudgeEndpoint): JudgeModel {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    const rule = "the judge's baseUrl must be an http(s) URL without a key in it";
-    throw new TemperError('BadConfig', `${rule}; pass one like https://api.openai.com/v1, and the key by keyVariable`);
-  }
+  const { host } = new URL(checkBaseUrl("the judge's baseUrl", baseUrl));
   if (typeof model !== 'string' || !/^[\w.:@/~+-]{1,120}$/.test(model))
     throw new TemperError(
       'BadConfig',
-      `the judge's model must be the name that ${url.host} knows it by, got ${JSON.stringify(model)}; pass it`,
+      `the judge's model must be the name that ${host} knows it by, got ${JSON.stringify(model)}; pass it`,
     );
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
     throw new TemperError(
@@ -103,7 +99,8 @@ function resolveEndpoint({ baseUrl, model, name = 'endpoint', keyVariable }: Jud
 
 /** Where it is asked: a gateway of one's own stands in the environment. */
 export function judgeUrl({ baseUrl, baseUrlVariable }: HostedJudge, env: NodeJS.ProcessEnv): string {
-  return (baseUrlVariable === null ? null : readVariable(env, baseUrlVariable)) ?? baseUrl;
+  const own = baseUrlVariable === null ? null : readVariable(env, baseUrlVariable);
+  return own === null ? baseUrl : checkBaseUrl(baseUrlVariable ?? 'baseUrl', own);
 }
 
 /** The key that a judge's provider asks for; null where it asks for none. */
