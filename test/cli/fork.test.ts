@@ -42,6 +42,11 @@ async function complaint(...args: string[]): Promise<string> {
   return stderr.replaceAll(project, 'PROJECT');
 }
 
+function runFile(config: RunConfig): Uint8Array {
+  const { parent } = config;
+  return encodeJson({ schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent });
+}
+
 async function plan(source: string, flags: Record<string, string> = {}): Promise<RunConfig> {
   const context = { flags: { run: 'new', ...flags }, positionals: [source, agent], project, cwd: project };
   return (await planFork(context as unknown as CommandContext)).config;
@@ -131,7 +136,7 @@ describe('plans', () => {
     expect(await plan('demo@1')).toMatchObject({ groupSize: 4, rollout: { temperature: 1 } });
     const latest = await plan('demo@latest', { temperature: '0.7' });
     expect(latest).toMatchObject({ groupSize: 4, rollout: { temperature: 0.7 } });
-    await store.publish(runKey('new'), encodeJson({ schema: 1, config: latest, parent: latest.parent }));
+    await store.publish(runKey('new'), runFile(latest));
     await commit(0, 3);
     expect(await plan('demo@latest', { temperature: '0.7' })).toEqual(latest);
   });
@@ -142,7 +147,7 @@ describe('plans', () => {
 
   test('the same parent again for a fork that exists, though its parent went on', async () => {
     const config = await plan('demo@latest');
-    await store.publish(runKey('new'), encodeJson({ schema: 1, config, parent: config.parent }));
+    await store.publish(runKey('new'), runFile(config));
     await commit(0, 3);
     expect((await plan('demo@latest')).parent?.step).toBe(2);
     await expect(plan('demo@3')).rejects.toThrow('the run new exists with another configuration');
@@ -158,7 +163,7 @@ describe('plans', () => {
     const { config } = (await readRun(store, 'demo'))!.file;
     const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.3, dualClip: 3 } as const;
     const recorded = { ...config, train: { ...config.train, loss } };
-    await store.replace(runKey('demo'), encodeJson({ schema: 1, config: recorded }));
+    await store.replace(runKey('demo'), runFile(recorded));
     expect((await plan('demo@1')).train.loss).toEqual(config.train.loss);
   });
 });
@@ -166,8 +171,7 @@ describe('plans', () => {
 test('show, runs and the report name the parent', async () => {
   const config = { ...(await plan('demo@1')), run: 'child' };
   await writeFixtureRun(project, { run: 'child', steps: 1 });
-  const file = { schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent: config.parent };
-  await store.replace(runKey('child'), encodeJson(file));
+  await store.replace(runKey('child'), runFile(config));
   const { stdout } = await runCli(project, ['show', 'child']);
   expect(stdout).toContain('\nparent     demo@1\n');
   expect(JSON.parse((await runCli(project, ['show', 'child', '--json'])).stdout)).toMatchObject({ parent: 'demo@1' });
