@@ -31,3 +31,5 @@ export function blocksOf(page: string): Block[] {
     code,
   }));
 }
+
+export const isTypeScript = ({ info }: Block): boolean => /^(ts|typescript)\b/.test(info);

@@ -20,8 +20,11 @@ export function aliveIn(project: string): string[] {
 export class Checkout {
   readonly folder = mkdtempSync(join(tmpdir(), 'temper-checkout-'));
   readonly #started: Command[] = [];
+  readonly #env: NodeJS.ProcessEnv;
 
-  constructor() {
+  /** `env` is added to what this process has. */
+  constructor(env: NodeJS.ProcessEnv = {}) {
+    this.#env = { ...process.env, ...env };
     for (const name of readdirSync(ROOT)) {
       if (!NOT_LINKED.has(name)) symlinkSync(join(ROOT, name), join(this.folder, name));
     }
@@ -29,7 +32,7 @@ export class Checkout {
   }
 
   start(...line: string[]): Command {
-    const command = startCommand(this.folder, line);
+    const command = startCommand(this.folder, line, this.#env);
     this.#started.push(command);
     return command;
   }

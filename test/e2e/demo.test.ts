@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import type { BlobRef, StepSummary } from '../../core/contract.ts';
 import { until } from '../crash/project.ts';
+import { PAGES, readPage } from '../docs/markdown.ts';
 import { Checkout } from './checkout.ts';
 import { linesOf, type Ended } from './command.ts';
 
@@ -80,6 +81,14 @@ test('each step changed the adapter, or says that it had nothing to train', () =
     expect(adapterSha256 === parent, `step ${step} trained ${groups} groups`).toBe(groups === 0);
     parent = adapterSha256;
   }
+});
+
+test('each checkpoint of the demo that a page names is there', async () => {
+  const named = PAGES.flatMap((page) => [...readPage(page).matchAll(/\bdemo@(\d+)/g)].map(([, step]) => Number(step)));
+  const { code, stdout, stderr } = await checkout.run('npx', 'temper', 'checkpoints', 'demo', '--json');
+  expect(code, stderr).toBe(0);
+  const kept = JSON.parse(stdout) as { step: number }[];
+  expect(kept.map(({ step }) => step)).toEqual(expect.arrayContaining(named));
 });
 
 test('a complete run is shown again, and no server is started', async () => {

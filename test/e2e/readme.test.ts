@@ -1,7 +1,14 @@
-/** Each line that README tells people to type: the two set-up lines are what CI runs, the others are run here. */
-import { readFileSync } from 'node:fs';
+/**
+ * What README and the pages tell people to type and to write, tried on one local stack: each command of README, and
+ * each agent and script of any page for a step. The two set-up lines are what CI itself runs.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../crash/project.ts';
+import { blocksOf, isTypeScript, PAGES, type Block } from '../docs/markdown.ts';
+import { JUDGE_KEY, startScriptedJudge, type ScriptedJudge } from '../sdk/ruler/scripted-judge.ts';
 import { Checkout } from './checkout.ts';
 import { linesOf } from './command.ts';
 
@@ -9,6 +16,7 @@ const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8');
 const SETUP = ['npm ci && npm start', 'npm ci && npm test'];
 const RUNNABLE = /^npx temper /;
+const SMALL = ['--groups-per-step', '2', '--group-size', '4', '--eval-scenarios', '4', '--replacement-rounds', '0'];
 
 /** Lines of the shell blocks, without comments, continued lines joined. */
 function commandsIn(markdown: string): string[] {
@@ -18,6 +26,13 @@ function commandsIn(markdown: string): string[] {
 }
 
 const commands = commandsIn(read('README.md'));
+const blocks = PAGES.flatMap(blocksOf).filter(isTypeScript);
+const nameOf = ({ page, line }: Block) => `${page.toLowerCase().replace(/\.md$/, '').replaceAll('/', '-')}-${line}`;
+const titleOf = ({ page, line }: Block) => `${page}:${line}`;
+const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
+const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
+const agents = blocks.filter(isAgent);
+const scripts = blocks.filter((block) => !isAgent(block) && !isConfig(block));
 
 test('README has exactly two set-up lines, and nothing that is not run here', () => {
   expect(commands.filter((command) => !RUNNABLE.test(command))).toEqual(SETUP);
@@ -29,29 +44,70 @@ test('CI runs the test line of README and nothing else', () => {
 });
 
 test('what `npm start` and `npm test` run exists', () => {
-  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-  expect(scripts['start']).toMatch(/^node cli\/temper\.js train examples\/tic-tac-toe\/agent\.ts --run demo /);
-  expect(scripts['test']).toBeDefined();
+  const { scripts: npm } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  expect(npm['start']).toMatch(/^node cli\/temper\.js train examples\/tic-tac-toe\/agent\.ts --run demo /);
+  expect(npm['test']).toBeDefined();
 });
 
-describe.runIf(commands.some((command) => RUNNABLE.test(command)))(
-  'the commands, on a completed run named demo',
-  () => {
-    const checkout = new Checkout();
+test('a page shows whole agents, whole scripts and configurations, so that each of them can be run', () => {
+  expect(agents.map(({ page }) => page)).toContain('README.md');
+  for (const block of scripts) expect(block.code, titleOf(block)).toMatch(/^(await|const \w+ = await) /m);
+});
 
-    beforeAll(async () => {
-      const size = ['--steps', '2', '--groups-per-step', '2', '--group-size', '4', '--eval-scenarios', '8'];
-      const train = ['train', 'examples/tic-tac-toe/agent.ts', '--run', 'demo', '--base-model', 'pocket', ...size];
-      const { code, stdout, stderr } = await checkout.run('node', 'cli/temper.js', ...train);
-      expect(code, stdout + stderr).toBe(0);
-    });
+describe('on one local stack', () => {
+  let checkout: Checkout;
+  let judge: ScriptedJudge;
 
-    afterAll(() => checkout.close());
+  beforeAll(async () => {
+    judge = await startScriptedJudge();
+    // Attempts that differ get scores that differ: a step has something to train.
+    judge.scoreBy((lines) => (JSON.stringify(lines).length % 97) / 97);
+    checkout = new Checkout({ OPENAI_BASE_URL: judge.url, OPENAI_API_KEY: JUDGE_KEY });
+    mkdirSync(join(checkout.folder, 'pages'));
+    for (const block of blocks) writeFileSync(join(checkout.folder, fileOf(block)), block.code);
+    writeFileSync(join(checkout.folder, 'agent.ts'), agents.find(({ page }) => page === 'README.md')!.code);
+    checkout.start('node', 'cli/temper.js', 'dev');
+    const demo = ['train', 'examples/tic-tac-toe/agent.ts', '--run', 'demo', '--base-model', 'pocket', '--steps', '2'];
+    const { code, stdout, stderr } = await checkout.run('node', 'cli/temper.js', ...demo, ...SMALL);
+    expect(code, stdout + stderr).toBe(0);
+  });
 
-    test.each(commands.filter((command) => RUNNABLE.test(command)))('%s', async (command) => {
-      const { code, stdout, stderr } = await checkout.run('sh', '-c', command);
-      expect(code, stdout + stderr).toBe(0);
-      expect(stdout.trim()).not.toBe('');
-    });
-  },
-);
+  afterAll(async () => {
+    await checkout.close();
+    await judge.close();
+  });
+
+  test.each(commands.filter((command) => RUNNABLE.test(command)))('README: %s', async (command) => {
+    // A training's first steps: all of them take minutes.
+    const { code, stdout, stderr } = await checkout.run('sh', '-c', command.replace(/--steps \d+/, '--steps 2'));
+    expect(code, stdout + stderr).toBe(0);
+    expect(stdout.trim()).not.toBe('');
+  });
+
+  test.each(agents.map((block) => ({ title: titleOf(block), block })))('the agent at $title', async ({ block }) => {
+    const model = /\b(?:toolLoop|runTools)\(/.test(block.code) ? 'pocket-tools' : 'pocket';
+    const line = ['train', fileOf(block), '--run', nameOf(block), '--base-model', model, '--steps', '1', ...SMALL];
+    const { code, stdout, stderr } = await checkout.run('node', 'cli/temper.js', ...line, '--max-tokens', '16');
+    expect(code, stdout + stderr).toBe(0);
+    const { stdout: json } = await checkout.run('node', 'cli/temper.js', 'show', nameOf(block), '--json');
+    expect(JSON.parse(json)).toMatchObject({ state: 'completed', step: 1, evalAfter: { failed: 0 } });
+    const [step] = checkout.lines(`store/runs/${nameOf(block)}/steps/0.0.jsonl`);
+    expect(step).toMatchObject({ step: 1, failed: 0 });
+  });
+
+  test.each(scripts.map((block) => ({ title: titleOf(block), block })))('the script at $title', async ({ block }) => {
+    const command = checkout.start('npx', 'tsx', fileOf(block));
+    let isOver = false;
+    const ended = command.ended.finally(() => (isOver = true));
+    await until('its first step is told', () => isOver || /^step 1\b/m.test(command.stdout()), 300_000);
+    if (!isOver) return command.interrupt();
+    const { code, stdout, stderr } = await ended;
+    expect(code, stdout + stderr).toBe(0);
+    expect(stdout.trim()).not.toBe('');
+  });
+
+  /** An agent is a module of the project; a script awaits at its top level, whatever the project's package.json says. */
+  function fileOf(block: Block): string {
+    return `pages/${nameOf(block)}.${isAgent(block) || isConfig(block) ? 'ts' : 'mts'}`;
+  }
+});
