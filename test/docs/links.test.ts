@@ -1,0 +1,34 @@
+/** Links of the pages lead somewhere, to the heading too; and each page says what to read next. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { PAGES, readPage, ROOT } from './markdown.ts';
+
+/** Lists and records, which are looked up and not read through. */
+const WITHOUT_NEXT = new Set(['docs/decisions.md', 'docs/index.md', 'docs/log.md']);
+
+const withoutCode = (page: string) => readPage(page).replaceAll(/^```.*?^```$/gms, '');
+
+/** As GitHub makes them of a heading. */
+const anchorsOf = (page: string) =>
+  [...withoutCode(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+const linksOf = (page: string) => [...withoutCode(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+
+test.each(PAGES)('each link of %s leads to a file and a heading that exist', (page) => {
+  for (const link of linksOf(page).filter((each) => !each.includes('://'))) {
+    const [path = '', anchor] = link.split('#');
+    const target = path === '' ? page : join(dirname(page), path);
+    expect(existsSync(join(ROOT, target)), link).toBe(true);
+    if (anchor !== undefined) expect(anchorsOf(target), link).toContain(anchor);
+  }
+});
+
+test.each(PAGES.filter((page) => !WITHOUT_NEXT.has(page)))('%s ends with what to read next', (page) => {
+  expect(readPage(page).trimEnd().split('\n').at(-1)).toMatch(/^Next: /);
+});
