@@ -41,7 +41,8 @@ test.each(PAGES.filter((page) => spansOf(page).length > 0))('%s names commands a
     const [name = '', ...rest] = span.split(/[\s|]+/);
     const command = COMMANDS.find((each) => each.name === name);
     expect(command, `temper ${span}`).toBeDefined();
-    const flags = [command!, ...(command!.actions ?? [])].flatMap(({ options }) => Object.keys(options));
+    const own = [command!, ...(command!.actions ?? [])].flatMap(({ options }) => Object.keys(options));
+    const flags = ['help', ...own];
     for (const flag of rest.flatMap((word) => /^\[?--([a-z-]+)/.exec(word)?.[1] ?? []))
       expect(flags, `temper ${span}`).toContain(flag);
   }
