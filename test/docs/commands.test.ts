@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands/index.ts';
 import { findCommand } from '../../cli/main.ts';
 import { parseCommandLine } from '../../cli/parse.ts';
+import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { blocksOf, PAGES, readPage, ROOT } from './markdown.ts';
 
 /** `npx temper …` as a line of a block, perhaps behind a prompt, continued lines joined, without comment. */
@@ -46,6 +48,31 @@ test.each(PAGES.filter((page) => spansOf(page).length > 0))('%s names commands a
     for (const flag of rest.flatMap((word) => /^\[?--([a-z-]+)/.exec(word)?.[1] ?? []))
       expect(flags, `temper ${span}`).toContain(flag);
   }
+});
+
+describe('docs/commands.md', () => {
+  /** Flag, type, default and meaning of each row. */
+  const rows = [
+    ...readPage('docs/commands.md').matchAll(/^\| `--([a-z0-9-]+)[^|]*\| ([^|]+) \| ([^|]+) \| [^|]+ \|$/gm),
+  ];
+
+  test.each(['train', 'eval'])('lists every flag of temper %s', (name) => {
+    const { options } = COMMANDS.find((command) => command.name === name)!;
+    expect(rows.map(([, flag]) => flag)).toEqual(expect.arrayContaining(Object.keys(options)));
+  });
+
+  test('gives the defaults that a run has', () => {
+    const config: unknown = defaultRunConfig({ run: 'a', agent: 'a', baseModel: 'pocket' });
+    // Those of `temper train` come first.
+    const told = new Map(rows.toReversed().map(([, flag, , value = '']) => [flag, value.replaceAll('`', '')]));
+    for (const { flag, path, kind } of RUN_FLAGS) {
+      const value = path.split('.').reduce((at, key) => (at as Record<string, unknown>)[key], config);
+      const text = told.get(flag) ?? '';
+      if (kind === 'boolean') expect(text, flag).toBe(value === true ? 'on' : 'off');
+      else if (kind === 'text' && typeof value === 'string' && path !== 'baseModel') expect(text, flag).toBe(value);
+      else if (typeof value === 'number') expect(Number(/^[\d.e-]+/.exec(text)?.[0]), flag).toBe(value);
+    }
+  });
 });
 
 test.each([
