@@ -30,5 +30,7 @@ test.each(PAGES)('each link of %s leads to a file and a heading that exist', (pa
 });
 
 test.each(PAGES.filter((page) => !WITHOUT_NEXT.has(page)))('%s ends with what to read next', (page) => {
-  expect(readPage(page).trimEnd().split('\n').at(-1)).toMatch(/^Next: /);
+  const [, ...parts] = readPage(page).split(/^(?=Next: |## Next$)/m);
+  expect(parts, 'one line Next: …, or a heading Next with a list').toHaveLength(1);
+  expect(linksOf(page).some((link) => parts[0]!.includes(`](${link})`))).toBe(true);
 });
