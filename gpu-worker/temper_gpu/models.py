@@ -150,8 +150,8 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
             f"model {name} must be a folder or hub id with config, tokenizer and safetensors, got {source} ({reason}); "
             "check the name or name its folder in models.json",
         ) from error
-    check_complete(name, loading["missing_keys"])
     check_decoder(name, model)
+    check_complete(name, loading["missing_keys"])
     check_usable(name, model, tokenizer)
     # Tied weights are one tensor under two names, and stay one on the device.
     moved: dict[int, Tensor] = {}
