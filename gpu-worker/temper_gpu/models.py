@@ -11,7 +11,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging as transformers_logging
 
 from temper_gpu.failures import TemperError
@@ -135,14 +142,14 @@ class ModelLibrary:
 def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) -> BaseModel:
     """Reads config, tokenizer and safetensors from a folder or the hub; never code, never pickle."""
     transformers_logging.disable_progress_bar()
+    options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-        model, loading = AutoModelForCausalLM.from_pretrained(
-            source, trust_remote_code=False, use_safetensors=True, dtype=dtype, output_loading_info=True
-        )
+        check_decoder(name, outline(source))
+        loaded: Any = AutoModelForCausalLM.from_pretrained(source, **options)
     except Exception as error:
         # Whatever transformers raises for a model that it cannot load: the name was the user's choice.
-        if is_out_of_memory(error):
+        if isinstance(error, TemperError) or is_out_of_memory(error):
             raise
         reason = describe_error(error)
         raise TemperError(
@@ -150,7 +157,7 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
             f"model {name} must be a folder or hub id with config, tokenizer and safetensors, got {source} ({reason}); "
             "check the name or name its folder in models.json",
         ) from error
-    check_decoder(name, model)
+    model, loading = loaded
     check_complete(name, loading["missing_keys"])
     check_usable(name, model, tokenizer)
     # Tied weights are one tensor under two names, and stay one on the device.
@@ -160,6 +167,13 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     return BaseModel(name, model.config, tensors, tokenizer, buffers, end_token_ids(model, tokenizer))
+
+
+def outline(source: str) -> PreTrainedModel:
+    """The model without its weights: what cannot be used is refused before they are read."""
+    config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
 
 
 def check_complete(name: str, missing: Iterable[str]) -> None:

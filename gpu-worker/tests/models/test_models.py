@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -86,7 +87,7 @@ def test_what_cannot_be_loaded_is_said(copy: Path, spoil, words: str):
     assert caught.value.type == "BadConfig"
 
 
-TINY = {
+TINY: dict[str, Any] = {
     "vocab_size": 264,
     "hidden_size": 64,
     "intermediate_size": 96,
@@ -95,7 +96,7 @@ TINY = {
     "num_key_value_heads": 4,
     "max_position_embeddings": 512,
 }
-LATENT = {
+LATENT: dict[str, Any] = {
     "moe_intermediate_size": 32,
     "n_routed_experts": 4,
     "num_experts_per_tok": 2,
@@ -108,7 +109,7 @@ LATENT = {
     "n_group": 1,
     "topk_group": 1,
 }
-IMAGES = {
+IMAGES: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 32,
     "num_hidden_layers": 1,
