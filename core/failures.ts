@@ -11,6 +11,8 @@ export const FAILURES = {
   EngineFailed: { retryable: true },
   /** The trainer could not do a step for a reason that may pass. */
   TrainerFailed: { retryable: true },
+  /** Memory did not suffice, however often it was tried and what could be freed was freed. */
+  OutOfMemory: { retryable: false },
   /** Bytes of the store are missing or do not have their hash. */
   StoreCorrupt: { retryable: false },
   /** The store refused a write or a read for a reason that may pass (disk full, read-only). */

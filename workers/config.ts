@@ -10,6 +10,11 @@ import { GPU_QUEUE, WORKFLOW_QUEUE } from '../core/queues.ts';
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
 
+/** As the GPU worker has them (gpu-worker/temper_gpu/arguments.py). */
+export const DEVICE = /^(auto|cpu|cuda(:\d+)?)$/;
+export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
+const MEBIBYTE = 1024 * 1024;
+
 const KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
 
 export const TemperConfigSchema = z.strictObject({
@@ -32,6 +37,17 @@ export const TemperConfigSchema = z.strictObject({
       url: z.url().nullable().prefault(null),
       keyVariable: z.string().prefault(KEY_VARIABLE),
       threads: z.int().min(1).prefault(2),
+      /** `auto`: a CUDA GPU if there is one, else the CPU. */
+      device: z.string().regex(DEVICE, 'must be auto, cpu, cuda or cuda:N').prefault('auto'),
+      /** Of the base model's weights; `auto`: bfloat16 on a GPU, float32 on the CPU. */
+      dtype: z.enum(DTYPES).prefault('auto'),
+      /** Memory that keys and values of requests may take. */
+      kvCacheBytes: z
+        .int()
+        .min(MEBIBYTE)
+        .prefault(4096 * MEBIBYTE),
+      /** Requests that the engine decodes at once. */
+      slots: z.int().min(16).max(2048).prefault(128),
     })
     .prefault({}),
   /** What `--base-model` names mean on this host: a folder, relative to the project, or `hub:OWNER/NAME` for a model of the Hugging Face hub. */
@@ -66,7 +82,15 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
 }
 
 /** Fields of the GPU worker that the local stack starts. */
-const LOCAL_ENGINE = ['engine.threads', 'localStack.enginePort', 'localStack.standby'] as const;
+const LOCAL_ENGINE = [
+  'engine.threads',
+  'engine.device',
+  'engine.dtype',
+  'engine.kvCacheBytes',
+  'engine.slots',
+  'localStack.enginePort',
+  'localStack.standby',
+] as const;
 
 function isDefault(config: TemperConfig, path: string): boolean {
   return fieldOf(config, path) === fieldOf(TemperConfigSchema.parse({}), path);

@@ -1,16 +1,18 @@
 import { resolve } from 'node:path';
 import type { Command } from '../command.ts';
 import { stringFlag } from '../command.ts';
+import { ENGINE_OPTIONS, engineFlags } from '../engine-flags.ts';
 import { EXIT, UsageError } from '../errors.ts';
 
 export const dev: Command = {
   name: 'dev',
   summary: 'the local stack in the foreground: Temporal server and UI, workers, GPU worker',
-  usage: 'dev [--agent FILE] [--ui-port N] [--engine-port N]',
+  usage: 'dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]',
   details: ['Runs until Ctrl-C, and takes everything it started with it. A stack that runs already is joined.'],
   positionals: [],
   options: {
     agent: { type: 'string', placeholder: 'FILE', description: 'play this agent too, so that its runs go on' },
+    ...ENGINE_OPTIONS,
     'ui-port': {
       type: 'string',
       placeholder: 'N',
@@ -34,6 +36,7 @@ export const dev: Command = {
       models: {},
       onEvent: createEventPrinter((line) => output.line(line)),
       uiPort: portFlag('ui-port', stringFlag(flags, 'ui-port')),
+      ...engineFlags(flags),
       enginePort: portFlag('engine-port', stringFlag(flags, 'engine-port')),
       signal,
       env,

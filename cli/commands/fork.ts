@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { ENGINE_OPTIONS } from '../engine-flags.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const fork: Command = {
@@ -24,6 +25,7 @@ export const fork: Command = {
         { ...option, description: option.description.replace(/ \[[^[]*\]$/, '') },
       ]),
     ),
+    ...ENGINE_OPTIONS,
   },
   async run(context) {
     const { planFork } = await import('../train/plan-fork.ts');

@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { ENGINE_OPTIONS } from '../engine-flags.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const train: Command = {
@@ -17,6 +18,7 @@ export const train: Command = {
   options: {
     run: { type: 'string', placeholder: 'NAME', description: "name of the run; absent: the agent's name" },
     ...RUN_OPTIONS,
+    ...ENGINE_OPTIONS,
   },
   async run(context) {
     const { planRun } = await import('../train/plan-run.ts');

@@ -1,12 +1,14 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative } from 'node:path';
 import type { CommandContext } from '../command.ts';
+import { engineFlags, type EngineFlags } from '../engine-flags.ts';
 import { CommandFailed, EXIT } from '../errors.ts';
 import { readProgress } from '../follow-run.ts';
 import type { PlannedRun } from './plan-run.ts';
 
-export function playRun(context: CommandContext, plan: PlannedRun): Promise<number> {
-  return plan.isComplete ? showCompleted(context, plan) : play(context, plan);
+export async function playRun(context: CommandContext, plan: PlannedRun): Promise<number> {
+  const asked = engineFlags(context.flags);
+  return plan.isComplete ? showCompleted(context, plan) : play(context, plan, asked);
 }
 
 /** Needs no server: the store has it all. */
@@ -17,7 +19,7 @@ async function showCompleted(context: CommandContext, plan: PlannedRun): Promise
   return EXIT.ok;
 }
 
-async function play(context: CommandContext, plan: PlannedRun): Promise<number> {
+async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   const { createViewer } = await import('../view/viewer.ts');
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
@@ -25,7 +27,7 @@ async function play(context: CommandContext, plan: PlannedRun): Promise<number> 
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C detaches; the same command goes on' });
   try {
-    await playSession({ plan, project, viewer, signal, env });
+    await playSession({ plan, project, viewer, signal, env, ...asked });
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.

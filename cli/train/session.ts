@@ -10,6 +10,7 @@ import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
 import { withoutProfile } from '../../workers/temporal-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
+import type { EngineFlags } from '../engine-flags.ts';
 import { CommandFailed } from '../errors.ts';
 import { readProgress, unlessAway } from '../follow-run.ts';
 import { readPending } from '../pending.ts';
@@ -20,7 +21,7 @@ import { awaitRun } from './await-run.ts';
 import { checkSameConfig } from './plan-run.ts';
 import type { PlannedRun } from './plan-run.ts';
 
-export interface Session {
+export interface Session extends EngineFlags {
   readonly plan: PlannedRun;
   readonly project: string;
   readonly viewer: Viewer;
@@ -30,11 +31,13 @@ export interface Session {
 
 /** Returns when the run has ended well. Throws CommandFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env } = session;
+  const { plan, project, viewer, signal, env, device, dtype } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
     models: plan.models,
+    device,
+    dtype,
     onEvent: (event) => viewer.stack(event),
     signal,
     env,

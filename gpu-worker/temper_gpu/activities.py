@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -20,6 +21,7 @@ from temper_gpu.checkpoints import PolicyName, canonical_json, is_pruned, publis
 from temper_gpu.contract import InitialiseInput, StepMetrics, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.heartbeat import run_with_heartbeats
+from temper_gpu.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.pulse import Pulse, start_pulse
 from temper_gpu.store import Store
 from temper_gpu.training.step import StepCancelled
@@ -32,6 +34,10 @@ Probe = Callable[[str], str | None]
 
 # What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say.
 JUST_THAWED_S = 1.0
+MEMORY_PAUSE_S = 1.0
+SAME_ERROR_TRIES = 5
+
+Make = Callable[[Callable[[], bool]], Outcome]
 
 Work = TypeVar("Work", bound=BaseModel)
 
@@ -42,6 +48,8 @@ class GpuActivities:
         self._store = store
         self._probe = probe
         self._pulse = pulse or start_pulse()
+        # By run and step: the words of the last unexpected error, and how often in a row they came.
+        self._repeated: dict[tuple[str, int], tuple[str, int]] = {}
         # One thread: one step at a time, whatever Temporal hands out.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trainer")
 
@@ -49,22 +57,28 @@ class GpuActivities:
     async def initialise(self, given: Any) -> TrainResult:
         """Commits step 0 of a branch: the seeded adapter."""
         work = parse_input(InitialiseInput, given)
-        return await self._perform(work.run, 0, lambda _: self._trainer.initialise(work))
+        remedy = "take a smaller base model, or --dtype bfloat16"
+        return await self._perform(work.run, 0, lambda _: self._trainer.initialise(work), remedy)
 
     @activity.defn(name="train")
     async def train(self, given: Any) -> TrainResult:
         """All groups of a step → one committed optimizer step, published under `run@step`."""
         work = parse_input(TrainInput, given)
-        return await self._perform(work.run, work.step, lambda is_cancelled: self._trainer.train(work, is_cancelled))
+        remedy = (
+            f"lower --micro-batch-tokens (now {work.train.micro_batch_tokens}): temper fork {work.run}@{work.step - 1} "
+            f"AGENT --run NEW --micro-batch-tokens {max(1, work.train.micro_batch_tokens // 2)}; or lower "
+            "engine.kvCacheBytes in temporal.config.ts"
+        )
+        return await self._perform(work.run, work.step, partial(self._trainer.train, work), remedy)
 
-    async def _perform(self, run: str, step: int, make: Callable[[Callable[[], bool]], Outcome]) -> TrainResult:
+    async def _perform(self, run: str, step: int, make: Make, remedy: str) -> TrainResult:
         fields = {"run": run, "step": step, "attempt": activity.info().attempt}
         require_fresh(activity.info(), self._pulse, datetime.now(UTC), fields)
         context = contextvars.copy_context()
 
         def work(is_cancelled: Callable[[], bool]) -> Outcome:
             try:
-                outcome = make(is_cancelled)
+                outcome = self._make_in_memory(make, is_cancelled, remedy)
             except StepCancelled:
                 log.info("step discarded", extra=fields | {"reason": context.run(describe_cancellation)})
                 raise
@@ -89,13 +103,49 @@ class GpuActivities:
             raise
         except Exception as error:
             log.exception("step failed", extra=fields | {"type": "TrainerFailed"})
-            raise application_error(_unexpected(error)) from error
+            raise self._unexpected(error, (run, step)) from error
+        self._repeated.pop((run, step), None)
         return TrainResult(
             checkpoint=outcome.commit.checkpoint(run),
             metrics=StepMetrics(outcome.commit.manifest.metrics),
             seconds=outcome.seconds,
             found=outcome.found,
         )
+
+    def _make_in_memory(self, make: Make, is_cancelled: Callable[[], bool], remedy: str) -> Outcome:
+        """What others free may suffice a moment later; what never will must not be tried for ever."""
+        shortage = Shortage("a step", remedy)
+        while True:
+            try:
+                return make(is_cancelled)
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                failure = shortage.failed(error)
+            # Outside of the handler, whose error holds what the step had made.
+            self._trainer.forget()
+            free_memory()
+            if not failure.retryable:
+                raise failure
+            log.warning("step failed: %s", failure)
+            time.sleep(MEMORY_PAUSE_S)
+            if is_cancelled():
+                raise StepCancelled
+
+    def _unexpected(self, error: Exception, place: tuple[str, int]) -> ApplicationError:
+        """Whatever nobody has thought of may pass; what comes again and again in the same words is a fault in code."""
+        words = f"{type(error).__name__}: {error}"
+        times = self._repeated[place][1] + 1 if self._repeated.get(place, ("", 0))[0] == words else 1
+        self._repeated[place] = (words, times)
+        if times < SAME_ERROR_TRIES:
+            return application_error(TemperError("TrainerFailed", words))
+        del self._repeated[place]  # who starts the run again gets as many tries
+        failure = TemperError(
+            "TrainerFailed",
+            f"step {place[1]} of {place[0]} failed {times} times in a row with the same error ({words}); the GPU "
+            "worker's log (.temper/logs/gpu-worker.jsonl) says where: report it, or restart the GPU worker and the run",
+        )
+        return ApplicationError(failure.message, type=failure.type, non_retryable=True)
 
     def _publish(self, run: str, outcome: Outcome, fields: dict[str, Any]) -> None:
         """The view for people and other engines, the sidecar of times; then this process's engine is asked."""
@@ -181,12 +231,6 @@ def require_fresh(info: activity.Info, pulse: Pulse, now: datetime, fields: dict
 
 def application_error(error: TemperError) -> ApplicationError:
     return ApplicationError(error.message, type=error.type, non_retryable=not error.retryable)
-
-
-def _unexpected(error: Exception) -> TemperError:
-    if type(error).__name__ == "OutOfMemoryError":
-        return TemperError("TrainerFailed", f"a micro-batch must fit into memory: {error}; lower microBatchTokens")
-    return TemperError("TrainerFailed", f"{type(error).__name__}: {error}")
 
 
 def _times(outcome: Outcome, fields: dict[str, Any]) -> bytes:

@@ -7,6 +7,7 @@ FailureType = Literal[
     "JudgeFailed",
     "EngineFailed",
     "TrainerFailed",
+    "OutOfMemory",
     "StoreCorrupt",
     "StoreUnavailable",
     "BadConfig",

@@ -1,11 +1,40 @@
 """Memory that does not suffice: recognised, given back, and told in figures."""
 
 import gc
+import threading
 from pathlib import Path
 
 import torch
 
+from temper_gpu.failures import TemperError
+
+# Somebody else's memory may be free again a moment later; after so many tries in a row it is taken for a lack.
+TRIES = 3
+
 _CPU_ALLOCATOR = ("not enough memory", "can't allocate memory", "DefaultCPUAllocator")
+
+
+class Shortage:
+    """Counts failures for lack of memory that no success came between: what may pass, and from the last one on not."""
+
+    def __init__(self, subject: str, remedy: str) -> None:
+        self._subject = subject
+        self._remedy = remedy
+        self._tries = 0
+        self._lock = threading.Lock()
+
+    def failed(self, error: BaseException) -> TemperError:
+        with self._lock:
+            self._tries += 1
+            tries = self._tries
+        message = f"{self._subject} must fit into memory: {describe_error(error)}, {describe_memory()}"
+        if tries < TRIES:
+            return TemperError("EngineFailed", f"{message}; tried again ({tries} of {TRIES})")
+        return TemperError("OutOfMemory", f"{message}, {tries} times in a row; {self._remedy}")
+
+    def succeeded(self) -> None:
+        with self._lock:
+            self._tries = 0
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
@@ -22,22 +51,22 @@ def free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def describe_memory(device: torch.device) -> str:
-    """`1.2 GiB of 24.0 GiB free on cpu`."""
-    if device.type == "cuda":
-        free, total = torch.cuda.mem_get_info(device)
-        return f"{format_bytes(free)} of {format_bytes(total)} free on {device}"
+def describe_memory() -> str:
+    """`1.2 GiB of 24.0 GiB are free on cpu`."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        free, total = torch.cuda.mem_get_info()
+        return f"{format_bytes(free)} of {format_bytes(total)} are free on {torch.cuda.get_device_name()}"
     known = _read_meminfo()
     if known is None:
-        return f"on {device}"
-    return f"{format_bytes(known['MemAvailable'])} of {format_bytes(known['MemTotal'])} free on {device}"
+        return "on this host's CPU"
+    return f"{format_bytes(known['MemAvailable'])} of {format_bytes(known['MemTotal'])} are free on this host"
 
 
 def describe_error(error: BaseException) -> str:
-    """The first line says how much was asked for; a MemoryError says nothing."""
+    """In one line: how much was asked for, where memory was; a MemoryError says nothing."""
     first = str(error).strip().partition("\n")[0]
     text = first.split("DefaultCPUAllocator: ")[-1].partition(" Error code")[0]
-    return text.rstrip(".") or type(error).__name__
+    return text.rstrip(".")[:300] or type(error).__name__
 
 
 def format_bytes(num_bytes: float) -> str:

@@ -3,18 +3,26 @@
 import copy
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from torch import Tensor, nn
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging as transformers_logging
 
 from temper_gpu.failures import TemperError
+from temper_gpu.memory import describe_error, is_out_of_memory
 
 POCKET = "pocket"
 POCKET_FOLDER = Path(__file__).parent / "pocket" / "model"
@@ -134,16 +142,23 @@ class ModelLibrary:
 def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) -> BaseModel:
     """Reads config, tokenizer and safetensors from a folder or the hub; never code, never pickle."""
     transformers_logging.disable_progress_bar()
+    options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(source, trust_remote_code=False, use_safetensors=True, dtype=dtype)
-    except (OSError, ValueError, ImportError) as error:
-        reason = str(error).strip().split("\n")[0]
+        check_decoder(name, outline(source))
+        loaded: Any = AutoModelForCausalLM.from_pretrained(source, **options)
+    except Exception as error:
+        # Whatever transformers raises for a model that it cannot load: the name was the user's choice.
+        if isinstance(error, TemperError) or is_out_of_memory(error):
+            raise
+        reason = describe_error(error)
         raise TemperError(
             "BadConfig",
             f"model {name} must be a folder or hub id with config, tokenizer and safetensors, got {source} ({reason}); "
             "check the name or name its folder in models.json",
         ) from error
+    model, loading = loaded
+    check_complete(name, loading["missing_keys"])
     check_usable(name, model, tokenizer)
     # Tied weights are one tensor under two names, and stay one on the device.
     moved: dict[int, Tensor] = {}
@@ -152,6 +167,46 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     return BaseModel(name, model.config, tensors, tokenizer, buffers, end_token_ids(model, tokenizer))
+
+
+def outline(source: str) -> PreTrainedModel:
+    """The model without its weights: what cannot be used is refused before they are read."""
+    config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+
+
+def check_complete(name: str, missing: Iterable[str]) -> None:
+    """transformers makes up what the files lack."""
+    absent = sorted(missing)
+    if absent:
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must have all weights that its config.json speaks of, {len(absent)} are missing "
+            f"({absent[0]} …); download it again, or put the right config.json beside the weights",
+        )
+
+
+def check_decoder(name: str, model: PreTrainedModel) -> None:
+    """A decoder of text alone, of the shape that engine and adapters know."""
+    config, kind = model.config, type(model).__name__
+    reason = None
+    if config.get_text_config(decoder=True) is not config:
+        reason = f"{kind} has more parts than a text decoder (images, sound)"
+    elif not isinstance(getattr(config, "num_hidden_layers", None), int) or not _has_linear_layers(model):
+        reason = f"{kind} has no linear layers that an adapter could stand on"
+    elif hasattr(config, "kv_lora_rank"):
+        reason = f"{kind} keeps compressed keys (multi-head latent attention)"
+    if reason is not None:
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must be a plain text decoder, but {reason}; take a Qwen2, Qwen3, Llama or Mistral model",
+        )
+
+
+def _has_linear_layers(model: PreTrainedModel) -> bool:
+    head = model.get_output_embeddings()
+    return any(isinstance(module, nn.Linear) and module is not head for module in model.modules())
 
 
 def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

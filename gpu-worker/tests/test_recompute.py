@@ -109,5 +109,5 @@ def bfloat16_library() -> ModelLibrary:
     library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
     base = library.get("tiny")
     tensors = {name: tensor.bfloat16() for name, tensor in base.tensors.items()}
-    library.get = lambda _: dataclasses.replace(base, tensors=tensors)
+    library.get = lambda name: dataclasses.replace(base, tensors=tensors)
     return library

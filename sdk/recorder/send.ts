@@ -50,7 +50,7 @@ interface Outage {
 }
 
 /** What an engine knows better than its client: never the client's own mistakes. */
-const NAMED_BY_ENGINE: readonly FailureType[] = ['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch'];
+const NAMED_BY_ENGINE: readonly FailureType[] = ['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch', 'OutOfMemory'];
 
 type Trial = { sent: Sent } | Outage;
 
@@ -113,7 +113,7 @@ function judgeAnswer(answer: HttpAnswer, engine: EngineConnection, ms: number): 
   throw namedFailure(text, engine.url) ?? refused(status, text, engine);
 }
 
-/** The GPU worker says which boundary was crossed: weights that are damaged in the store, or give no numbers. */
+/** The GPU worker says which boundary was crossed: weights that are damaged in the store, or give no numbers, or for which there is no room. */
 function namedFailure(text: string, engineUrl: string): TemperError | null {
   const { type, message } = parseError(text) ?? {};
   if (typeof type !== 'string' || typeof message !== 'string') return null;

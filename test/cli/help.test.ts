@@ -172,6 +172,8 @@ test('train', () => {
       --judge NAME                   provider/model that judges instead of the one that the agent names
       --max-judge-usd X              the run pauses before its judge costs more than this in all
       --continue-as-new-every N      steps after which the workflow starts a fresh history
+      --device NAME                  where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
+      --dtype NAME                   type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       -h, --help                     print this
 
     Examples:
@@ -337,12 +339,14 @@ test('dev', () => {
   expect(help('dev')).toMatchInlineSnapshot(`
     "the local stack in the foreground: Temporal server and UI, workers, GPU worker
 
-    Usage: temper dev [--agent FILE] [--ui-port N] [--engine-port N]
+    Usage: temper dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]
 
     Runs until Ctrl-C, and takes everything it started with it. A stack that runs already is joined.
 
     Options:
       --agent FILE     play this agent too, so that its runs go on
+      --device NAME    where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
+      --dtype NAME     type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       --ui-port N      port of Temporal's UI; absent: a free one, remembered
       --engine-port N  port of the engine; absent: a free one, remembered
       -h, --help       print this"

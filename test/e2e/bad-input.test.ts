@@ -45,6 +45,8 @@ describe('before anything is started, nothing at all is written', () => {
     ['steps 0', ['--steps', '0']],
     ['a run name with a slash', ['--run', 'a/b']],
     ['a run name with two dots', ['--run', '..']],
+    ['a device that is neither CPU nor CUDA', ['--device', 'mps']],
+    ['a type of numbers that there is none of', ['--dtype', 'float16']],
     ['an unknown model folder', ['--base-model', './no-such-model']],
   ])('%s', async (_, flags) => {
     await complaint([...TRAIN, ...flags]);

@@ -1,5 +1,6 @@
-/** Numbers that are none and files that are broken, really so: what a run says, and how it goes on. */
-import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+/** Numbers that are none, broken files, models and memory that do not do, really so: what a run says, and how it goes on. */
+import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readStackFile } from '../../workers/local-stack/stack-file.ts';
@@ -19,6 +20,14 @@ const MANY = 1000;
 const project = new Project();
 const started: Command[] = [];
 
+/** While this file is there, the GPU worker's steps have no room (`short-of-memory/`). */
+const shortOfMemory = join(project.folder, 'short-of-memory');
+const ENV = {
+  ...process.env,
+  PYTHONPATH: fileURLToPath(new URL('short-of-memory', import.meta.url)),
+  TEMPER_TEST_SHORT_OF_MEMORY: shortOfMemory,
+};
+
 beforeAll(async () => {
   const stack = start('dev', '--agent', AGENT);
   await until('the stack runs', () => stack.stdout().includes('the local stack runs'), 300_000);
@@ -35,7 +44,7 @@ const trainLine = (run: string, steps: number) => ['train', AGENT, '--run', run,
 const isStepTold = (command: Command) => /^step +1\//m.test(command.stdout());
 
 function start(...args: string[]): Command {
-  const command = startCommand(project.folder, [process.execPath, TEMPER, ...args]);
+  const command = startCommand(project.folder, [process.execPath, TEMPER, ...args], ENV);
   started.push(command);
   return command;
 }
@@ -156,3 +165,32 @@ function expectNamed({ code, stdout, stderr }: { code: number | null; stdout: st
   expect(stderr).toContain(key);
   expect(stderr).toContain('restore it');
 }
+
+test('a base model that cannot be used ends its run at once, with the reason and what to take instead', async () => {
+  const folder = join(project.folder, 'gpt2');
+  cpSync(fileURLToPath(new URL('../../gpu-worker/temper_gpu/pocket/model', import.meta.url)), folder, {
+    recursive: true,
+  });
+  const config = { model_type: 'gpt2', architectures: ['GPT2LMHeadModel'], n_embd: 64, n_layer: 2, n_head: 4 };
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, n_positions: 512, vocab_size: 264 }));
+  const { code, stdout, stderr } = await temper('train', AGENT, '--run', 'gpt2', ...SIZE, '--base-model', folder);
+  expect(code, stdout + stderr).toBe(1);
+  expect(stderr).toContain(
+    'the run gpt2 failed: BadConfig: model gpt2 must be a plain text decoder, but GPT2LMHeadModel has no linear layers that an adapter could stand on; take a Qwen2, Qwen3, Llama or Mistral model',
+  );
+});
+
+test('a step that has no room in memory ends its run with figures and the flag to lower, and is made once there is room', async () => {
+  writeFileSync(shortOfMemory, '');
+  const { code, stdout, stderr } = await temper(...trainLine('short', 1));
+  expect(code, stdout + stderr).toBe(1);
+  expect(stderr).toMatch(
+    /the run short failed: OutOfMemory: a step must fit into memory: .*tried to allocate \d+ bytes.* GiB are free on this host, 3 times in a row; lower --micro-batch-tokens \(now 16384\): temper fork short@0 AGENT/,
+  );
+  expect(await show('short')).toMatchObject({ state: 'failed', step: 0 });
+
+  rmSync(shortOfMemory);
+  const again = await temper(...trainLine('short', 1));
+  expect(again.code, again.stdout + again.stderr).toBe(0);
+  expect(await show('short')).toMatchObject({ state: 'completed', step: 1, failure: null });
+});

@@ -5,6 +5,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { defineConfig, loadConfig } from '../../workers/config.ts';
 import { projectFolders } from '../../workers/folders.ts';
 import { checkJoined, checkPorts } from '../../workers/local-stack/check-joined.ts';
+import { gpuWorker } from '../../workers/local-stack/children.ts';
+import { specifyStack } from '../../workers/local-stack/specify.ts';
+import { describeStack } from '../../workers/local-stack/stack.ts';
 import { makeProject, removeProject } from './stack-harness.ts';
 
 const clean: (() => unknown)[] = [];
@@ -47,6 +50,10 @@ describe('a field without effect is refused by name', () => {
   const url = 'http://gpu-host:8000';
   it.each([
     ['engine.threads', { engine: { url, threads: 4 } }],
+    ['engine.device', { engine: { url, device: 'cuda' } }],
+    ['engine.dtype', { engine: { url, dtype: 'float32' } }],
+    ['engine.kvCacheBytes', { engine: { url, kvCacheBytes: 2 ** 30 } }],
+    ['engine.slots', { engine: { url, slots: 64 } }],
     ['localStack.enginePort', { engine: { url }, localStack: { enginePort: 9000 } }],
     ['localStack.standby', { engine: { url }, localStack: { standby: false } }],
   ])('%s with engine.url', async (field, config) => {
@@ -67,6 +74,8 @@ describe('a command that joins a local stack', () => {
     uiUrl: 'http://127.0.0.1:8001',
     engineUrl: 'http://127.0.0.1:8002',
     storeUri: pathToFileURL(folders.store).href,
+    device: 'auto',
+    dtype: 'bfloat16',
   };
   const joins = (asked: object, config: object = {}) =>
     checkJoined(stack, { uiPort: null, enginePort: null, ...asked }, defineConfig(config), folders);
@@ -74,11 +83,24 @@ describe('a command that joins a local stack', () => {
   it('may ask for the ports that it has', () => {
     expect(() => joins({ uiPort: 8001, enginePort: 8002 })).not.toThrow();
     expect(() => joins({})).not.toThrow();
+    expect(() => joins({ device: 'auto', dtype: 'bfloat16' })).not.toThrow();
   });
 
   it.each([
     ['another port of the UI', { uiPort: 9000 }, {}, '--ui-port has no effect here'],
     ['another port of the engine', { enginePort: 9000 }, {}, '--engine-port has no effect here'],
+    [
+      'another device',
+      { device: 'cuda' },
+      {},
+      '--device has no effect here: the local stack of this project runs already, with --device auto',
+    ],
+    [
+      'another type',
+      { dtype: 'float32' },
+      {},
+      '--dtype has no effect here: the local stack of this project runs already, with --dtype bfloat16',
+    ],
     ['another store', {}, { store: '/elsewhere' }, 'runs with the store file:///project/.temper/store'],
     ['another engine', {}, { engine: { url: 'http://gpu:1' } }, 'runs with the engine http://127.0.0.1:8002'],
   ])('is refused %s', (_, asked, config, complaint) => {
@@ -89,6 +111,39 @@ describe('a command that joins a local stack', () => {
     const elsewhere = defineConfig({ engine: { url: 'http://gpu:1' } });
     expect(() => checkPorts({ uiPort: 9000 }, false, defineConfig())).toThrow(/--ui-port has no effect/);
     expect(() => checkPorts({ enginePort: 9000 }, true, elsewhere)).toThrow(/--engine-port has no effect/);
+    expect(() => checkPorts({ device: 'cuda' }, true, elsewhere)).toThrow(/--device has no effect.*no GPU worker/);
     expect(() => checkPorts({ uiPort: 9000, enginePort: 9001 }, true, defineConfig())).not.toThrow();
+  });
+});
+
+describe('the GPU worker', () => {
+  const given = { device: 'cuda:1', dtype: 'bfloat16', kvCacheBytes: 2 ** 33, slots: 64, threads: 4 } as const;
+
+  async function commandLine(config: object, asked: object = {}): Promise<string> {
+    const folders = projectFolders('/project');
+    const install = { env: { TEMPORAL_ADDRESS: 'server:7233' }, cache: '/cache', onEvent: () => undefined };
+    const commands = { gpuWorker: ['gpu-worker'], worker: ['worker'] };
+    const options = { project: '/project', agentFile: null, models: {}, onEvent: () => undefined, commands, ...asked };
+    const spec = await specifyStack({ folders, config: defineConfig(config), install, options });
+    const ports = { temporal: 1, ui: 2, engine: 3 };
+    return gpuWorker({ spec, folders, ports, stack: describeStack(spec, ports), engineKey: 'key' }).command.join(' ');
+  }
+
+  it('is told device, type and memory of temporal.config.ts, and of flags before it', async () => {
+    const line = '--threads 4 --device cuda:1 --dtype bfloat16 --kv-cache-bytes 8589934592 --slots 64';
+    expect(await commandLine({ engine: given })).toContain(line);
+    const asked = await commandLine({ engine: given }, { device: 'cpu', dtype: 'float32' });
+    expect(asked).toContain('--device cpu --dtype float32');
+    expect(await commandLine({})).toContain('--threads 2 --device auto --dtype auto');
+  });
+
+  it.each([
+    ['device', { device: 'mps' }, 'must be auto, cpu, cuda or cuda:N'],
+    ['dtype', { dtype: 'float16' }, '"auto"|"float32"|"bfloat16"'],
+    ['kvCacheBytes', { kvCacheBytes: 1000 }, '1048576'],
+    ['slots', { slots: 8 }, '16'],
+  ])('takes no other %s', (field, engine, rule) => {
+    expect(() => defineConfig({ engine } as never)).toThrow(rule);
+    expect(() => defineConfig({ engine } as never)).toThrow(field);
   });
 });

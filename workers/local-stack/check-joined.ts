@@ -6,10 +6,17 @@ import type { ProjectFolders } from '../folders.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackDescription } from './protocol.ts';
 
-type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort'>;
+type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'device' | 'dtype'>;
 
-/** Before anything is started: ports of what this stack does not start. */
-export function checkPorts({ uiPort, enginePort }: Asked, hasServer: boolean, { engine }: TemperConfig): void {
+/** Flags of the GPU worker. */
+const GPU_WORKER_FLAGS = ['device', 'dtype'] as const;
+
+/** Before anything is started: ports and numbers of what this stack does not start. */
+export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperConfig): void {
+  const { uiPort, enginePort } = asked;
+  const idle = engine.url === null ? undefined : GPU_WORKER_FLAGS.find((name) => asked[name] != null);
+  if (idle !== undefined)
+    throw withoutEffect(`--${idle}`, `the engine is configured (${engine.url}), so no GPU worker is started`);
   if (uiPort != null && !hasServer)
     throw withoutEffect(
       '--ui-port',
@@ -21,11 +28,15 @@ export function checkPorts({ uiPort, enginePort }: Asked, hasServer: boolean, { 
 
 /** A stack that was joined keeps the ports, the store and the engine that it was started with. */
 export function checkJoined(
-  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri'>,
-  { uiPort, enginePort }: Asked,
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | 'device' | 'dtype'>,
+  asked: Asked,
   config: TemperConfig,
   folders: ProjectFolders,
 ): void {
+  const { uiPort, enginePort } = asked;
+  for (const name of GPU_WORKER_FLAGS)
+    if (asked[name] != null && asked[name] !== stack[name])
+      throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);
   if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
   if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
     throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);

@@ -10,6 +10,9 @@ export interface LocalStackOptions {
   /** Ports the user asked for by name; taken ones are refused. */
   readonly uiPort?: number | null;
   readonly enginePort?: number | null;
+  /** What the user asked of the GPU worker by name; null: as `temporal.config.ts` has it. */
+  readonly device?: string | null;
+  readonly dtype?: string | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
   /** Stand-ins for tests; else `temporal.config.ts` and what the machine has. */

@@ -26,10 +26,17 @@ export interface StackSpec {
   readonly storeUri: string;
   readonly queues: { readonly workflows: string; readonly gpu: string };
   readonly threads: number;
+  readonly device: string;
+  readonly dtype: string;
+  readonly kvCacheBytes: number;
+  readonly slots: number;
   readonly ports: WantedPorts;
 }
 
 export interface StackDescription {
+  /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
+  readonly device: string;
+  readonly dtype: string;
   readonly pid: number;
   readonly temporalAddress: string;
   readonly namespace: string;

@@ -45,6 +45,10 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
       storeUri: storeUri(config.store, folders),
       queues: config.queues,
       threads: config.engine.threads,
+      device: options.device ?? config.engine.device,
+      dtype: options.dtype ?? config.engine.dtype,
+      kvCacheBytes: config.engine.kvCacheBytes,
+      slots: config.engine.slots,
       ports: {
         temporal: config.localStack.temporalPort,
         ui: options.uiPort ?? config.localStack.uiPort,

@@ -125,9 +125,11 @@ class Children {
   }
 }
 
-function describeStack(spec: StackSpec, ports: StackPorts): StackDescription {
+export function describeStack(spec: StackSpec, ports: StackPorts): StackDescription {
   return {
     pid: process.pid,
+    device: spec.device,
+    dtype: spec.dtype,
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',
     uiUrl: spec.temporal ? null : `http://127.0.0.1:${ports.ui}`,

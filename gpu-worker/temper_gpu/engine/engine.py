@@ -1,5 +1,6 @@
 """The embedded engine of one base model: a queue, a thread, and policies loaded beside it."""
 
+import logging
 import math
 import threading
 import time
@@ -14,15 +15,21 @@ from temper_gpu.engine.policies import AdaptedBase, LoadAdapter, Policies, is_me
 from temper_gpu.engine.proof import prove_sizes
 from temper_gpu.engine.requests import ContextTooLong, Generation, GenerationRequest, QueueFull, Sequence
 from temper_gpu.engine.scheduler import EngineCounters, Scheduler
-from temper_gpu.engine.sizes import sizes_for
+from temper_gpu.engine.sizes import Sizes, sizes_for
 from temper_gpu.failures import TemperError
-from temper_gpu.memory import format_bytes
+from temper_gpu.memory import Shortage, describe_error, format_bytes, free_memory, is_out_of_memory
 from temper_gpu.models import BaseModel
 from temper_gpu.settings import EngineSettings
 
 # How often requests are looked through for passed deadlines while training has the device.
 DEVICE_POLL_S = 0.2
 POLICY_ROOM_TIMEOUT_S = 60.0
+ROOM_REMEDY = (
+    "lower --kv-cache-bytes or --slots (engine.kvCacheBytes, engine.slots in temporal.config.ts), "
+    "or take a smaller base model or --dtype bfloat16"
+)
+
+log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -45,11 +52,11 @@ class Engine:
         self._lock = threading.Lock()
         self._loading: dict[str, list[Sequence]] = {}
         self._loader = ThreadPoolExecutor(1, thread_name_prefix=f"policies of {base.name}")
+        self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
+        self._num_answered = 0
         torch.set_num_threads(settings.num_threads)
         with self._device_lock:
-            self.sizes = prove_sizes(base, sizes_for(base.num_parameters, settings.max_pass_tokens), settings.max_slots)
-            if not is_merged(base.dtype):
-                self.sizes = prove_sizes(AdaptedBase.of(base), self.sizes, settings.max_slots)
+            self.sizes = find_sizes(base, settings)
         self._policies = Policies(base, settings.max_policies, self._device_lock)
         self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
         self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)
@@ -149,7 +156,7 @@ class Engine:
             torch.set_num_threads(self.settings.num_threads)  # counted per thread by OpenMP
             self._policies.load(key, load, POLICY_ROOM_TIMEOUT_S)
         except BaseException as caught:
-            error = caught
+            error = self._shortage.failed(caught) if is_out_of_memory(caught) else caught
         with self._lock:
             for sequence in self._loading.pop(key):
                 if not self._is_down() and self._policies.use(key):
@@ -164,7 +171,7 @@ class Engine:
                 while self._wait_for_work():
                     with self._device() as is_ours:
                         if is_ours:
-                            self._scheduler.step()
+                            self._step()
         except BaseException as error:
             self.failure = error
             self._fail_all(
@@ -172,6 +179,22 @@ class Engine:
             )
             if self._on_death is not None:
                 self._on_death(error)
+
+    def _step(self) -> None:
+        try:
+            self._scheduler.step()
+            return
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if self.counters.requests > self._num_answered:
+                self._shortage.succeeded()
+            failure = self._shortage.failed(error)
+        # Outside of the handler, whose error holds what was computed.
+        self._num_answered = self.counters.requests
+        log.warning("no memory for a pass: %s", failure)
+        self._scheduler.drop_all(failure)
+        free_memory()
 
     def _wait_for_work(self) -> bool:
         with self._scheduler.arrived:
@@ -198,3 +221,19 @@ class Engine:
         with self._lock:
             for sequence in [sequence for sequences in self._loading.values() for sequence in sequences]:
                 sequence.fail(error)
+
+
+def find_sizes(base: BaseModel, settings: EngineSettings) -> Sizes:
+    """The first time that the model is run here: what it cannot do shows."""
+    try:
+        sizes = prove_sizes(base, sizes_for(base.num_parameters, settings.max_pass_tokens), settings.max_slots)
+        return sizes if is_merged(base.dtype) else prove_sizes(AdaptedBase.of(base), sizes, settings.max_slots)
+    except Exception as error:
+        if isinstance(error, TemperError) or is_out_of_memory(error):
+            raise
+        log.warning("model not usable", extra={"model": base.name}, exc_info=error)
+        raise TemperError(
+            "BadConfig",
+            f"the model {base.name} must run in the embedded engine, {type(base.config).__name__} does not "
+            f"({describe_error(error)}); take a Qwen2, Qwen3, Llama or Mistral model",
+        ) from error

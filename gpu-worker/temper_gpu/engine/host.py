@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from temper_gpu.checkpoints import PolicyResolver, ResolvedPolicy
 from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.engine import Engine
+from temper_gpu.engine.engine import ROOM_REMEDY, Engine
 from temper_gpu.engine.policies import LoadAdapter
 from temper_gpu.engine.requests import NotFound
 from temper_gpu.failures import TemperError
+from temper_gpu.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.models import ModelLibrary
 from temper_gpu.settings import EngineSettings
 
@@ -50,6 +51,7 @@ class EngineHost:
         self._on_death = on_death
         self._engines: dict[str, Engine] = {}
         self._opening = threading.Lock()
+        self._shortages: dict[str, Shortage] = {}
 
     def find(self, name: str) -> Target | None:
         """Where a name leads, or None if store or base model have to be asked first: not for an event loop."""
@@ -75,9 +77,23 @@ class EngineHost:
         """The engine of a base model, started on first use."""
         with self._opening:
             if base_model not in self._engines:
-                base = self._library.get(base_model)
-                self._engines[base_model] = Engine(base, self._settings, self._device_lock, self._on_death)
+                self._engines[base_model] = self._start(base_model)
             return self._engines[base_model]
+
+    def _start(self, base_model: str) -> Engine:
+        shortage = self._shortages.setdefault(base_model, Shortage(f"the model {base_model}", ROOM_REMEDY))
+        try:
+            base = self._library.get(base_model)
+            engine = Engine(base, self._settings, self._device_lock, self._on_death)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            failure = shortage.failed(error)
+        else:
+            shortage.succeeded()
+            return engine
+        free_memory()
+        raise failure
 
     def engines(self) -> dict[str, Engine]:
         return dict(self._engines)

@@ -113,6 +113,15 @@ class Scheduler:
         for sequence in [s for s in self._slots.sequences.values() if is_abandoned(s, now)]:
             self._drop_if_abandoned(sequence, now)
 
+    def drop_all(self, error: BaseException) -> None:
+        """Fails whatever waits or runs, and frees the slot table. In the engine's thread."""
+        with self.arrived:
+            waiting = [sequence for queue in self._waiting.values() for sequence in queue]
+            self._waiting.clear()
+        for sequence in (*waiting, *self._slots.clear()):
+            self._policies.leave(sequence.policy)
+            sequence.fail(error)
+
     def fail_all(self, error: BaseException) -> None:
         with self.arrived:
             waiting = [sequence for queue in self._waiting.values() for sequence in queue]

@@ -75,6 +75,10 @@ class Trainer:
         """For people: what the step in hand does, and since when."""
         return {"phase": self._clock.phase, "since": self._clock.since}
 
+    def forget(self) -> None:
+        """Frees the policy in memory; the next step reads it from the store."""
+        self._held = None
+
     def initialise(self, work: InitialiseInput) -> Outcome:
         """Commits step 0: the seeded adapter and AdamW's zero state, or a fork's parent's bytes."""
         found = self._find(work.run, work.branch, 0, work.inputs_sha256)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import torch
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
@@ -16,6 +17,7 @@ from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.pulse import Pulse
 from temper_gpu.store import FileStore
+from temper_gpu.training import trainer as trainer_module
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
 
@@ -178,6 +180,66 @@ def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path, monkey
     with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
         run(gpu.initialise, initialise_input())
     assert (caught.value.type, caught.value.non_retryable) == ("TrainerFailed", False)
+
+
+def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: Path, monkeypatch):
+    gpu = activities(open_folder(tmp_path))
+    words = iter(["first", *["second"] * 5, "second"])
+
+    def fail(_) -> None:
+        raise KeyError(next(words))
+
+    monkeypatch.setattr(gpu._trainer, "initialise", fail)
+    seen: list[ApplicationError] = []
+    for _ in range(7):
+        with pytest.raises(ApplicationError) as caught:
+            run(gpu.initialise, initialise_input())
+        seen.append(caught.value)
+    assert {error.type for error in seen} == {"TrainerFailed"}
+    assert [error.non_retryable for error in seen] == [False] * 5 + [True, False]
+    assert "step 0 of demo failed 5 times in a row with the same error (KeyError: 'second')" in seen[5].message
+    assert "gpu-worker.jsonl" in seen[5].message
+
+
+@pytest.mark.parametrize("how", ["torch", "python"])
+def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_flag(
+    tmp_path: Path, monkeypatch, how: str
+):
+    monkeypatch.setattr("temper_gpu.activities.MEMORY_PAUSE_S", 0.0)
+    store, tries = open_folder(tmp_path), []
+    gpu = activities(store)
+    work = first_step(store, gpu)
+
+    def too_much(*_) -> None:
+        tries.append(gpu._trainer._held)
+        torch.empty(1 << 60) if how == "torch" else bytearray(1 << 62)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("temper_gpu.training.trainer.train_step", too_much)
+        with pytest.raises(ApplicationError) as caught:
+            run(gpu.train, work)
+    assert (caught.value.type, caught.value.non_retryable, len(tries)) == ("OutOfMemory", True, 3)
+    assert len({id(held) for held in tries}) == 3  # nothing that might be freed was kept
+    assert "lower --micro-batch-tokens (now 64): temper fork demo@0 AGENT --run NEW" in caught.value.message
+    assert "free on" in caught.value.message
+    assert ("you tried to allocate" in caught.value.message) == (how == "torch")
+    assert not run(gpu.train, work).found
+
+
+def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("temper_gpu.activities.MEMORY_PAUSE_S", 0.0)
+    store = open_folder(tmp_path)
+    gpu = activities(store)
+    work = first_step(store, gpu)
+    whole, failures = trainer_module.train_step, [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")]
+
+    def scarce(*arguments):
+        if failures:
+            raise failures.pop()
+        return whole(*arguments)
+
+    monkeypatch.setattr("temper_gpu.training.trainer.train_step", scarce)
+    assert not run(gpu.train, work).found
 
 
 def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):

@@ -224,6 +224,28 @@ def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypat
     assert caught.value.retryable
 
 
+def test_passes_without_room_fail_what_runs_and_after_three_in_a_row_for_good(base, monkeypatch: pytest.MonkeyPatch):
+    engine = open_engine(base)
+    expected = ask(engine, request(0, 5, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._scheduler, "_prefill", lambda sequences: torch.empty(1 << 60))
+        meanings = []
+        for _ in range(4):
+            with pytest.raises(TemperError, match=r"must fit into memory: .*tried to allocate \d+ bytes") as caught:
+                ask(engine, request(0, 5, 2))
+            meanings.append((caught.value.type, http_meaning(caught.value)[0]))
+        assert meanings == [("EngineFailed", 503)] * 2 + [("OutOfMemory", 422)] * 2
+        assert "lower --kv-cache-bytes or --slots" in caught.value.message
+    assert (engine.failure, ask(engine, request(0, 5, 2))) == (None, expected)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._scheduler, "_decode", lambda sequences: bytearray(1 << 62))
+        with pytest.raises(TemperError) as caught:
+            ask(engine, request(0, 5, 2))
+    assert caught.value.type == "EngineFailed"  # after an answer the count begins anew
+    assert engine.num_running() == 0
+    engine.close()
+
+
 def test_closing_fails_what_waits(base):
     lock = DeviceLock()
     engine = held(lock, base)

@@ -2,13 +2,20 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+import transformers
 
+from temper_gpu.answers import http_meaning
+from temper_gpu.checkpoints import StoreResolver
+from temper_gpu.engine import EngineHost, EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.models import POCKET_FOLDER, BaseModel, ModelLibrary
+from temper_gpu.store import FileStore
 
 IDS = torch.tensor([[258, 49, 50, 261, 259]])
 
@@ -78,6 +85,115 @@ def test_what_cannot_be_loaded_is_said(copy: Path, spoil, words: str):
     with pytest.raises(TemperError, match=words) as caught:
         library(broken=copy).get("broken")
     assert caught.value.type == "BadConfig"
+
+
+TINY: dict[str, Any] = {
+    "vocab_size": 264,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 512,
+}
+LATENT: dict[str, Any] = {
+    "moe_intermediate_size": 32,
+    "n_routed_experts": 4,
+    "num_experts_per_tok": 2,
+    "first_k_dense_replace": 2,
+    "kv_lora_rank": 16,
+    "q_lora_rank": 16,
+    "qk_nope_head_dim": 16,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 16,
+    "n_group": 1,
+    "topk_group": 1,
+}
+IMAGES: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "image_size": 28,
+    "patch_size": 14,
+}
+
+
+def gemma3() -> transformers.PreTrainedModel:
+    text = {**TINY, "head_dim": 16, "layer_types": ["full_attention"] * 2}
+    config = transformers.Gemma3Config(
+        text_config=text, vision_config=IMAGES, mm_tokens_per_image=4, image_token_index=263
+    )
+    return transformers.Gemma3ForConditionalGeneration(config)
+
+
+UNUSABLE: dict[str, tuple[Callable[[], transformers.PreTrainedModel], str]] = {
+    "gemma3": (gemma3, "more parts than a text decoder"),
+    "gpt2": (
+        lambda: transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(vocab_size=264, n_embd=64, n_layer=2, n_head=4, n_positions=512)
+        ),
+        "no linear layers",
+    ),
+    "deepseek2": (
+        lambda: transformers.DeepseekV2ForCausalLM(transformers.DeepseekV2Config(**TINY, **LATENT)),
+        "latent attention",
+    ),
+    "deepseek3": (
+        lambda: transformers.DeepseekV3ForCausalLM(transformers.DeepseekV3Config(**TINY, **LATENT)),
+        "latent attention",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_a_model_that_cannot_be_used_is_refused_by_its_kind_when_it_is_loaded(copy: Path, kind: str):
+    make, reason = UNUSABLE[kind]
+    for name in ("model.safetensors", "config.json", "generation_config.json"):
+        (copy / name).unlink(missing_ok=True)
+    make().save_pretrained(copy)
+    with pytest.raises(
+        TemperError, match=rf"model {kind} must be a plain text decoder, but .*{reason}.*take a Qwen2"
+    ) as caught:
+        library(**{kind: copy}).get(kind)
+    assert caught.value.type == "BadConfig"
+
+
+def test_weights_that_the_files_lack_are_not_made_up(copy: Path):
+    edit(copy, num_hidden_layers=3, layer_types=["full_attention"] * 3)
+    with pytest.raises(TemperError, match=r"must have all weights .* are missing \(model.layers.2"):
+        library(short=copy).get("short")
+
+
+def test_whatever_transformers_raises_is_the_names_fault(copy: Path):
+    file = copy / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(TemperError, match="model torn must be a folder or hub id") as caught:
+        library(torn=copy).get("torn")
+    assert caught.value.type == "BadConfig"
+
+
+def test_a_model_that_fails_in_its_first_pass_is_refused_by_its_kind(copy: Path, monkeypatch: pytest.MonkeyPatch):
+    def raw(*_: object) -> None:
+        raise AttributeError("'StrangeConfig' object has no attribute 'num_hidden_layers'")
+
+    monkeypatch.setattr("temper_gpu.engine.engine.prove_sizes", raw)
+    host = EngineHost(library(strange=copy), StoreResolver(FileStore(copy)), EngineSettings(num_threads=1))
+    with pytest.raises(TemperError, match=r"strange must run in the embedded engine, .*'num_hidden_layers'") as caught:
+        host.open("strange")
+    assert (caught.value.type, http_meaning(caught.value)[0]) == ("BadConfig", 400)
+
+
+def test_a_model_without_room_is_tried_again_and_then_given_up(copy: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("temper_gpu.engine.engine.prove_sizes", lambda *_: torch.empty(1 << 60))
+    host = EngineHost(library(huge=copy), StoreResolver(FileStore(copy)), EngineSettings(num_threads=1))
+    statuses = []
+    for _ in range(3):
+        with pytest.raises(TemperError, match=r"the model huge must fit into memory.* are free on") as caught:
+            host.open("huge")
+        statuses.append((caught.value.type, http_meaning(caught.value)[0]))
+    assert statuses == [("EngineFailed", 503), ("EngineFailed", 503), ("OutOfMemory", 422)]
+    assert "3 times in a row; lower --kv-cache-bytes or --slots" in caught.value.message
 
 
 def test_a_folder_that_is_none_and_a_path_as_name_are_refused(
