@@ -5,6 +5,7 @@ import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { evaluate } from './eval.ts';
 import { fork } from './fork.ts';
+import { gpuWorker } from './gpu-worker.ts';
 import { pause } from './pause.ts';
 import { report } from './report.ts';
 import { resume } from './resume.ts';
@@ -38,5 +39,6 @@ export const COMMANDS: readonly Command[] = [
   evaluate,
   dev,
   worker,
+  gpuWorker,
   doctor,
 ];

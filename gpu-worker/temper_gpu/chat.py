@@ -13,6 +13,8 @@ from temper_gpu.tool_calls import END, call_message, parse_answer
 from temper_gpu.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
 MAX_STOPS = 16
+# Below the least one, logits divided by it leave the range of numbers; as in OpenAI's API above.
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 2
 ROLES = frozenset(["system", "developer", "user", "assistant", "tool"])
 # Parameters that would change what is sampled or returned, and the values that ask for nothing.
 NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -75,7 +77,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
         messages=parse_messages(body.get("messages")),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
-        temperature=number(body, "temperature", 1.0, 0, 100),
+        temperature=parse_temperature(body),
         max_tokens=None if max_tokens is None else integer({"max_tokens": max_tokens}, "max_tokens", 1, 1, 1 << 31),
         seed=None if body.get("seed") is None else integer(body, "seed", 0, -(1 << 63), (1 << 64) - 1),
         stop=parse_stop(body.get("stop")),
@@ -107,11 +109,18 @@ def is_same(value: Any, other: Any) -> bool:
 def parse_messages(messages: Any) -> list[dict[str, Any]]:
     require(is_list_of_objects(messages) and len(messages) > 0, "messages must be objects, at least one; send one")
     for index, message in enumerate(messages):
-        if message.get("role") not in ROLES:
+        if not isinstance(message.get("role"), str) or message["role"] not in ROLES:
             role = shown(message.get("role"))
             known = ", ".join(sorted(ROLES))
-            raise TemperError("BadConfig", f"role of message {index} must be one of {known}, got {role}")
+            raise TemperError("BadConfig", f"role of message {index} must be one of {known}, got {role}; change it")
     return messages
+
+
+def parse_temperature(body: dict[str, Any]) -> float:
+    temperature = number(body, "temperature", 1.0, 0, MAX_TEMPERATURE)
+    rule = f"temperature must be 0 (the likeliest token), or from {MIN_TEMPERATURE} to {MAX_TEMPERATURE}"
+    require(temperature == 0 or temperature >= MIN_TEMPERATURE, f"{rule}, got {temperature:g}; send 0 or raise it")
+    return temperature
 
 
 def parse_stop(stop: Any) -> tuple[str, ...]:
@@ -141,13 +150,16 @@ def first_not_none(*values: Any) -> Any:
 
 def text(body: dict[str, Any], name: str) -> str:
     value = body.get(name)
-    require(isinstance(value, str) and 0 < len(value) <= 256, f"{name} must be a string of 1 to 256 characters")
+    require(
+        isinstance(value, str) and 0 < len(value) <= 256,
+        f"{name} must be a string of 1 to 256 characters; send the name of a model",
+    )
     return value or ""
 
 
 def flag(body: dict[str, Any], name: str) -> bool:
     value = body.get(name)
-    require(value is None or isinstance(value, bool), f"{name} must be true or false")
+    require(value is None or isinstance(value, bool), f"{name} must be true or false; change it")
     return bool(value)
 
 

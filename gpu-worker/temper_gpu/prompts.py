@@ -19,8 +19,18 @@ MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384
 SHORT_TEXT = 4096
 # What a template makes of tools and calls is found out by showing it some.
 QUESTION = {"role": "user", "content": "?"}
+ANSWER = {"role": "assistant", "content": "!"}
 PROBE = "probe"
 PROBE_TOOLS = [{"type": "function", "function": {"name": PROBE, "description": PROBE, "parameters": {}}}]
+CALLED = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "000000000", "type": "function", "function": {"name": "look", "arguments": {}}}],
+}
+# What every message may have. A call's id may be left out by templates: they go by the order of calls and results.
+USUAL = frozenset(["role", "content", "tool_calls", "tool_call_id"])
+# Where something stands that a person wrote, or a tool: in it nothing may get lost.
+TOLD = frozenset(["system", "developer", "tool"])
 
 
 class Prompts:
@@ -35,6 +45,8 @@ class Prompts:
         self._controls = ControlTokens(base.name, base.tokenizer, self.tokenise)
         self.token_text = lru_cache(1 << 16)(self._token_text)
         self.call_opening = lru_cache(256)(self._call_opening)
+        self._writes_role = lru_cache(64)(self._probe_role)
+        self._writes_member = lru_cache(256)(self._probe_member)
 
     def encode(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, choice: ToolChoice | None = None
@@ -76,9 +88,46 @@ class Prompts:
     ) -> tuple[int, ...]:
         # Refuses a template that writes calls otherwise than they are read.
         joiner = self._call_joiner if tools else ""
-        rendered = self._render([plain_message(each, joiner) for each in messages], tools, True)
+        heard = [self._heard(index, message) for index, message in enumerate(messages)]
+        rendered = self._render([plain_message(message, joiner) for message in heard], tools, True)
         self._require_room(rendered)
         return tuple(self._controls.encode(rendered + opening))
+
+    def _heard(self, index: int, message: dict[str, Any]) -> dict[str, Any]:
+        """As the template writes it. What it would leave out without a word is refused by name."""
+        role, is_first = message["role"], index == 0
+        if role == "developer" and not self._writes_role(role, is_first):
+            # OpenAI's newer name for it.
+            role, message = "system", {**message, "role": "system"}
+        if role in TOLD and self._writes_role(role, is_first) is False:
+            place = "" if is_first else " after the first message"
+            raise self._unheard(f"role of message {index}", f"leaves {role} out{place}", "say it as user")
+        for name, value in message.items():
+            if name not in USUAL and value and self._writes_member(role, name) is False:
+                raise self._unheard(f"{name} of message {index}", "leaves it out", "leave it out, or say it in content")
+        return message
+
+    def _unheard(self, subject: str, reason: str, remedy: str) -> TemperError:
+        rule = f"{subject} must be something that the chat template of {self._name} writes"
+        return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
+
+    def _probe_role(self, role: str, is_first: bool) -> bool | None:
+        """Whether the template writes what such a message says; None where it refuses the role, and says so itself."""
+        before = [] if is_first else [QUESTION, CALLED if role == "tool" else ANSWER]
+        try:
+            return PROBE in self._render([*before, {"role": role, "content": PROBE}, QUESTION], None, True)
+        except TemperError:
+            return None
+
+    def _probe_member(self, role: str, name: str) -> bool | None:
+        before = [] if role == "system" else [QUESTION, CALLED] if role == "tool" else [QUESTION]
+        message = {"role": role, "content": "!"}
+        conversation = [message] if role == "user" else [*before, message]
+        try:
+            plain = self._render([*conversation], None, False)
+            return self._render([*conversation[:-1], {**message, name: PROBE}], None, False) != plain
+        except TemperError:
+            return None
 
     def _require_room(self, rendered: str) -> None:
         """Before it is tokenised, which takes seconds for what is far too long. Nothing is refused here that fits."""

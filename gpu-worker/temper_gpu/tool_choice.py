@@ -38,6 +38,12 @@ def parse_tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
     for index, tool in enumerate(tools or []):
         if not isinstance(tool, dict) or tool.get("type") != "function" or function_name(tool) is None:
             raise refusal(f"tool {index} must be of type function and have a function with a name")
+        if tool["function"].get("strict"):
+            raise TemperError(
+                "BadConfig",
+                f"strict of tool {index} must be false or absent (arguments are sampled freely, nothing holds them to "
+                "the schema), got true; leave it out, and check the arguments where the tool runs",
+            )
     return tools or None
 
 

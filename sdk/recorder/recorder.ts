@@ -160,6 +160,10 @@ export class Recorder {
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
     if (recorded !== null) return this.show(this.keep(recorded, frame, null), frame, wantsLogprobs);
     const sent = await this.sendInTime(frame, init.signal ?? null);
+    if ('failure' in sent) {
+      this.ending.failAs(sent.failure);
+      throw new TemperError('AgentFailed', sent.failure);
+    }
     if ('refusal' in sent) {
       this.hasOutgrown = true;
       return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);

@@ -1,6 +1,7 @@
 /**
  * One call, until it is answered: an outage is waited for within the call's budget, never handed to the agent.
  * Refused connections, 408, 425, 429, 5xx, deadlines and garbage are outages; other refusals are the caller's fault.
+ * An internal error of the GPU worker is tried a few times only: it may be the request that makes it fail.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -31,22 +32,31 @@ interface Refusal {
   text: string;
 }
 
-/** `ms`: how long the try took that was answered; waits before it are an outage's, not the model's. */
-export type Sent = { completion: Completion; text: string; ms: number } | { refusal: Refusal };
+/**
+ * `ms`: how long the try took that was answered; waits before it are an outage's, not the model's. `failure`: this very
+ * request makes the engine fail, in its words; waiting does not help, and other attempts can be played.
+ */
+export type Sent = { completion: Completion; text: string; ms: number } | { refusal: Refusal } | { failure: string };
 
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 2000;
 const OUTAGE_STATUSES = new Set([408, 425, 429]);
 const OUT_OF_CREDIT = 'insufficient_quota';
 /** A conversation that outgrew the model is the agent's affair: data, like any other lost game. */
-const CONTEXT_EXCEEDED = 'context_length_exceeded';
+const CONTEXT_EXCEEDED = ['context_length_exceeded', 'too_large'];
 /** As vLLM says it, without a code. */
 const CONTEXT_EXCEEDED_TEXT = /maximum context length/;
+const OUTGROWN_STATUSES = new Set([400, 413]);
+/** What the GPU worker calls a failure of its own that it did not foresee. It may pass, or come with each try. */
+const INTERNAL = 'internal';
+const INTERNAL_TRIES = 4;
 
 interface Outage {
   outage: string;
   /** As long as the engine asked for; 0 where it did not. */
   retryAfterMs: number;
+  /** What the engine said of an error of its own. */
+  internal?: string;
 }
 
 /** What an engine knows better than its client: never the client's own mistakes. */
@@ -67,8 +77,13 @@ async function outlast(body: string, options: SendOptions, first: Outage): Promi
   const end = Date.now() + callRetryBudgetMs;
   try {
     let trial: Trial = first;
+    let internalErrors = 0;
     for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       const leftMs = end - Date.now();
+      if (trial.internal !== undefined) {
+        internalErrors += 1;
+        if (internalErrors === INTERNAL_TRIES || leftMs <= 0) return givenUp(trial.internal, internalErrors);
+      }
       if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(options.engine, callRetryBudgetMs, trial);
       const waitMs = Math.max(Math.min(wait, leftMs), trial.retryAfterMs);
       options.outage.goesOn(trial.outage, Date.now() + waitMs);
@@ -107,9 +122,10 @@ function judgeAnswer(answer: HttpAnswer, engine: EngineConnection, ms: number): 
       : { sent: { completion, text, ms } };
   }
   if (status >= 500 || (OUTAGE_STATUSES.has(status) && !isOutOfCredit(text))) {
-    return { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
+    const outage = { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
+    return parseError(text)?.code === INTERNAL ? { ...outage, internal: excerpt(text) } : outage;
   }
-  if (status === 400 && isContextExceeded(text)) return { sent: { refusal: { status, text } } };
+  if (OUTGROWN_STATUSES.has(status) && isContextExceeded(text)) return { sent: { refusal: { status, text } } };
   throw namedFailure(text, engine.url) ?? refused(status, text, engine);
 }
 
@@ -135,10 +151,15 @@ function refused(status: number, text: string, { url, keyVariable }: EngineConne
   return new TemperError('BadConfig', `the engine at ${url} refused with ${status}: ${excerpt(text)}; ${remedy}`);
 }
 
+/** Part of the attempt, whose bytes are under a hash: nothing of the engine's address or of the clock. */
+function givenUp(message: string, tries: number): Sent {
+  return { failure: `the engine failed on a call (tried ${tries} times): ${message}` };
+}
+
 /** An engine that wants to be left alone for longer than a call may wait is left alone by the next try of all. */
 function exhausted(engine: EngineConnection, budgetMs: number, { outage, retryAfterMs }: Outage): TemperError {
   const message = `the engine at ${engine.url} did not answer a call within its retry budget of ${budgetMs} ms (last: ${outage})`;
-  const hint = 'the attempt resumes from its journal once the engine is back';
+  const hint = 'start it, or correct its address (temper doctor checks both); the attempt resumes from its journal';
   return new TemperError('EngineFailed', `${message}; ${hint}`, { retryAfterMs });
 }
 
@@ -158,7 +179,7 @@ function isOutOfCredit(text: string): boolean {
 
 function isContextExceeded(text: string): boolean {
   const error = parseError(text);
-  return error?.code === CONTEXT_EXCEEDED || CONTEXT_EXCEEDED_TEXT.test(String(error?.message));
+  return CONTEXT_EXCEEDED.some((code) => code === error?.code) || CONTEXT_EXCEEDED_TEXT.test(String(error?.message));
 }
 
 /** What the engine says for itself, or the beginning of what it sent. */

@@ -34,6 +34,7 @@ test('temper alone lists every command', async () => {
       eval         play held-out scenarios without training, with any models or checkpoints side by side
       dev          the local stack in the foreground: Temporal server and UI, workers, GPU worker
       worker       a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
+      gpu-worker   a GPU worker for a machine of its own: serves the model, and trains it
       doctor       check server, queues, engine, store and environments; says what to do
 
     temper COMMAND --help says more. Exit codes: 0 done, 1 failed, 2 wrong input."

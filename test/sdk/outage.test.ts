@@ -244,3 +244,60 @@ describe('the attempt’s deadline', () => {
     expect(await markOf(playing)).toMatchObject({ type: 'StaleAttempt' });
   });
 });
+
+describe('an internal error of the engine', () => {
+  const INTERNAL = {
+    status: 500,
+    body: JSON.stringify({
+      error: { type: 'EngineFailed', code: 'internal', message: 'failed on this request (KeyError); see its log' },
+    }),
+  };
+
+  test('that passes is not seen by the agent', async () => {
+    engine.failNext(INTERNAL, INTERNAL);
+    expect(await playOne(engine, threeTurns)).toMatchObject({ status: 'ok', failure: null });
+    expect(engine.received).toBe(5);
+  });
+
+  test('that stays fails the attempt as data, in the engine’s words, whatever the agent returns', async () => {
+    engine.failWhen(({ request }) => (request.messages[0]?.content === 'turn 1' ? INTERNAL : null));
+    const attempts = await playEpisodes(engine, swallowing, { attempts: 2, rollout: { callRetryBudgetMs: 60_000 } });
+    for (const attempt of attempts) {
+      expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
+      expect(attempt.failure?.message).toContain('failed on this request (KeyError); see its log');
+      // Under a hash: the same wherever the engine was.
+      expect(attempt.failure?.message).not.toContain('http');
+      expect(attempt.calls).toHaveLength(1);
+    }
+    expect(engine.received).toBe(2 + 2 * 4);
+  });
+
+  test('is tried so often in one call, whatever outages come between', async () => {
+    engine.failNext(INTERNAL, { status: 503 }, INTERNAL, { destroy: true }, INTERNAL, INTERNAL);
+    expect(await playOne(engine, threeTurns, { rollout: { callRetryBudgetMs: 60_000 } })).toMatchObject({
+      status: 'failed',
+    });
+    expect(engine.received).toBe(6);
+  });
+
+  test('is no data where an outage uses the budget up first', async () => {
+    engine.failWhen((_call, received) => (received === 1 ? INTERNAL : { status: 503 }));
+    expect(await markOf(playOne(engine, swallowing, { rollout: SHORT }))).toMatchObject({ type: 'EngineFailed' });
+  });
+});
+
+test('a conversation that is too long to be sent has outgrown the model, as one that is too long to be read', async () => {
+  engine.failNext({
+    status: 413,
+    body: JSON.stringify({ error: { type: 'BadConfig', code: 'too_large', message: 'a body must have …' } }),
+  });
+  expect(await playOne(engine, swallowing)).toMatchObject({ status: 'ok', reward: 0, truncated: true });
+  expect(engine.received).toBe(1);
+});
+
+test('an outage without end says what to do about it', async () => {
+  await engine.stop();
+  const mark = await markOf(playOne(engine, swallowing, { rollout: SHORT }));
+  expect(mark).toMatchObject({ type: 'EngineFailed', retryable: true });
+  expect(mark.message).toMatch(/did not answer .* within its retry budget of 250 ms .*ECONNREFUSED.*; start it, or/);
+});

@@ -8,17 +8,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from temper_gpu import prompts as prompts_module
+from temper_gpu.chat import NEUTRAL, READ, parse_chat_request
 from temper_gpu.control_tokens import ControlTokens
 from temper_gpu.engine import DeviceLock, EngineHost, EngineSettings
+from temper_gpu.failures import TemperError
 from temper_gpu.models import ModelLibrary
 from temper_gpu.prompts import Prompts
+from temper_gpu.server import parse_json
 from temper_gpu.settings import ServerSettings
 from tests.server.served import ASKED, KEY, Resolver, chat, error, serving
+from tests.server.templates import prompts_by
 
+POCKET = prompts_by()
 MESSAGE = {"role": "user", "content": "?"}
 LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 
@@ -26,8 +34,8 @@ LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
-    settings = EngineSettings(num_threads=1, max_pass_tokens=256)
-    host = EngineHost(library, Resolver(), settings, DeviceLock(), on_death=lambda error: None)
+    engine = EngineSettings(num_threads=1, max_pass_tokens=256)
+    host = EngineHost(library, Resolver(), engine, DeviceLock(), on_death=lambda error: None)
     with serving(host, ServerSettings(max_header_bytes=10_000, header_timeout_s=0.5)) as url:
         yield url
     host.close()
@@ -92,11 +100,9 @@ def test_others_are_answered_while_a_long_prompt_is_tokenised(client: httpx.Clie
 
 def test_threads_run_while_the_tokenizer_works_on_a_long_text():
     """Its plain `encode` would keep Python's lock for seconds, and with it every other thread from running."""
-    library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
-    prompts = Prompts(library.get("pocket"))
     text = "word salad, 123 " * 30_000
     done = threading.Event()
-    asking = threading.Thread(target=lambda: (prompts.tokenise(text), done.set()))
+    asking = threading.Thread(target=lambda: (POCKET.tokenise(text), done.set()))
     asking.start()
     turns = 0
     while not done.is_set():
@@ -107,12 +113,10 @@ def test_threads_run_while_the_tokenizer_works_on_a_long_text():
 
 
 def test_a_long_text_has_the_tokens_of_a_short_one(monkeypatch: pytest.MonkeyPatch):
-    library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
-    prompts = Prompts(library.get("pocket"))
     text = "Grüße <|end|> 漢字 \N{GRINNING FACE} <tool_call>x" * 9
-    short = prompts.tokenise(text)
+    short = POCKET.tokenise(text)
     monkeypatch.setattr(prompts_module, "SHORT_TEXT", 0)
-    assert prompts.tokenise(text) == short
+    assert POCKET.tokenise(text) == short
 
 
 @pytest.mark.parametrize(
@@ -242,3 +246,35 @@ def test_a_body_that_never_comes_is_waited_for_until_its_deadline(client: httpx.
             "x-temper-deadline-ms: 300\r\nContent-Length: 1000\r\n\r\n{".encode()
         )
         assert connection.recv(65_536).startswith(b"HTTP/1.1 408 ")
+
+
+# ---- whatever is sent
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+ROLE = st.sampled_from(["system", "developer", "user", "assistant", "tool"])
+NAMES = st.sampled_from(["role", "content", "name", "tool_calls", "tool_call_id", "refusal"])
+CALLS = st.fixed_dictionaries({"function": st.fixed_dictionaries({"name": st.text(), "arguments": ANYTHING})})
+MESSAGES = st.lists(
+    st.fixed_dictionaries({"role": ROLE | ANYTHING, "content": st.text() | ANYTHING})
+    | st.fixed_dictionaries({"role": ROLE, "content": st.text(), "tool_calls": st.lists(CALLS, max_size=2)})
+    | st.dictionaries(NAMES, ANYTHING),
+    max_size=4,
+)
+BODY_NAMES = st.sampled_from(sorted({*READ, *NEUTRAL, "other"}))
+
+
+@settings(max_examples=150, deadline=None)
+@given(messages=MESSAGES | ANYTHING, more=st.dictionaries(BODY_NAMES, ANYTHING, max_size=2), has_tools=st.booleans())
+def test_whatever_is_sent_is_encoded_or_refused(messages: Any, more: dict[str, Any], has_tools: bool):
+    body = {"model": "pocket", "messages": messages, **({"tools": [LOOK]} if has_tools else {}), **more}
+    try:
+        chat = parse_chat_request(parse_json(orjson.dumps(body)), 8)
+        POCKET.encode(chat.messages, chat.tools, chat.tool_choice)
+    except TemperError as error:
+        assert error.type == "BadConfig"
+        assert str(error).count(";") >= 1

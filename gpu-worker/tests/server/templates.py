@@ -37,6 +37,17 @@ THINKING = HEAD + (
     "{%- if loop.last and message.role == 'assistant' -%}{%- set content = '<think>\n\n</think>\n\n' ~ content -%}"
     "{%- endif -%}" + TURN.replace("if content or", "if message.content or") + "{%- endfor -%}" + OPENED
 )
+# As Qwen's, which knows no developer, and says nothing of whom it does not know.
+SILENT = (
+    "{%- for message in messages -%}"
+    "{%- if message.role in ('user', 'assistant') or (message.role == 'system' and loop.first) -%}"
+    "{{- '<|' ~ message.role ~ '|>' ~ message.content ~ '<|end|>' -}}{%- endif -%}{%- endfor -%}"
+)
+# As some models of several speakers have it.
+WITH_NAMES = (
+    "{%- for message in messages -%}{{- '<|' ~ message.role ~ '|>' ~ (message.name ~ ': ' if message.name else '') -}}"
+    "{{- message.content ~ '<|end|>' -}}{%- endfor -%}"
+)
 WITHOUT_TOOLS = "{%- for message in messages -%}{{- message.role ~ ': ' ~ message.content -}}{%- endfor -%}"
 # As Llama's: a call is JSON, without tags.
 OTHER_FORM = HEAD + (

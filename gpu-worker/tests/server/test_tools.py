@@ -69,6 +69,10 @@ def test_choices_are_read(body: dict[str, Any], expected: ToolChoice):
         ({"tools": "none"}, "tools must be a list of functions"),
         ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tool 0 must be of type function"),
         ({"tools": [LOOK, {"type": "function", "function": {"name": 5}}]}, "tool 1 must be of type function"),
+        (
+            {"tools": [LOOK, {"type": "function", "function": {"name": "step", "strict": True}}]},
+            "strict of tool 1 must be false or absent .*leave it out",
+        ),
         ({"tool_choice": "any"}, "tool_choice must be none, auto, required or one of the functions look, step"),
         ({"tool_choice": {"type": "function", "function": {"name": "jump"}}}, "tool_choice must be .*look, step"),
         ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {}}}, "tool_choice must be none"),

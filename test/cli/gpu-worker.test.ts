@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fakePrograms, type FakePrograms } from '../workers/fake-programs.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { runCli, type CliResult } from './run-cli.ts';
+
+let programs: FakePrograms;
+beforeEach(() => {
+  programs = fakePrograms();
+});
+afterEach(() => programs.remove());
+
+interface Started {
+  args: string[];
+  env: NodeJS.ProcessEnv;
+}
+
+/** What the Python GPU worker is started with, where it ends with `exitCode`. */
+async function start(flags: string[], env: NodeJS.ProcessEnv, exitCode = 0): Promise<CliResult & { started: Started }> {
+  const file = join(programs.folder, 'started.json');
+  const write = `fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify({ args, env: process.env }))`;
+  programs.add(
+    'python',
+    `if (args[0] === '-c') console.log('missing:'); else { ${write}; process.exit(${exitCode}); }`,
+  );
+  const TEMPER_PYTHON = join(programs.folder, 'bin', 'python');
+  const project = await temporaryFolder();
+  const result = await runCli(project, ['gpu-worker', ...flags], { env: { ...programs.env, TEMPER_PYTHON, ...env } });
+  return { ...result, started: JSON.parse(readFileSync(file, 'utf8')) as Started };
+}
+
+test.each([undefined, ''])('without a key it does not start, and says how to make one (%j)', async (key) => {
+  const env = { ...programs.env, ...(key === undefined ? {} : { TEMPER_ENGINE_KEY: key }) };
+  const { exitCode, stderr } = await runCli(await temporaryFolder(), ['gpu-worker'], { env });
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(/^temper: the GPU worker needs the key .* in TEMPER_ENGINE_KEY.*; export TEMPER_ENGINE_KEY=/);
+});
+
+test('the worker finds store, queue, key and Temporal where the project and the environment say', async () => {
+  const TEMPORAL = { TEMPORAL_ADDRESS: 'temporal.internal:7233', TEMPORAL_NAMESPACE: 'lab' };
+  const env = { TEMPER_ENGINE_KEY: 'a key', TEMPER_STORE: 's3://bucket/runs', ...TEMPORAL };
+  const { exitCode, started } = await start(['--host', '10.0.0.5', '--allow-host', 'gpu-1', '--allow-host', 'b'], env);
+  expect(exitCode).toBe(0);
+  expect(started.env).toMatchObject({ TEMPER_ENGINE_KEY: 'a key', ...TEMPORAL });
+  const command = started.args.join(' ');
+  expect(command).toMatch(/^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 /);
+  expect(command).toContain(' --host=10.0.0.5 --allow-host=gpu-1 --allow-host=b --leash');
+});
+
+test('its key is on no command line', async () => {
+  const { started } = await start([], { TEMPER_ENGINE_KEY: 'a key' });
+  expect(started.args.join(' ')).not.toContain('a key');
+});
+
+test.each([
+  [2, 2, ''],
+  [70, 1, 'temper: the GPU worker ended (70); see its last lines, then start it again'],
+])('where it ends with %i, the command ends with %i', async (code, expected, stderr) => {
+  const result = await start([], { TEMPER_ENGINE_KEY: 'a key' }, code);
+  expect([result.exitCode, result.stderr]).toEqual([expected, stderr]);
+});

@@ -1,0 +1,60 @@
+/** The GPU worker by itself, in the foreground of a machine of its own: as this project's configuration has it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TemperError } from '../core/failures.ts';
+import { loadConfig } from './config.ts';
+import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from './folders.ts';
+import type { StackEvent } from './local-stack/events.ts';
+import { leashed } from './local-stack/leashed.ts';
+import { absoluteModels } from './local-stack/specify.ts';
+import { openPythonEnvironment } from './python-environment.ts';
+
+export interface GpuWorkerOptions {
+  readonly project: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Ends the worker in order: a step in hand is given up, and made again from the store. */
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: StackEvent) => void;
+  /** Flags of `python -m temper_gpu`, which checks them. */
+  readonly flags: readonly string[];
+}
+
+/** Its exit code; null where a signal ended it. Its output is this process's. */
+export async function runGpuWorker({ project, env, signal, onEvent, flags }: GpuWorkerOptions): Promise<number | null> {
+  const config = await loadConfig(project, env);
+  const key = env[config.engine.keyVariable];
+  if (!key) throw missingKey(config.engine.keyVariable);
+  const folders = makeProjectFolders(project);
+  const models = join(folders.state, 'gpu-worker-models.json');
+  writeFileSync(models, `${JSON.stringify(absoluteModels(project, config.models), null, 2)}\n`);
+  const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
+  const configured = {
+    '--store': storeUri(config.store, folders),
+    '--models': models,
+    '--queue': config.queues.gpu,
+    '--threads': String(config.engine.threads),
+  };
+  const args = ['-m', 'temper_gpu', ...Object.entries(configured).flat(), ...flags, '--leash'];
+  const [command, commandArgs] = leashed(python, args);
+  const child = spawn(command, commandArgs, {
+    env: { ...env, PYTHONPATH: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1', TEMPER_ENGINE_KEY: key },
+    cwd: project,
+    // The end of its stdin ends it, should this process die; Ctrl-C reaches both.
+    stdio: ['pipe', 'inherit', 'inherit'],
+  });
+  const end = () => void child.stdin.end();
+  signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+function missingKey(variable: string): TemperError {
+  const rule = `the GPU worker needs the key that its clients send, in ${variable}, which is not set`;
+  return new TemperError(
+    'BadConfig',
+    `${rule}; export ${variable}="$(openssl rand -base64 32)", and the same elsewhere`,
+  );
+}
