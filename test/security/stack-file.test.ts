@@ -16,9 +16,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineConfig } from '../../workers/config.ts';
 import { tryFileLock } from '../../workers/file-lock.ts';
 import { makeProjectFolders } from '../../workers/folders.ts';
 import type { ProjectFolders } from '../../workers/folders.ts';
+import { checkAddresses } from '../../workers/local-stack/check-joined.ts';
 import { holdLeash } from '../../workers/local-stack/leash-connection.ts';
 import { removeSocket } from '../../workers/local-stack/leash-socket.ts';
 import { processStartTime } from '../../workers/local-stack/processes.ts';
@@ -162,5 +164,35 @@ describe.skipIf(process.platform === 'win32')('the state folder', () => {
     expect([readFileSync(target, 'utf8'), readFileSync(folders.models, 'utf8')]).toEqual(['mine', '{}']);
     symlinkSync(target, lock);
     expect(() => tryFileLock(lock)).toThrow('ELOOP');
+  });
+});
+
+describe('the addresses that a joined stack names', () => {
+  const description = {
+    pid: 7,
+    temporalAddress: '127.0.0.1:17000',
+    namespace: 'default',
+    uiUrl: null,
+    engineUrl: 'http://127.0.0.1:17002',
+    storeUri: 'file:///x',
+    ownsServer: true,
+  };
+  const elsewhere = { address: 'a.test:7233', namespace: 'default' };
+
+  it('are used where they are this machine, or those that the configuration names', () => {
+    const config = defineConfig();
+    expect(() => checkAddresses(description, config, null)).not.toThrow();
+    const other = { ...description, ownsServer: false, temporalAddress: elsewhere.address };
+    expect(() => checkAddresses(other, config, elsewhere)).not.toThrow();
+  });
+
+  it.each([
+    ['an engine', { engineUrl: 'http://evil.test:80' }, null],
+    ['an engine that looks like this machine', { engineUrl: 'http://127.0.0.1:80@evil.test' }, null],
+    ['a Temporal server', { ownsServer: false, temporalAddress: 'evil.test:7233' }, elsewhere],
+  ])('are refused where it names %s elsewhere', (_, change, server) => {
+    expect(() => checkAddresses({ ...description, ...change }, defineConfig(), server)).toThrow(
+      /evil\.test.*end that stack first/,
+    );
   });
 });

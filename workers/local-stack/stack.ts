@@ -1,7 +1,7 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
-import { readFileSync } from 'node:fs';
 import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
+import { readOwnFile } from '../own-file.ts';
 import { openChildLog } from './child-log.ts';
 import type { ChildLog } from './child-log.ts';
 import type { ChildSpec } from './child-process.ts';
@@ -146,7 +146,7 @@ function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string | null)
 /** Nothing where there is no such file, or none that can be read: it is written anew. */
 function readModels(file: string): Record<string, string> {
   try {
-    const models = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>);
+    const models = Object.entries(JSON.parse(readOwnFile(file) ?? '') as Record<string, unknown>);
     return Object.fromEntries(models.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
   } catch {
     return {};
