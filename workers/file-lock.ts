@@ -1,13 +1,15 @@
 /** Locks between processes: held by the kernel on an open file (OFD locks), so they outlive SIGSTOP and end with their holder. */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from 'fs-native-extensions';
+import { NO_FOLLOW } from './own-file.ts';
 
 const POLL_MS = 200;
+const OPEN = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | NO_FOLLOW;
 
 /** The lock's release, or null where another process holds it. */
 export function tryFileLock(file: string): (() => void) | null {
-  const fd = openSync(file, 'a+', 0o600);
+  const fd = openSync(file, OPEN, 0o600);
   try {
     if (tryLock(fd)) return () => closeSync(fd);
   } catch (error) {

@@ -1,9 +1,10 @@
 /** Where things live: a project's state in its `.temper/`, what can be made anew in the user's cache folder. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { TemperError } from '../core/failures.ts';
+import { isOwn } from './own-file.ts';
 
 /** TEMPER_CACHE, or the platform's folder for caches. */
 export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
@@ -30,6 +31,7 @@ export function projectFolders(project: string) {
     database: join(state, 'temporal.db'),
     temporalVersion: join(state, 'temporal.version'),
     engineKey: join(state, 'engine.key'),
+    uiKey: join(state, 'ui.key'),
     models: join(state, 'models.json'),
     stackFile: join(state, 'stack.json'),
     stackLock: join(state, 'stack.lock'),
@@ -40,10 +42,24 @@ export function projectFolders(project: string) {
 /** Makes the state folder, which no version control should take up. */
 export function makeProjectFolders(project: string): ProjectFolders {
   const folders = projectFolders(project);
+  makeFolder(folders.state);
+  closeToOthers(folders.state);
   makeFolder(folders.logs);
   const ignore = join(folders.state, '.gitignore');
   if (!existsSync(ignore)) writeFileSync(ignore, '*\n');
   return folders;
+}
+
+/** Keys, prompts and answers lie in it. */
+function closeToOthers(folder: string): void {
+  const stats = statSync(folder);
+  if (!isOwn(stats)) {
+    throw new TemperError(
+      'BadConfig',
+      `${folder} must belong to the user who runs Temper, but user ${stats.uid} owns it; run Temper as that user, or remove the folder`,
+    );
+  }
+  if ((stats.mode & 0o077) !== 0) chmodSync(folder, 0o700);
 }
 
 export function makeFolder(folder: string): void {

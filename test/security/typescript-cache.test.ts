@@ -1,21 +1,12 @@
 /** tsx trusts the cache it finds: in a shared temporary directory, anybody could have put code there. */
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { modulePath, nodeFlags } from '../../workers/module-path.ts';
+import { addOtherUser } from './attackers.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const CHILD = modulePath('lines');
@@ -34,22 +25,36 @@ function surroundings() {
     string,
     string,
   ];
-  mkdirSync(temporary);
-  mkdirSync(cache);
+  for (const path of [temporary, cache]) mkdirSync(path);
+  chmodSync(folder, 0o755);
+  chmodSync(temporary, 0o1777);
   const env = { ...process.env, TMPDIR: temporary, TEMPER_CACHE: cache, TSX_DISABLE_CACHE: undefined };
   const run = (...args: string[]) => execFileSync(process.execPath, args, { env, encoding: 'utf8' });
   return { temporary, cache, proof, run };
 }
 
-/** Puts code before what tsx compiled; returns in how many files. */
-function poison(cacheFolder: string, proof: string): number {
-  const files = readdirSync(cacheFolder).map((name) => join(cacheFolder, name));
-  for (const file of files) {
-    const entry = JSON.parse(readFileSync(file, 'utf8')) as { code: string };
-    const code = `import("node:fs").then(f=>f.writeFileSync(${JSON.stringify(proof)}, ""));`;
-    writeFileSync(file, JSON.stringify({ ...entry, code: code + entry.code }));
+/** Puts code before what tsx compiled; prints in how many files. */
+const POISON = `
+  import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+  const [from, to, proof] = process.argv.slice(1);
+  const code = 'import("node:fs").then(({ writeFileSync }) => writeFileSync(' + JSON.stringify(proof) + ', ""));';
+  mkdirSync(to, { recursive: true });
+  for (const name of readdirSync(from)) {
+    const entry = JSON.parse(readFileSync(from + '/' + name, 'utf8'));
+    writeFileSync(to + '/' + name, JSON.stringify({ ...entry, code: code + entry.code }));
   }
-  return files.length;
+  console.log(JSON.stringify(readdirSync(to)));`;
+
+const other = addOtherUser();
+afterAll(() => {
+  if (typeof other !== 'string') other.remove();
+});
+
+/** By another user of the machine, where one can be made for the test. */
+function poison(from: string, to: string, proof: string): number {
+  const args = ['--input-type=module', '-e', POISON, from, to, proof];
+  const byOwn = () => JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as unknown[];
+  return (typeof other === 'string' ? byOwn() : other.run(POISON, from, to, proof)).length;
 }
 
 const OWN = `tsx-${process.getuid?.()}`;
@@ -64,7 +69,9 @@ describe.skipIf(process.platform === 'win32')('code that someone put into the te
   ])('is run by tsx, but not in %s', (_, plain, temper) => {
     const { temporary, cache, proof, run } = surroundings();
     run(...plain);
-    expect(poison(join(temporary, OWN), proof)).toBeGreaterThan(0);
+    const compiled = join(cache, 'compiled');
+    renameSync(join(temporary, OWN), compiled);
+    expect(poison(compiled, join(temporary, OWN), proof)).toBeGreaterThan(0);
     run(...plain);
     expect(existsSync(proof)).toBe(true);
     rmSync(proof);

@@ -126,7 +126,8 @@ describe('the GPU worker', () => {
     const options = { project: '/project', agentFile: null, models: {}, onEvent: () => undefined, commands, ...asked };
     const spec = await specifyStack({ folders, config: defineConfig(config), install, options });
     const ports = { temporal: 1, ui: 2, engine: 3 };
-    return gpuWorker({ spec, folders, ports, stack: describeStack(spec, ports), engineKey: 'key' }).command.join(' ');
+    const context = { spec, folders, ports, stack: describeStack(spec, ports, null), engineKey: 'key', ui: null };
+    return gpuWorker(context).command.join(' ');
   }
 
   it('is told device, type and memory of temporal.config.ts, and of flags before it', async () => {

@@ -51,7 +51,7 @@ describe('a local stack', PATIENT, () => {
     const folder = project();
     const { stack, events } = await opened(folder);
     expect(stack.adopted).toBe(false);
-    expect((await fetch(stack.uiUrl ?? '')).status).toBe(200);
+    expect((await fetch(stack.uiUrl ?? '', { redirect: 'manual' })).status).toBe(303);
     const client = await connectClient({ address: stack.temporalAddress, namespace: stack.namespace });
     const { config } = await client.connection.workflowService.describeNamespace({ namespace: stack.namespace });
     expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(365 * 24 * 60 * 60);

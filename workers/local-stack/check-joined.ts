@@ -1,10 +1,13 @@
 /** What a command asks of the local stack, against the one that it gets: a request that another stack does not fulfil is refused. */
 import { TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config.ts';
+import type { TemporalTarget } from '../connection.ts';
 import { storeUri } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackDescription } from './protocol.ts';
+
+const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 
 type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'device' | 'dtype'>;
 
@@ -43,6 +46,17 @@ export function checkJoined(
   const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
   if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
   if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
+}
+
+/** Before anything is sent there: keys go to the addresses that the configuration names, and to this machine. */
+export function checkAddresses(stack: StackDescription, { engine }: TemperConfig, server: TemporalTarget | null): void {
+  if (engine.url === null && !OWN_ENGINE.test(stack.engineUrl))
+    throw otherStack('engine', stack.engineUrl, 'one of its own');
+  if (!stack.ownsServer && stack.temporalAddress !== server?.address)
+    throw new TemperError(
+      'BadConfig',
+      `the local stack of this project runs with the Temporal server ${stack.temporalAddress}, this command needs ${server?.address ?? 'one of its own'} (TEMPORAL_ADDRESS or temporal.toml); end that stack first, or use its server`,
+    );
 }
 
 function hasPort(url: string | null, port: number): boolean {

@@ -4,8 +4,9 @@ import { GPU_WORKER_FOLDER } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import type { StackDescription, StackSpec } from './protocol.ts';
 import type { StackPorts } from './stack-file.ts';
+import type { PrivateAddress } from './ui.ts';
 import type { ChildSpec } from './child-process.ts';
-import { withoutProfile } from '../temporal-environment.ts';
+import { forOwnServer, gpuWorkerEnvironment, serverEnvironment, withoutLoopbackProxy } from './child-environment.ts';
 import { WORKER_READY } from '../worker-options.ts';
 import type { WorkerProcessOptions } from '../worker-options.ts';
 
@@ -15,6 +16,8 @@ export interface ChildContext {
   readonly ports: StackPorts;
   readonly stack: StackDescription;
   readonly engineKey: string;
+  /** Where Temporal's UI listens; null: nowhere. */
+  readonly ui: PrivateAddress | null;
 }
 
 /** The user's profiles say where other servers are. */
@@ -23,13 +26,21 @@ const NO_PROFILE = ['--disable-config-env', '--disable-config-file'];
 const STOP_SERVER_MS = 1000;
 const STOP_WORKER_MS = 8000;
 
-export function temporalServer({ spec, folders, ports }: ChildContext): ChildSpec {
+/** Its HTTP API would take requests from any web page: no `Host` has a space in it, so that every request gets a 403. */
+const NO_HTTP_API = [
+  '--dynamic-config-value',
+  'frontend.httpAllowedHosts=["no host"]',
+  '--dynamic-config-value',
+  'system.enableNexus=false',
+];
+
+export function temporalServer({ spec, folders, ports, ui }: ChildContext): ChildSpec {
   const flags = {
-    '--db-filename': folders.database,
+    // A relative name: in a path, `#`, `?` and `%` mean something to SQLite.
+    '--db-filename': basename(folders.database),
     '--ip': '127.0.0.1',
     '--port': String(ports.temporal),
-    '--ui-ip': '127.0.0.1',
-    '--ui-port': String(ports.ui),
+    ...(ui === null ? {} : { '--ui-ip': ui.host, '--ui-port': String(ui.port) }),
     '--log-format': 'json',
     '--log-level': 'warn',
   };
@@ -37,9 +48,17 @@ export function temporalServer({ spec, folders, ports }: ChildContext): ChildSpe
     name: 'temporal-server',
     agentFile: null,
     standbyCommand: null,
-    command: [...(spec.temporalCommand ?? []), 'server', 'start-dev', ...Object.entries(flags).flat(), ...NO_PROFILE],
-    env: process.env,
-    cwd: folders.project,
+    command: [
+      ...(spec.temporalCommand ?? []),
+      'server',
+      'start-dev',
+      ...Object.entries(flags).flat(),
+      ...(ui === null ? ['--headless'] : []),
+      ...NO_HTTP_API,
+      ...NO_PROFILE,
+    ],
+    env: serverEnvironment(process.env),
+    cwd: folders.state,
     ready: { kind: 'port', port: ports.temporal },
     stopMs: STOP_SERVER_MS,
   };
@@ -61,7 +80,7 @@ export function gpuWorker(context: ChildContext): ChildSpec {
     '--namespace': stack.namespace,
     '--queue': spec.queues.gpu,
   };
-  const env = childEnvironment(context);
+  const env = workerEnvironment(gpuWorkerEnvironment(process.env), context);
   env.PYTHONPATH = [GPU_WORKER_FOLDER, process.env.PYTHONPATH]
     .filter(Boolean)
     .join(process.platform === 'win32' ? ';' : ':');
@@ -89,7 +108,7 @@ export function typescriptWorker(context: ChildContext, name: string, agentFile:
     agentFile,
     command: [...spec.workerCommand, JSON.stringify(options)],
     standbyCommand: null,
-    env: childEnvironment(context),
+    env: workerEnvironment(process.env, context),
     cwd: folders.project,
     ready: { kind: 'line', text: WORKER_READY },
     stopMs: STOP_WORKER_MS,
@@ -110,12 +129,11 @@ function agentWord(agentFile: string): string {
   return word.replaceAll(/[^A-Za-z0-9._-]/g, '_');
 }
 
-/** Workers find server, store and engine here. Where the stack has its own server, no profile of the user's may lead elsewhere. */
-function childEnvironment({ spec, stack, engineKey }: ChildContext): NodeJS.ProcessEnv {
-  const inherited = spec.temporal ? process.env : withoutProfile(process.env);
+/** Workers find server, store and engine here. */
+function workerEnvironment(inherited: NodeJS.ProcessEnv, { spec, stack, engineKey }: ChildContext): NodeJS.ProcessEnv {
+  const env = spec.temporal ? inherited : forOwnServer(inherited, stack.temporalAddress, stack.namespace);
   return {
-    ...inherited,
-    ...(spec.temporal ? {} : { TEMPORAL_ADDRESS: stack.temporalAddress, TEMPORAL_NAMESPACE: stack.namespace }),
+    ...withoutLoopbackProxy(env),
     TEMPER_STORE: spec.storeUri,
     TEMPER_ENGINE_URL: stack.engineUrl,
     TEMPER_ENGINE_KEY: engineKey,

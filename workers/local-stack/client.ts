@@ -8,7 +8,7 @@ import { configuredTarget, connectClient } from '../connection.ts';
 import { cacheFolder, makeProjectFolders } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
-import { checkJoined, checkPorts } from './check-joined.ts';
+import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
 import { engineKeyOf } from './engine-key.ts';
 import { holdLeash, LeashGone } from './leash-connection.ts';
 import type { HoldOptions, LeashConnection } from './leash-connection.ts';
@@ -123,6 +123,7 @@ async function openOnce(hold: HoldOptions, options: LocalStackOptions, config: T
   const connection = await holdLeash(hold);
   const waits = { agentFile, hasGpuWorker: config.engine.url === null, onEvent, ...(signal ? { signal } : {}) };
   try {
+    checkAddresses(connection.stack, config, configuredTarget(options.env));
     await waitForStack(connection, waits, () => prepareNamespace(connection, options));
     return connection;
   } catch (error) {

@@ -1,15 +1,19 @@
-/** The key that a caller shows to the engine: random, in a file that its owner alone reads, handed to children by their environment. */
+/** Keys of the local stack's servers: random, each in a file that only its owner can read. Children get the engine's by their environment. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
+import { readOwnFile } from '../own-file.ts';
+import { writeAtomically } from './stack-file.ts';
+
+const KEY_LENGTH = 43;
 
 /** The local engine's own key, or that of an engine elsewhere, by the name of its variable. */
 export function engineKeyOf(
   spec: { readonly engineUrl: string | null; readonly engineKeyVariable: string },
   folders: ProjectFolders,
 ): string {
-  if (spec.engineUrl === null) return localEngineKey(folders.engineKey);
+  if (spec.engineUrl === null) return localKey(folders.engineKey);
   const key = process.env[spec.engineKeyVariable];
   if (key) return key;
   throw new TemperError(
@@ -18,15 +22,19 @@ export function engineKeyOf(
   );
 }
 
-function localEngineKey(file: string): string {
+export function localKey(file: string): string {
+  const known = readOwnFile(file)?.trim() ?? '';
+  if (known.length >= KEY_LENGTH) return known;
+  const key = randomBytes(32).toString('base64url');
   try {
-    writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
+    writeFileSync(file, key, { flag: 'wx', mode: 0o600 });
+    return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  const key = readFileSync(file, 'utf8').trim();
-  if (key.length >= 32) return key;
-  // Cut off by a full disk or a kill: made anew.
-  writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600 });
-  return readFileSync(file, 'utf8');
+  // Two starts at once, or a key cut off by a full disk or a kill: then it is made anew.
+  const written = readOwnFile(file)?.trim() ?? '';
+  if (written.length >= KEY_LENGTH) return written;
+  writeAtomically(file, key);
+  return key;
 }

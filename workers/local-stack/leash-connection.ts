@@ -11,10 +11,12 @@ import { tryFileLock } from '../file-lock.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
 import type { ChildStatus, StackEvent } from './events.ts';
-import { processStartTime } from './processes.ts';
+import { isOwnSocketPath } from './leash-socket.ts';
+import { isAlive, processStartTime } from './processes.ts';
 import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';
 import type { AgentRequest, LeashMessage, StackDescription, StackSpec } from './protocol.ts';
 import { readStackFile } from './stack-file.ts';
+import type { StackFile } from './stack-file.ts';
 
 export interface LeashConnection {
   readonly stack: StackDescription;
@@ -80,13 +82,20 @@ function afterEnd(leash: StartedLeash): null {
 }
 
 function connectTo(folders: ProjectFolders): Promise<Socket | null> {
-  const path = readStackFile(folders.stackFile)?.socket;
-  if (path === undefined) return Promise.resolve(null);
+  const stack = readStackFile(folders.stackFile);
+  if (stack === null || !isOwnLeash(stack, folders)) return Promise.resolve(null);
+  const path = stack.socket;
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once('connect', () => resolve(socket));
     socket.once('error', () => resolve(null));
   });
+}
+
+/** The file may be from before a kill or a restart of the machine, and its socket's path somebody else's by now. */
+function isOwnLeash(stack: StackFile, folders: ProjectFolders): boolean {
+  if (!isOwnSocketPath(stack.socket, folders)) return false;
+  return process.platform === 'win32' || isAlive({ ...stack, name: 'leash' });
 }
 
 /** A held lock without a socket that answers is a stack that starts, ends, or is frozen. */

@@ -1,27 +1,36 @@
 /** The leash's socket: open to this user alone, at a path short enough to be one. */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { ProjectFolders } from '../folders.ts';
+import { isOwnFolder, isOwnSocket } from '../own-file.ts';
 
 /** Longer paths cannot name a socket (104 bytes on macOS, 108 on Linux, with the final zero). */
 const MAX_SOCKET_PATH = 103;
 const TEMPORARY_PREFIX = 'temper-';
+const SOCKET_NAME = 'stack.sock';
 const HAS_SOCKET_FILES = process.platform !== 'win32';
 
 export function chooseSocketPath(folders: ProjectFolders): string {
   if (!HAS_SOCKET_FILES) return `\\\\.\\pipe\\temper-${process.pid}-${Date.now().toString(36)}`;
   if (Buffer.byteLength(folders.stackSocket) <= MAX_SOCKET_PATH) return folders.stackSocket;
-  return join(mkdtempSync(join(tmpdir(), TEMPORARY_PREFIX)), 'stack.sock');
+  return join(mkdtempSync(join(tmpdir(), TEMPORARY_PREFIX)), SOCKET_NAME);
 }
 
-export function removeSocket(path: string): void {
-  if (!HAS_SOCKET_FILES) return;
-  rmSync(path, { force: true });
+/** Whether only this user can be behind the socket: the path may come from an old file. */
+export function isOwnSocketPath(path: string, folders: ProjectFolders): boolean {
+  if (!HAS_SOCKET_FILES) return path.startsWith('\\\\.\\pipe\\temper-');
   const folder = dirname(path);
   const isTemporary = dirname(folder) === tmpdir() && basename(folder).startsWith(TEMPORARY_PREFIX);
-  if (isTemporary) rmSync(folder, { recursive: true, force: true });
+  const isExpected = path === folders.stackSocket || (isTemporary && basename(path) === SOCKET_NAME);
+  return isExpected && isOwnFolder(folder) && isOwnSocket(path);
+}
+
+export function removeSocket(path: string, folders: ProjectFolders): void {
+  if (!HAS_SOCKET_FILES || !isOwnSocketPath(path, folders)) return;
+  rmSync(path, { force: true });
+  if (path !== folders.stackSocket) rmdirSync(dirname(path));
 }
 
 export function listenOn(server: Server, path: string): Promise<void> {

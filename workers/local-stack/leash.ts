@@ -43,7 +43,7 @@ async function holdLeash(spec: StackSpec): Promise<void> {
   if (!(await takeLock(folders.stackLock))) process.exit(EXIT_LOCKED);
   const before = readStackFile(folders.stackFile);
   const reaped = await reapLeftovers(before?.children ?? []);
-  if (before) removeSocket(before.socket);
+  if (before) removeSocket(before.socket, folders);
   const held: Held = {
     folders,
     log: openChildLog(folders.logs, 'stack'),
@@ -64,7 +64,7 @@ async function holdLeash(spec: StackSpec): Promise<void> {
 
 async function prepare(held: Held, spec: StackSpec): Promise<Stack> {
   held.ports = await choosePorts(spec.project, spec.ports, held.ports);
-  held.stack = createStack(spec, held.folders, held.ports, (event) => announce(held, event));
+  held.stack = await createStack(spec, held.folders, held.ports, (event) => announce(held, event));
   return held.stack;
 }
 
@@ -125,7 +125,7 @@ async function endStack(held: Held): Promise<void> {
   remember(held);
   tell(held, { type: 'ended' });
   for (const socket of held.sockets) socket.end();
-  removeSocket(held.socketPath);
+  removeSocket(held.socketPath, held.folders);
   held.log.close();
   // The lock is held to the very end: it says that something of this stack still runs.
   setTimeout(() => process.exit(0), 50);

@@ -62,9 +62,19 @@ async function freePort(
 }
 
 function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once('error', () => resolve(false));
+    server.once('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'EADDRNOTAVAIL') reject(noLoopback());
+      else resolve(false);
+    });
     server.listen({ host: '127.0.0.1', port, exclusive: true }, () => server.close(() => resolve(true)));
   });
+}
+
+function noLoopback(): TemperError {
+  return new TemperError(
+    'BadConfig',
+    'the local stack listens on 127.0.0.1, but this machine does not have that address (its loopback interface has IPv6 only); add it (ip addr add 127.0.0.1/8 dev lo), or name a Temporal server and an engine elsewhere (TEMPORAL_ADDRESS and engine.url)',
+  );
 }

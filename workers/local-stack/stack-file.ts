@@ -1,5 +1,7 @@
 /** `.temper/stack.json`: what the stack chose and started, for adoption, for the next start, and for cleaning up after a kill. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import { readOwnFile } from '../own-file.ts';
 import type { ProcessMark } from './processes.ts';
 
 export interface StackPorts {
@@ -18,11 +20,21 @@ export interface StackFile {
   readonly children: readonly ProcessMark[];
 }
 
-/** Null where there is none or it cannot be read: it holds nothing that cannot be chosen anew. */
+const pid = z.int().min(2);
+const port = z.int().min(1).max(65_535);
+const StackFileSchema = z.object({
+  schema: z.literal(1),
+  pid,
+  startTime: z.string(),
+  socket: z.string(),
+  ports: z.object({ temporal: port, ui: port, engine: port }).nullable(),
+  children: z.array(z.object({ name: z.string(), pid, startTime: z.string().min(1) })),
+}) satisfies z.ZodType<StackFile>;
+
+/** Null where there is none, or it is not this user's, or cannot be read: it holds nothing that cannot be chosen anew. */
 export function readStackFile(file: string): StackFile | null {
   try {
-    const stack = JSON.parse(readFileSync(file, 'utf8')) as StackFile;
-    return stack.schema === 1 && Array.isArray(stack.children) ? stack : null;
+    return StackFileSchema.parse(JSON.parse(readOwnFile(file) ?? ''));
   } catch {
     return null;
   }
@@ -35,6 +47,8 @@ export function writeStackFile(file: string, stack: StackFile): void {
 /** Readers see the old bytes or the new ones. */
 export function writeAtomically(file: string, text: string): void {
   const temporary = `${file}.${process.pid}.tmp`;
-  writeFileSync(temporary, text, { mode: 0o600 });
+  rmSync(temporary, { force: true });
+  // Never through a link.
+  writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
   renameSync(temporary, file);
 }

@@ -1,13 +1,13 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
-import { readFileSync } from 'node:fs';
 import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
+import { readOwnFile } from '../own-file.ts';
 import { openChildLog } from './child-log.ts';
 import type { ChildLog } from './child-log.ts';
 import type { ChildSpec } from './child-process.ts';
 import { gpuWorker, temporalServer, typescriptWorker, workerName } from './children.ts';
 import type { ChildContext } from './children.ts';
-import { engineKeyOf } from './engine-key.ts';
+import { engineKeyOf, localKey } from './engine-key.ts';
 import type { ChildStatus, StackEvent } from './events.ts';
 import { markProcess } from './processes.ts';
 import type { ProcessMark } from './processes.ts';
@@ -16,6 +16,7 @@ import { writeAtomically } from './stack-file.ts';
 import type { StackPorts } from './stack-file.ts';
 import { supervise } from './supervisor.ts';
 import type { Supervised } from './supervisor.ts';
+import { findPrivateAddress, serveUi, uiUrl } from './ui.ts';
 
 interface Child {
   readonly supervised: Supervised;
@@ -32,14 +33,18 @@ export interface Stack {
   end(): Promise<void>;
 }
 
-export function createStack(
+export async function createStack(
   spec: StackSpec,
   folders: ProjectFolders,
   ports: StackPorts,
   onEvent: (event: StackEvent) => void,
-): Stack {
-  const description = describeStack(spec, ports);
-  const context: ChildContext = { spec, folders, ports, stack: description, engineKey: engineKeyOf(spec, folders) };
+): Promise<Stack> {
+  const uiKey = spec.temporal ? null : localKey(folders.uiKey);
+  const description = describeStack(spec, ports, uiKey);
+  const engineKey = engineKeyOf(spec, folders);
+  const ui = uiKey === null ? null : await findPrivateAddress();
+  const context: ChildContext = { spec, folders, ports, stack: description, engineKey, ui };
+  const uiServer = uiKey === null ? null : await serveUi({ port: ports.ui, key: uiKey, temporal: ui });
   const children = new Children(context, onEvent);
   // What earlier commands registered stays: a run that goes on needs it, and so does whoever verifies one.
   const registered = readModels(folders.models);
@@ -62,6 +67,7 @@ export function createStack(
           Object.entries(child.pids()).flatMap(([name, pid]) => (pid && markProcess(name, pid)) || []),
         ),
     async end() {
+      uiServer?.close();
       // Workers first: they finish what they can while the server still listens.
       const workers = children.names().filter((name) => name !== 'temporal-server');
       await Promise.all(workers.map((name) => children.stop(name)));
@@ -125,14 +131,14 @@ class Children {
   }
 }
 
-export function describeStack(spec: StackSpec, ports: StackPorts): StackDescription {
+export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string | null): StackDescription {
   return {
     pid: process.pid,
     device: spec.device,
     dtype: spec.dtype,
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',
-    uiUrl: spec.temporal ? null : `http://127.0.0.1:${ports.ui}`,
+    uiUrl: uiKey === null ? null : uiUrl(ports.ui, uiKey),
     engineUrl: spec.engineUrl ?? `http://127.0.0.1:${ports.engine}`,
     storeUri: spec.storeUri,
     ownsServer: spec.temporal === null,
@@ -142,7 +148,7 @@ export function describeStack(spec: StackSpec, ports: StackPorts): StackDescript
 /** Nothing where there is no such file, or none that can be read: it is written anew. */
 function readModels(file: string): Record<string, string> {
   try {
-    const models = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>);
+    const models = Object.entries(JSON.parse(readOwnFile(file) ?? '') as Record<string, unknown>);
     return Object.fromEntries(models.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
   } catch {
     return {};

@@ -1,0 +1,200 @@
+/** What an old or foreign `stack.json` may lead to: nothing that this user does not own, and no process but the recorded one. */
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineConfig } from '../../workers/config.ts';
+import { tryFileLock } from '../../workers/file-lock.ts';
+import { makeProjectFolders } from '../../workers/folders.ts';
+import type { ProjectFolders } from '../../workers/folders.ts';
+import { checkAddresses } from '../../workers/local-stack/check-joined.ts';
+import { holdLeash } from '../../workers/local-stack/leash-connection.ts';
+import { removeSocket } from '../../workers/local-stack/leash-socket.ts';
+import { processStartTime } from '../../workers/local-stack/processes.ts';
+import { readStackFile, writeAtomically, writeStackFile } from '../../workers/local-stack/stack-file.ts';
+import type { StackFile } from '../../workers/local-stack/stack-file.ts';
+import { makeProject, removeProject } from '../workers/stack-harness.ts';
+
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+let folders: ProjectFolders;
+let socketFolder: string;
+let stack: StackFile;
+
+beforeEach(() => {
+  folders = makeProjectFolders(makeProject());
+  socketFolder = mkdtempSync(join(tmpdir(), 'temper-'));
+  const startTime = processStartTime(process.pid) ?? '';
+  stack = {
+    schema: 1,
+    pid: process.pid,
+    startTime,
+    socket: join(socketFolder, 'stack.sock'),
+    ports: null,
+    children: [],
+  };
+  writeStackFile(folders.stackFile, stack);
+});
+
+afterEach(() => {
+  rmSync(socketFolder, { recursive: true, force: true });
+  removeProject(folders.project);
+});
+
+/** Whether a command line would speak to the socket that `stack.json` names. */
+async function isAdopted(prepare: () => void): Promise<boolean> {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(stack.socket, () => resolve()));
+  prepare();
+  const makeSpec = () => Promise.reject(new Error('a new stack is started'));
+  const holding = holdLeash({ folders, agents: [], models: {}, makeSpec, onEvent: () => undefined });
+  await holding.catch((error: Error) =>
+    expect(error.message).toMatch(/a new stack is started|ended while it was asked/),
+  );
+  server.close();
+  return connections > 0;
+}
+
+describe.skipIf(process.platform === 'win32')('the socket that stack.json names', () => {
+  it("is adopted where it is this user's, and the recorded process lives", async () => {
+    expect(await isAdopted(() => undefined)).toBe(true);
+  });
+
+  it.each<[string, () => void]>([
+    ['the recorded process has ended', () => writeStackFile(folders.stackFile, { ...stack, startTime: 'before' })],
+    ['others can write to its folder', () => chmodSync(socketFolder, 0o777)],
+    [
+      'its folder is a link',
+      () => {
+        renameSync(socketFolder, `${socketFolder}.real`);
+        symlinkSync(`${socketFolder}.real`, socketFolder);
+      },
+    ],
+    [
+      'the file is a link',
+      () => {
+        renameSync(folders.stackFile, `${folders.stackFile}.real`);
+        symlinkSync(`${folders.stackFile}.real`, folders.stackFile);
+      },
+    ],
+    ['others can write the file', () => chmodSync(folders.stackFile, 0o666)],
+    [
+      'it stands at another place',
+      () => {
+        const socket = join(folders.project, 'stack.sock');
+        symlinkSync(stack.socket, socket);
+        writeStackFile(folders.stackFile, { ...stack, socket });
+      },
+    ],
+  ])('is not where %s', async (_, prepare) => {
+    expect(await isAdopted(prepare)).toBe(false);
+    rmSync(`${socketFolder}.real`, { recursive: true, force: true });
+  });
+
+  it.runIf(isRoot).each<[string, () => void]>([
+    ['its folder', () => chownSync(socketFolder, NOBODY, NOBODY)],
+    ['the socket', () => chownSync(stack.socket, NOBODY, NOBODY)],
+    ['stack.json', () => chownSync(folders.stackFile, NOBODY, NOBODY)],
+  ])('is not where another user owns %s', async (_, prepare) => {
+    expect(await isAdopted(prepare)).toBe(false);
+  });
+});
+
+describe('cleaning up after a stack', () => {
+  it('removes no file that a foreign stack.json names', () => {
+    const precious = join(folders.project, 'precious');
+    const inFolder = stack.socket;
+    for (const file of [precious, inFolder]) {
+      writeFileSync(file, 'mine');
+      removeSocket(file, folders);
+      expect(readFileSync(file, 'utf8')).toBe('mine');
+    }
+    expect(existsSync(dirname(inFolder))).toBe(true);
+  });
+
+  it.each([
+    ['a process group', { children: [{ name: 'x', pid: -1, startTime: 'x' }] }],
+    ['every process', { children: [{ name: 'x', pid: 0, startTime: 'x' }] }],
+    ['a process without a start time', { children: [{ name: 'x', pid: 7, startTime: '' }] }],
+    ['a port that is none', { ports: { temporal: '1 --x', ui: 2, engine: 3 } }],
+  ])('takes a file that names %s for none', (_, change) => {
+    writeAtomically(folders.stackFile, JSON.stringify({ ...stack, ...change }));
+    expect(readStackFile(folders.stackFile)).toBe(null);
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('the state folder', () => {
+  it('is closed to others, also where an older version left it open', () => {
+    const project = makeProject();
+    mkdirSync(join(project, '.temper'), { mode: 0o755 });
+    const { state } = makeProjectFolders(project);
+    expect(statSync(state).mode & 0o777).toBe(0o700);
+    removeProject(project);
+  });
+
+  it.runIf(isRoot)("must be this user's", () => {
+    chownSync(folders.state, NOBODY, NOBODY);
+    expect(() => makeProjectFolders(folders.project)).toThrow(
+      `${folders.state} must belong to the user who runs Temper, but user ${NOBODY} owns it`,
+    );
+  });
+
+  it('is written and locked through no link', () => {
+    const [target, lock] = [join(folders.project, 'target'), join(folders.state, 'x.lock')];
+    writeFileSync(target, 'mine');
+    symlinkSync(target, `${folders.models}.${process.pid}.tmp`);
+    writeAtomically(folders.models, '{}');
+    expect([readFileSync(target, 'utf8'), readFileSync(folders.models, 'utf8')]).toEqual(['mine', '{}']);
+    symlinkSync(target, lock);
+    expect(() => tryFileLock(lock)).toThrow('ELOOP');
+  });
+});
+
+describe('the addresses that a joined stack names', () => {
+  const description = {
+    pid: 7,
+    temporalAddress: '127.0.0.1:17000',
+    namespace: 'default',
+    uiUrl: null,
+    engineUrl: 'http://127.0.0.1:17002',
+    storeUri: 'file:///x',
+    ownsServer: true,
+    device: 'cpu',
+    dtype: 'float32',
+  };
+  const elsewhere = { address: 'a.test:7233', namespace: 'default' };
+
+  it('are used where they are this machine, or those that the configuration names', () => {
+    const config = defineConfig();
+    expect(() => checkAddresses(description, config, null)).not.toThrow();
+    const other = { ...description, ownsServer: false, temporalAddress: elsewhere.address };
+    expect(() => checkAddresses(other, config, elsewhere)).not.toThrow();
+  });
+
+  it.each([
+    ['an engine', { engineUrl: 'http://evil.test:80' }, null],
+    ['an engine that looks like this machine', { engineUrl: 'http://127.0.0.1:80@evil.test' }, null],
+    ['a Temporal server', { ownsServer: false, temporalAddress: 'evil.test:7233' }, elsewhere],
+  ])('are refused where it names %s elsewhere', (_, change, server) => {
+    expect(() => checkAddresses({ ...description, ...change }, defineConfig(), server)).toThrow(
+      /evil\.test.*end that stack first/,
+    );
+  });
+});

@@ -1,0 +1,104 @@
+/** What the environment may do to the local stack: keys stay where they are needed, and a proxy is for other hosts. */
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { connectClient } from '../../workers/connection.ts';
+import {
+  gpuWorkerEnvironment,
+  serverEnvironment,
+  withoutLoopbackProxy,
+} from '../../workers/local-stack/child-environment.ts';
+import { modulePath, nodeFlags } from '../../workers/module-path.ts';
+
+const SYSTEM = { PATH: '/bin', HOME: '/home/a', LC_ALL: 'C', http_proxy: 'http://proxy', NO_PROXY: 'a' };
+const PROVIDERS = {
+  OPENAI_API_KEY: 'k',
+  ANTHROPIC_API_KEY: 'k',
+  GEMINI_API_KEY: 'k',
+  GITHUB_TOKEN: 'k',
+  MY_SECRET: 'k',
+};
+const GPU = {
+  CUDA_VISIBLE_DEVICES: '0',
+  HF_TOKEN: 't',
+  AWS_ACCESS_KEY_ID: 'a',
+  OMP_NUM_THREADS: '1',
+  TEMPER_CACHE: '/c',
+};
+
+const servers: Server[] = [];
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  for (const server of servers.splice(0)) server.close();
+});
+
+describe('the environment of a child', () => {
+  it("of Temporal's server is the system's alone", () => {
+    expect(serverEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU, GOMAXPROCS: '2' })).toEqual({
+      ...SYSTEM,
+      GOMAXPROCS: '2',
+    });
+  });
+
+  it('of the GPU worker has what loads models and reaches the store, and no key of a hosted model', () => {
+    expect(gpuWorkerEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU })).toEqual({ ...SYSTEM, ...GPU });
+  });
+
+  it.each([
+    [{ http_proxy: 'http://p' }, '127.0.0.1,localhost,::1'],
+    [{ ALL_PROXY: 'http://p', no_proxy: 'a.test, localhost' }, 'a.test,localhost,127.0.0.1,::1'],
+    [{ HTTPS_PROXY: 'http://p', NO_PROXY: 'b.test' }, 'b.test,127.0.0.1,localhost,::1'],
+  ])('reaches this machine without the proxy of %o', (env, hosts) => {
+    expect(withoutLoopbackProxy(env)).toEqual({ ...env, no_proxy: hosts, NO_PROXY: hosts });
+  });
+
+  it('is left as it is where there is no proxy', () => {
+    expect(withoutLoopbackProxy({ HOME: '/' })).toEqual({ HOME: '/' });
+  });
+});
+
+describe('a connection to a server on this machine', () => {
+  it('does not go through the proxy that http_proxy names', async () => {
+    const first = await new Promise<string>((resolve, reject) => {
+      const listen = async (name: string) => {
+        const server = createServer((socket) => {
+          socket.on('error', () => undefined).destroy();
+          resolve(name);
+        });
+        servers.push(server);
+        await once(server.listen(0, '127.0.0.1'), 'listening');
+        return (server.address() as AddressInfo).port;
+      };
+      const connect = async () => {
+        vi.stubEnv('http_proxy', `http://127.0.0.1:${await listen('proxy')}`);
+        await connectClient({ address: `127.0.0.1:${await listen('server')}`, namespace: 'default' });
+      };
+      connect().catch(reject);
+    });
+    expect(first).toBe('server');
+  });
+});
+
+const NO_IPV4 = `
+  const { choosePorts } = await import(process.argv[1]);
+  await choosePorts('/x', { temporal: null, ui: null, engine: null }, null).catch((error) => console.log(error.message));`;
+
+describe.skipIf(process.platform !== 'linux')('a machine whose loopback interface has no IPv4 address', () => {
+  it('is told so, and not that every port is taken', (context) => {
+    const script = [...nodeFlags(), '--input-type=module', '-e', NO_IPV4, modulePath('local-stack/ports')];
+    const shell = ['sh', '-c', 'ip link set lo up && ip -4 addr flush dev lo && exec "$@"', 'sh'];
+    const { status, stdout, stderr } = spawnSync('unshare', ['--net', ...shell, process.execPath, ...script], {
+      encoding: 'utf8',
+    });
+    if (status !== 0) {
+      context.skip(`no network of its own could be made: ${stderr}`);
+      return;
+    }
+    expect(stdout, stderr).toMatch(
+      /^the local stack listens on 127\.0\.0\.1, but this machine does not have that address/,
+    );
+  });
+});
