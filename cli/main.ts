@@ -3,7 +3,7 @@ import { COMMANDS } from './commands/index.ts';
 import type { Command, CommandContext } from './command.ts';
 import { describeError, EXIT, UsageError } from './errors.ts';
 import { commandHelp, overview } from './help.ts';
-import { processOutput } from './output.ts';
+import { printableOutput, processOutput } from './output.ts';
 import type { Output } from './output.ts';
 import { closestName, parseCommandLine } from './parse.ts';
 import { findProject } from '../workers/project.ts';
@@ -16,10 +16,8 @@ export interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-export async function main(
-  args: readonly string[],
-  surroundings: Surroundings = processSurroundings(),
-): Promise<number> {
+export async function main(args: readonly string[], given: Surroundings = processSurroundings()): Promise<number> {
+  const surroundings = { ...given, output: printableOutput(given.output) };
   try {
     return await dispatch(args, surroundings);
   } catch (error) {

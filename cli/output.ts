@@ -31,6 +31,37 @@ export function processOutput(): Output {
   };
 }
 
+/**
+ * What agents, models and other people's runs wrote is shown, and controls no terminal: a control character, or one that
+ * turns the direction of writing, stands there as JSON writes it, so that what is JSON stays the same JSON.
+ */
+export function printable(text: string): string {
+  const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text
+    .replaceAll('\r\n', '\n')
+    .replace(CONTROL, (character) => (character === '\n' || character === '\t' ? character : escape(character)));
+}
+
+const CONTROL = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+
+/** The one way to a person's screen, but for the live view, whose own controls are its business. */
+export function printableOutput(output: Output): Output {
+  return {
+    get isTerminal() {
+      return output.isTerminal;
+    },
+    get columns() {
+      return output.columns;
+    },
+    get rows() {
+      return output.rows;
+    },
+    stream: output.stream,
+    line: (text = '') => output.line(printable(text)),
+    errorLine: (text) => output.errorLine(printable(text)),
+  };
+}
+
 export function printJson(output: Output, value: unknown): void {
   output.line(JSON.stringify(value, null, 2));
 }

@@ -3,6 +3,7 @@ import type pc from 'picocolors';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import { describeHeadline, describeMetrics, formatDuration, formatNumber, formatRate, plural } from '../format.ts';
 import { countSkipped, warnOfSkips } from '../../core/learning-signal.ts';
+import { printable } from '../output.ts';
 import { drawCurve, mean } from './curve.ts';
 import { stepSeconds, unusedOf } from './lines.ts';
 
@@ -134,6 +135,8 @@ function tail({ status, events, hint, state, steps }: LiveModel, width: number, 
   return [...notes, ...warnings, ...recent, ...now, colors.dim(clip(hint, width))];
 }
 
+/** All that others wrote passes here, before it gets its color: in one line, and without controls of the terminal. */
 function clip(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+  const line = printable(text.replaceAll(/\s*\n\s*/g, ' '));
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
 }

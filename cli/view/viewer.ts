@@ -3,6 +3,7 @@ import { createLogUpdate } from 'log-update';
 import pc from 'picocolors';
 import type { StackEvent } from '../../workers/local-stack/events.ts';
 import type { Progress } from '../follow-run.ts';
+import { printable } from '../output.ts';
 import type { Output } from '../output.ts';
 import type { PendingActivity } from '../pending-text.ts';
 import { withPending, worstReason } from '../under-way.ts';
@@ -118,7 +119,7 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
     pending(activities) {
       pending = activities;
     },
-    note: (text) => screen.persist(text),
+    note: (text) => screen.persist(printable(text)),
     close() {
       clearInterval(timer);
       draw();
