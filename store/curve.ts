@@ -3,6 +3,7 @@
  * a step costs the same however long the run is; nothing is appended, for S3 appends nothing.
  */
 import type { StepSummary } from '../core/contract.ts';
+import { parseStored, StepSummaryLineSchema } from './file-schemas.ts';
 import { decodeJsonLines, encodeJsonLines } from './json.ts';
 import { curveFileKey, curvePrefix, stepsKey } from './layout.ts';
 import type { Store } from './store.ts';
@@ -64,5 +65,5 @@ function fileNumber({ step }: StepSummary): number {
 
 async function readLines(store: Store, key: string): Promise<StepSummary[]> {
   const bytes = await store.read(key);
-  return bytes === null ? [] : (decodeJsonLines(bytes, key) as StepSummary[]);
+  return bytes === null ? [] : decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key));
 }

@@ -2,29 +2,24 @@
  * Where a run stands, as its store tells it: branches and changed settings are published here, and the position after a
  * step is found again from manifests and groups. What is written for display is not looked at.
  */
+import type { z } from 'zod';
+
 import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { branchOfStep, planLineage } from '../core/lineage.ts';
 import { childNames, childNumbers } from './children.ts';
+import { BranchFileSchema, ChangesFileSchema, readStored } from './file-schemas.ts';
 import { encodeJson } from './json.ts';
 import * as layout from './layout.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
-import { readCommit, readEval, readJson } from './run-reader.ts';
+import { readCommit, readEval } from './run-reader.ts';
 import { readRunSpending } from './verdicts.ts';
 import type { Store } from './store.ts';
 
 type Rollback = NonNullable<LocateInput['rollback']>;
 
 /** `branches/<b>/branch.json`; `requestId` says whose wish it was, so that one told again finds its branch. */
-interface BranchFile extends Branch {
-  schema: 1;
-  requestId: string;
-}
-
-interface ChangesFile {
-  schema: 1;
-  changes: SettingChange[];
-}
+type BranchFile = z.output<typeof BranchFileSchema>;
 
 /** As many as a state for people keeps. */
 const KEPT_EVALS = 200;
@@ -90,7 +85,7 @@ export async function readAllChanges(
 ): Promise<{ changes: SettingChange[]; amendments: number }> {
   const numbers = await childNumbers(store, layout.changesPrefix(run));
   const files = await Promise.all(
-    numbers.map((number) => readJson<ChangesFile>(store, layout.changesKey(run, number))),
+    numbers.map((number) => readStored(store, layout.changesKey(run, number), ChangesFileSchema)),
   );
   return { changes: files.flatMap((file) => file?.changes ?? []), amendments: Math.max(0, ...numbers) };
 }
@@ -141,7 +136,7 @@ async function hasEnded(store: Store, place: layout.StepPlace): Promise<boolean>
 
 async function readBranchFiles(store: Store, run: string): Promise<BranchFile[]> {
   const numbers = await childNumbers(store, layout.branchesPrefix(run));
-  const files = numbers.map((branch) => readJson<BranchFile>(store, layout.branchKey(run, branch)));
+  const files = numbers.map((branch) => readStored(store, layout.branchKey(run, branch), BranchFileSchema));
   return (await Promise.all(files)).filter((file) => file !== null);
 }
 

@@ -1,9 +1,22 @@
 /** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
-import type { Checkpoint, EvalResult, Prepared, RunConfig, RunState, StepSummary } from '../core/contract.ts';
+import type { z } from 'zod';
+
+import { Prepared, type EvalResult, type RunState, type StepSummary } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { NOT_STEERED } from '../core/lineage.ts';
 import { childNames } from './children.ts';
 import { readCurve } from './curve.ts';
+import {
+  AttemptSchema,
+  EvalFileSchema,
+  JudgedSchema,
+  parseStored,
+  readStored,
+  RolloutHeaderSchema,
+  RunFileSchema,
+  ScenarioLineSchema,
+  StateFileSchema,
+  TimesFileSchema,
+} from './file-schemas.ts';
 import { decodeJson, decodeJsonLines } from './json.ts';
 import * as layout from './layout.ts';
 import type { GroupPlace, StepPlace } from './layout.ts';
@@ -12,16 +25,7 @@ import type { Store } from './store.ts';
 import { decodeRollouts, inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
 
 /** `run.json`: the run as it was started. */
-export interface RunFile {
-  schema: 1;
-  config: RunConfig;
-  agentCodeSha256: string;
-  versions: Record<string, string>;
-  /** Null where the run began with a fresh adapter. */
-  parent: Checkpoint | null;
-  /** Where a script owns the loop: whose model it is. Its groups, and when they are trained, are in no plan. */
-  loop?: { project: string; model: string };
-}
+export type RunFile = z.output<typeof RunFileSchema>;
 
 export interface Run {
   file: RunFile;
@@ -45,7 +49,7 @@ export interface ScenarioLine {
 
 /** Null for a name that no run of this store has. */
 export async function readRun(store: Store, run: string): Promise<Run | null> {
-  const file = await readJson<RunFile>(store, layout.runKey(run));
+  const file = await readStored(store, layout.runKey(run), RunFileSchema);
   if (file === null) return null;
   const state = await readState(store, run);
   return { file, state, steps: await readCurve(store, run, state) };
@@ -59,8 +63,7 @@ export async function listRuns(store: Store): Promise<string[]> {
 }
 
 export async function readState(store: Store, run: string): Promise<RunState | null> {
-  const state = await readJson<RunState>(store, layout.stateKey(run));
-  return state && { ...NOT_STEERED, ...state };
+  return readStored(store, layout.stateKey(run), StateFileSchema.nullable());
 }
 
 /** Nothing moves it any more, unless somebody starts it again. */
@@ -73,11 +76,13 @@ export async function readSteps(store: Store, run: string): Promise<StepSummary[
 }
 
 export function readPrepared(store: Store, run: string): Promise<Prepared | null> {
-  return readJson(store, layout.preparedKey(run));
+  return readStored(store, layout.preparedKey(run), Prepared);
 }
 
 export async function readScenarios(store: Store, prepared: Prepared): Promise<ScenarioLine[]> {
-  return decodeJsonLines(await store.getBlob(prepared.scenarios), prepared.scenarios.key) as ScenarioLine[];
+  const { key } = prepared.scenarios;
+  const lines = decodeJsonLines(await store.getBlob(prepared.scenarios), key);
+  return lines.map((line) => parseStored(ScenarioLineSchema, line, key));
 }
 
 export async function readManifest(store: Store, place: StepPlace): Promise<Manifest | null> {
@@ -112,11 +117,15 @@ export async function readGroups(store: Store, place: StepPlace): Promise<Played
 export async function readGroup(store: Store, place: GroupPlace): Promise<PlayedGroup | null> {
   const rollouts = await readRollouts(store, layout.rolloutsKey(place), layout.groupTimesKey(place));
   if (rollouts === null) return null;
-  return { group: place.group, rollouts, judged: await readJson<Judged>(store, layout.judgedKey(place)) };
+  return { group: place.group, rollouts, judged: await readJudged(store, place) };
+}
+
+async function readJudged(store: Store, place: GroupPlace): Promise<Judged | null> {
+  return (await readStored(store, layout.judgedKey(place), JudgedSchema)) as Judged | null;
 }
 
 export function readEval(store: Store, place: StepPlace): Promise<EvalResult | null> {
-  return readJson(store, layout.evalKey(place));
+  return readStored(store, layout.evalKey(place), EvalFileSchema);
 }
 
 export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollouts | null> {
@@ -127,21 +136,22 @@ export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollou
 async function readRollouts(store: Store, key: string, timesKey: string): Promise<Rollouts | null> {
   const bytes = await store.read(key);
   if (bytes === null) return null;
-  const { header, attempts } = await decodeRollouts(bytes, key);
-  const times = await readJson<{ callOrders?: Record<number, number[]> }>(store, timesKey);
+  const { header, attempts } = parseRollouts(await decodeRollouts(bytes, key), key);
+  const times = await readStored(store, timesKey, TimesFileSchema);
   return { header, attempts: attempts.map((record) => inOrder(record, times?.callOrders?.[record.attempt])) };
+}
+
+/** For people: what a model, an agent or another store wrote is text and numbers where it should be. */
+function parseRollouts({ header, attempts }: Rollouts, key: string): Rollouts {
+  parseStored(RolloutHeaderSchema, header, key);
+  for (const attempt of attempts) parseStored(AttemptSchema, attempt, key);
+  return { header, attempts };
 }
 
 function inOrder(record: AttemptRecord, order: readonly number[] | undefined): AttemptRecord {
   const asked = order?.map((index) => record.calls[index]).filter((call) => call !== undefined);
   const calls = asked?.length === record.calls.length ? asked : inPlayOrder(record.calls);
   return { ...record, calls };
-}
-
-export async function readJson<T>(store: Store, key: string): Promise<T | null> {
-  const bytes = await store.read(key);
-  if (bytes === null) return null;
-  return decodeJson(bytes, key) as T;
 }
 
 /** The run, or a BadConfig that names those there are. */

@@ -1,6 +1,7 @@
 /** What schedules leave in the store: which run each firing is, and the checkpoint that it ended with. */
 import type { Checkpoint } from '../core/contract.ts';
 import { childNumbers } from './children.ts';
+import { ConclusionFileSchema, FiringFileSchema, parseStored } from './file-schemas.ts';
 import { decodeJson } from './json.ts';
 import { conclusionKey, firingKey, firingsPrefix } from './layout.ts';
 import type { Store } from './store.ts';
@@ -44,7 +45,17 @@ async function readFiring(store: Store, schedule: string, number: number): Promi
     store.read(conclusionKey(schedule, number)),
   ]);
   if (firing === null) return null;
-  const ended = conclusion && (decodeJson(conclusion, conclusionKey(schedule, number)) as ConclusionFile);
-  const file = decodeJson(firing, firingKey(schedule, number)) as FiringFile;
+  const ended =
+    conclusion &&
+    parseStored(
+      ConclusionFileSchema,
+      decodeJson(conclusion, conclusionKey(schedule, number)),
+      conclusionKey(schedule, number),
+    );
+  const file = parseStored(
+    FiringFileSchema,
+    decodeJson(firing, firingKey(schedule, number)),
+    firingKey(schedule, number),
+  );
   return { ...file, number, checkpoint: ended?.checkpoint ?? null };
 }

@@ -1,23 +1,36 @@
 /** HTML by tagged template: every value is escaped unless it was made by this same tag. */
+const HTML = Symbol('html');
+
+/** Made in this file alone: no value of a run's files can pass for markup. */
 export interface Html {
-  readonly html: string;
+  readonly [HTML]: string;
 }
 
 type Part = Html | string | number | null | readonly Part[];
 
 export function markup(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
-  return { html: strings.map((text, index) => text + (index < values.length ? render(values[index]!) : '')).join('') };
+  return {
+    [HTML]: strings.map((text, index) => text + (index < values.length ? render(values[index]!) : '')).join(''),
+  };
 }
 
 /** Text that is markup already: the page's own style sheet and scripts. */
 export function trusted(text: string): Html {
-  return { html: text };
+  return { [HTML]: text };
 }
 
 function render(part: Part): string {
   if (part === null) return '';
-  if (Array.isArray(part)) return part.map(render).join('');
-  return typeof part === 'object' ? (part as Html).html : escapeHtml(String(part));
+  if (isParts(part)) return part.map(render).join('');
+  return typeof part === 'object' && HTML in part ? part[HTML] : escapeHtml(String(part));
+}
+
+function isParts(part: Part): part is readonly Part[] {
+  return Array.isArray(part);
+}
+
+export function htmlText(html: Html): string {
+  return html[HTML];
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

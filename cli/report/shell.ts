@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import type { Chart } from './charts.ts';
 import type { EpisodeSet } from './data.ts';
-import { embedJson, markup, trusted } from './html.ts';
+import { embedJson, htmlText, markup, trusted } from './html.ts';
 import type { Html } from './html.ts';
 
 interface Page {
@@ -20,7 +20,7 @@ interface Page {
 export function renderPage({ title, body, data }: Page): string {
   const style = ['uplot/dist/uPlot.min.css'].map(readPackage).join('\n') + readAsset('report.css');
   const scripts = [readPackage('uplot/dist/uPlot.iife.min.js'), readAsset('report.js')];
-  return markup`<!doctype html>
+  const page = markup`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -37,7 +37,8 @@ ${body}
 ${scripts.map((script) => inline('script', script))}
 </body>
 </html>
-`.html;
+`;
+  return htmlText(page);
 }
 
 /** Whole or not at all. */

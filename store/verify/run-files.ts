@@ -1,8 +1,9 @@
 /** The files that a run has once: how it was started, its scenarios, its state for people. */
-import { z } from 'zod';
+import type { z } from 'zod';
 
 import { Prepared, RunConfig, RunState, StepSummary } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { parseStored, RunFileSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../json.ts';
 import { preparedKey, runKey, scenariosKey, stateKey, stepsKey } from '../layout.ts';
 import { hashBytes } from '../sha256.ts';
@@ -18,12 +19,6 @@ export interface RunFiles {
   state: RunState | null;
 }
 
-const RunFileSchema = z.looseObject({
-  schema: z.literal(1),
-  config: RunConfig,
-  agentCodeSha256: z.string(),
-  loop: z.looseObject({ project: z.string(), model: z.string() }).optional(),
-});
 const REWRITTEN = 'it is for people only: delete it, and the run writes it again when it goes on';
 
 export async function verifyRunFiles(store: Store, run: string, findings: Findings): Promise<RunFiles> {
@@ -43,7 +38,7 @@ async function verifyFile<T>(store: Store, findings: Findings, key: string, sche
   return findings.attempt('run files', key, async () => {
     const bytes = await store.read(key);
     if (bytes === null) throw new TemperError('StoreCorrupt', 'it is missing');
-    return parse(schema, decodeJson(bytes, key), key);
+    return parseStored(schema, decodeJson(bytes, key), key);
   });
 }
 
@@ -78,8 +73,8 @@ async function verifyDisplay(store: Store, run: string, findings: Findings): Pro
       return decode(bytes);
     });
   const key = stepsKey(run);
-  await readDisplay(key, (bytes) => decodeJsonLines(bytes, key).map((line) => parse(StepSummary, line, key)));
-  return readDisplay(stateKey(run), (bytes) => parse(RunState, decodeJson(bytes, stateKey(run)), stateKey(run)));
+  await readDisplay(key, (bytes) => decodeJsonLines(bytes, key).map((line) => parseStored(StepSummary, line, key)));
+  return readDisplay(stateKey(run), (bytes) => parseStored(RunState, decodeJson(bytes, stateKey(run)), stateKey(run)));
 }
 
 async function readOrTell<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {
@@ -90,11 +85,4 @@ async function readOrTell<T>(findings: Findings, key: string, look: () => Promis
     findings.problem('run files', key, 'it cannot be read', REWRITTEN);
     return null;
   }
-}
-
-function parse<T>(schema: z.ZodType<T>, value: unknown, key: string): T {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new TemperError('StoreCorrupt', `${key} has a wrong ${issue?.path.join('.')}: ${issue?.message}`);
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleEvenly } from '../../cli/report/data.ts';
-import { embedJson, markup } from '../../cli/report/html.ts';
+import { embedJson, htmlText, markup } from '../../cli/report/html.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
@@ -97,7 +97,7 @@ test('a long run is shown by some of its steps, and says so', async () => {
 test('a run without a finished step has a report too', async () => {
   const page = await writeReport({
     steps: 0,
-    state: { step: 0, state: 'running', evals: [], evalBefore: null, evalAfter: null },
+    state: { step: 0, steps: 5, state: 'running', evals: [], evalBefore: null, evalAfter: null },
   });
   expect(page).toContain('No step is finished yet.');
 });
@@ -108,6 +108,8 @@ test('a sample keeps the first and the last', () => {
 });
 
 test('templates escape every value but their own', () => {
-  expect(markup`<p>${'<b>'}${markup`<i>${"'"}</i>`}${['&', 1]}</p>`.html).toBe('<p>&lt;b&gt;<i>&#39;</i>&amp;1</p>');
-  expect(embedJson({ a: '</script>' }).html).toBe('{"a":"\\u003c/script>"}');
+  expect(htmlText(markup`<p>${'<b>'}${markup`<i>${"'"}</i>`}${['&', 1]}</p>`)).toBe(
+    '<p>&lt;b&gt;<i>&#39;</i>&amp;1</p>',
+  );
+  expect(htmlText(embedJson({ a: '</script>' }))).toBe('{"a":"\\u003c/script>"}');
 });

@@ -10,7 +10,8 @@ import {
 } from '../../../sdk/index.ts';
 import { listCheckpoints } from '../../../store/checkpoints.ts';
 import { judgedKey, skippedKey } from '../../../store/layout.ts';
-import { readEval, readJson, readState, readSteps } from '../../../store/run-reader.ts';
+import { JudgedSchema, readStored } from '../../../store/file-schemas.ts';
+import { readEval, readState, readSteps } from '../../../store/run-reader.ts';
 import type { Judged } from '../../../store/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
@@ -81,7 +82,11 @@ test('rewards may be changed and attempts taken out between gathering and traini
   const [group] = await gather(model, { rewards: [0, 1, 1, 0] });
   const judged = group!.trajectories.slice(1).map((each, index) => each.copy({ reward: index / 2 }));
   await model.train([new TrajectoryGroup(judged)]);
-  const verdict = await readJson<Judged>(world.store, judgedKey({ run: 'demo.one', branch: 0, step: 1, group: 0 }));
+  const verdict = await readStored(
+    world.store,
+    judgedKey({ run: 'demo.one', branch: 0, step: 1, group: 0 }),
+    JudgedSchema,
+  );
   expect(verdict).toMatchObject({ judge: 'script', rewards: [null, 0, 0.5, 1] });
 });
 
@@ -113,7 +118,7 @@ test('nothing to train is said, with what allows it, and then the step is over w
   const skipped = await model.train(groups, { allowEmptyStep: true });
   const reason = 'every group had no tokens sampled by the model';
   expect(skipped).toEqual({ step: 1, inferenceName: 'demo.one@0', trained: false, reason, metrics: {} });
-  expect(await readJson(world.store, skippedKey({ run: 'demo.one', branch: 0, step: 1 }))).not.toBeNull();
+  expect(await world.store.read(skippedKey({ run: 'demo.one', branch: 0, step: 1 }))).not.toBeNull();
   const later = await world.model();
   expect([await later.getStep(), later.getInferenceName()]).toEqual([1, 'demo.one@0']);
   await later.train(await gather(later));

@@ -9,7 +9,8 @@ import {
   type TurnReward,
 } from '../../../sdk/index.ts';
 import { groupTimesKey, judgedKey, rolloutsKey } from '../../../store/layout.ts';
-import { readGroup, readJson } from '../../../store/run-reader.ts';
+import { JudgedSchema, readStored, TimesFileSchema } from '../../../store/file-schemas.ts';
+import { readGroup } from '../../../store/run-reader.ts';
 import { decodeRollouts, type Judged } from '../../../store/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
@@ -46,7 +47,7 @@ async function gather(model: TrainableModel, earned: (choices: Choice[], attempt
 const first = ([choice]: Choice[], attempt: number): TurnReward[] =>
   attempt === 0 ? [{ choice: choice!, reward: 0.5 }] : [];
 
-const verdict = () => readJson<Judged>(world.store, judgedKey(PLACE));
+const verdict = () => readStored(world.store, judgedKey(PLACE), JudgedSchema);
 
 test('what turns of a trajectory earned is kept with its calls, found again, and trained', async () => {
   const model = await world.model();
@@ -75,8 +76,8 @@ test('people read the turns of a rewarded trajectory in the order of play, with 
     (await readGroup(world.store, PLACE))!.rollouts.attempts.map(({ calls }) =>
       calls.map(({ request }) => request.messages[0]?.content),
     );
-  const { callOrders } = (await readJson<{ callOrders: object }>(world.store, groupTimesKey(PLACE)))!;
-  for (const order of Object.values(callOrders)) expect(order).toHaveLength(2);
+  const { callOrders } = (await readStored(world.store, groupTimesKey(PLACE), TimesFileSchema))!;
+  for (const order of Object.values(callOrders!)) expect(order).toHaveLength(2);
   const played = Array.from({ length: 3 }, () => ['first of all', 'second']);
   expect(await asked()).toEqual(played);
   await world.store.replace(groupTimesKey(PLACE), new TextEncoder().encode('{}'));

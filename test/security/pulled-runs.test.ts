@@ -1,0 +1,134 @@
+/** A run that was pulled from somebody else is shown, and neither makes markup of a report nor controls a terminal. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { markup, htmlText } from '../../cli/report/html.ts';
+import { printable } from '../../cli/output.ts';
+import { renderLive } from '../../cli/view/live.ts';
+import type { RunState } from '../../core/contract.ts';
+import { FileStore } from '../../store/file-store.ts';
+import { decodeJson, encodeJson } from '../../store/json.ts';
+import { decodeRollouts, encodeRollouts, type Rollouts } from '../../store/trajectories.ts';
+import { evaluation, fixtureState, temporaryFolder, summary, writeFixtureRun } from '../cli/fixture-store.ts';
+import { runCli } from '../cli/run-cli.ts';
+
+const SCRIPT = '<script>alert(1)</script>';
+const ESCAPES = '\u001b]0;owned\u0007\u001b[2J\u009b31m\rok\u202e';
+const CONTROLS = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u;
+
+type Json = Record<string, unknown>;
+
+async function spoil(project: string, key: string, change: (value: Json) => Json): Promise<void> {
+  const store = new FileStore(join(project, '.temper', 'store'));
+  const bytes = await store.read(key);
+  await store.replace(key, encodeJson(change(decodeJson(bytes!, key) as Json)));
+}
+
+test('nothing but the template itself makes markup, whatever an object of a file is called', () => {
+  const forged = { html: SCRIPT, text: SCRIPT } as unknown as string;
+  expect(htmlText(markup`<p>${forged}${[forged]}</p>`)).not.toContain('<script>');
+});
+
+const RUN = 'runs/demo/run.json';
+const STATE = 'runs/demo/state.json';
+const GROUP = 'runs/demo/branches/0/steps/1/groups/0';
+
+test.each([
+  [STATE, 'failure', { html: SCRIPT }],
+  [STATE, 'notes', [{ html: SCRIPT }]],
+  [STATE, 'state', `"><script>`],
+  [STATE, 'baseModel', SCRIPT],
+  [STATE, 'run', SCRIPT],
+  [STATE, 'evals', { length: 1, map: SCRIPT }],
+  [STATE, 'lineage', SCRIPT],
+  [RUN, 'config', { run: 'demo' }],
+  [RUN, 'loop', SCRIPT],
+  [`${GROUP}.judged.json`, 'explanations', [{ html: SCRIPT }]],
+  [`${GROUP}.judged.json`, 'rewards', SCRIPT],
+])('%s whose %s is %j is refused by name', async (key, field, value) => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, { steps: 2 });
+  await spoil(project, key, (file) => ({ ...file, [field]: value }));
+  const { exitCode, stderr } = await runCli(project, ['report', 'demo']);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 1,
+    stderr: expect.stringContaining(`temper: ${key} is not as Temper writes it`) as string,
+  });
+});
+
+test('rollouts with markup where text should be are refused by name', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, { steps: 2 });
+  const store = new FileStore(join(project, '.temper', 'store'));
+  const key = `${GROUP}.rollouts.jsonl.gz`;
+  const { header, attempts } = await decodeRollouts((await store.read(key))!, key);
+  const [first, ...others] = attempts;
+  const spoiled = { header, attempts: [{ ...first, logs: [{ html: SCRIPT }] }, ...others] } as unknown as Rollouts;
+  await store.replace(key, await encodeRollouts(spoiled));
+  expect((await runCli(project, ['report', 'demo'])).stderr).toContain(`${key} is not as Temper writes it (logs.0`);
+});
+
+test('a report shows markup as text', async () => {
+  const project = await temporaryFolder();
+  const state = { failure: SCRIPT, notes: [SCRIPT], evals: [{ ...evaluation(0, 0.5, 0), metrics: { [SCRIPT]: 1 } }] };
+  await writeFixtureRun(project, { steps: 2, state });
+  expect((await runCli(project, ['report', 'demo'])).exitCode).toBe(0);
+  const page = await readFile(join(project, '.temper', 'reports', 'demo.html'), 'utf8');
+  expect(page).toContain('&lt;script&gt;alert(1)');
+  expect(page).not.toContain(SCRIPT);
+});
+
+test.each([['show'], ['show', '--json'], ['watch'], ['runs'], ['runs', '--json'], ['checkpoints']])(
+  'temper %s prints no control characters of a run',
+  async (command, ...flags) => {
+    const project = await temporaryFolder();
+    const metrics = { [`${ESCAPES}Rate`]: 0.5 };
+    const evals = [{ ...evaluation(0, 0.5, 0), metrics }];
+    const state: Partial<RunState> = {
+      state: 'failed',
+      failure: `AgentFailed: ${ESCAPES}`,
+      waitingFor: ESCAPES,
+      notes: [ESCAPES],
+      evals,
+      evalBefore: evals[0]!,
+      evalAfter: evals[0]!,
+    };
+    await writeFixtureRun(project, { steps: 2, state });
+    const names = command === 'runs' ? [] : ['demo'];
+    const { stdout, stderr } = await runCli(project, [command!, ...names, ...flags]);
+    expect(stdout).not.toBe('');
+    expect(`${stdout}${stderr}`).not.toMatch(CONTROLS);
+    if (flags.includes('--json') && command === 'show')
+      expect(JSON.parse(stdout)).toMatchObject({ failure: `AgentFailed: ${ESCAPES}` });
+  },
+);
+
+test('errors print no control characters of what they quote', async () => {
+  const { exitCode, stderr } = await runCli(await temporaryFolder(), ['show', ESCAPES]);
+  expect(exitCode).toBe(2);
+  expect(stderr).not.toMatch(CONTROLS);
+});
+
+test('the live view has the controls of its own alone', () => {
+  const colors = {
+    bold: String,
+    dim: String,
+    red: String,
+    green: String,
+    cyan: String,
+    yellow: String,
+    inverse: String,
+  };
+  const state: RunState = { ...fixtureState('demo', 2), notes: [`${ESCAPES}\nsecond line`] };
+  const steps = [1, 2].map((step) => ({ ...summary(step, 2), metrics: { [ESCAPES]: 1 } }));
+  const model = { run: 'demo', state, steps, status: ESCAPES, events: [ESCAPES], hint: '' };
+  const screen = { columns: 80, rows: 30, colors: colors as unknown as Parameters<typeof renderLive>[1]['colors'] };
+  expect(renderLive(model, screen)).not.toMatch(CONTROLS);
+});
+
+test('what is printable stays as it is', () => {
+  const text = 'naïve 日本語 😀\tcolumn\nline';
+  expect(printable(text)).toBe(text);
+  expect(printable('a\r\nb')).toBe('a\nb');
+  expect(printable('\u001b[31m')).toBe('\\u001b[31m');
+});
