@@ -97,7 +97,8 @@ export function findHostedModel(text: string, env: Environment): HostedModel | n
   const model = text.slice(slash + 1);
   if (model === '') throw new TemperError('BadConfig', `${text} names no model; write ${found.name}/MODEL`);
   const { baseUrlVariable, ...rest } = found;
-  const baseUrl = readVariable(env, baseUrlVariable) ?? found.baseUrl;
+  const own = readVariable(env, baseUrlVariable);
+  const baseUrl = own === null ? found.baseUrl : checkBaseUrl(baseUrlVariable, own);
   return { ...rest, name: text, model, baseUrl, key: readKey(text, found.keyVariable, env) };
 }
 
@@ -109,9 +110,44 @@ export function readKey(model: string, variable: string | null, env: Environment
   throw new TemperError('BadConfig', `${model} needs a key in ${variable}, which is not set; export it`);
 }
 
+/**
+ * An address is shown in tables, reports and messages: what is secret in it would be, too. Its own words are not repeated
+ * here for the same reason.
+ */
+export function checkBaseUrl(what: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    [url.username, url.password, url.search, url.hash].every((part) => part === '')
+  )
+    return text;
+  throw new TemperError(
+    'BadConfig',
+    `${what} must be an http(s) URL without user, password, query or fragment (it is shown to people)${told(text, url)}; pass one like https://api.openai.com/v1, and the key by an environment variable`,
+  );
+}
+
+function told(text: string, url: URL | null): string {
+  if (url === null) return /[@?#]/.test(text) ? '' : `, got ${JSON.stringify(text)}`;
+  return `, got another one at ${url.host || url.protocol}`;
+}
+
+/** OPENAI_CUSTOM_HEADERS is for whomever the official client asks by itself: here it goes to other hosts, and may hold keys. */
+export function withoutCustomHeaders(key: string | null): Record<string, string | null> {
+  const lines = (process.env['OPENAI_CUSTOM_HEADERS'] ?? '').split('\n').filter((line) => line.includes(':'));
+  const names = lines.map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase());
+  const own = (name: string) => (name === 'authorization' && key !== null ? `Bearer ${key}` : null);
+  return Object.fromEntries(names.map((name) => [name, own(name)]));
+}
+
+/** For `fetch`: prompts and keys go to the address that was named, never to one that an answer names. */
+export const NO_REDIRECT = { redirect: 'manual' } as const;
+
 function parseUrl(text: string): HostedModel {
   const hash = text.indexOf('#');
   const [url, model] = hash < 0 ? [text, ''] : [text.slice(0, hash), text.slice(hash + 1)];
+  if (URL.canParse(url)) checkBaseUrl('the address of a model', url);
   if (model === '' || !URL.canParse(url)) {
     const example = 'http://127.0.0.1:8000/v1#my-model';
     throw new TemperError('BadConfig', `a model of another server must be URL#MODEL, got ${text}; write ${example}`);

@@ -1,5 +1,6 @@
 /** Where a worker process finds its store and its engine: told by the local stack, or by configuration. */
 import { TemperError } from '../core/failures.ts';
+import { checkBaseUrl } from '../sdk/providers.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
 import type { TemperConfig } from './config.ts';
@@ -28,6 +29,7 @@ function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): Worke
       'a worker needs an engine, none is named; set engine.url in temporal.config.ts or TEMPER_ENGINE_URL, or let temper dev start one',
     );
   }
+  checkBaseUrl('engine.url of temporal.config.ts, or TEMPER_ENGINE_URL,', url);
   const key = env[engine.keyVariable];
   if (key) return { url, key };
   throw new TemperError(

@@ -1,4 +1,5 @@
 /** The flags of `temper eval`, each checked. */
+import { checkBaseUrl } from '../../sdk/providers.ts';
 import { stringFlag } from '../command.ts';
 import type { Flags } from '../command.ts';
 import { UsageError } from '../errors.ts';
@@ -23,8 +24,5 @@ export function temperatureFlag(flags: Flags): number | null {
 
 export function baseUrlFlag(flags: Flags): string | null {
   const url = stringFlag(flags, 'base-url');
-  if (url === null || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return url;
-  throw new UsageError(
-    `--base-url must be an http(s) URL, got ${JSON.stringify(url)}; pass one like https://api.openai.com/v1`,
-  );
+  return url === null ? null : checkBaseUrl('--base-url', url);
 }

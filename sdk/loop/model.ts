@@ -10,6 +10,7 @@ import { policyName } from '../../core/policy-name.ts';
 import { deriveSeed } from '../../core/seeds.ts';
 import { NAME } from '../define-agent.ts';
 import { checkOptions } from '../options.ts';
+import { checkBaseUrl, NO_REDIRECT, withoutCustomHeaders } from '../providers.ts';
 import type { Backend } from './backend.ts';
 import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -54,9 +55,12 @@ export class Model {
   openai(): OpenAI {
     const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
     if (baseURL === undefined) throw this.noAddress();
+    checkBaseUrl(`the inferenceBaseUrl of the model ${this.name}`, baseURL);
     return new OpenAI({
       baseURL,
       apiKey: apiKey ?? 'none',
+      defaultHeaders: withoutCustomHeaders(apiKey ?? 'none'),
+      fetchOptions: NO_REDIRECT,
       fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
     });
   }
@@ -153,6 +157,8 @@ export class TrainableModel extends Model {
       apiKey,
       maxRetries: 0,
       timeout: NO_TIMEOUT_MS,
+      defaultHeaders: withoutCustomHeaders(apiKey),
+      fetchOptions: NO_REDIRECT,
       fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
     });
   }

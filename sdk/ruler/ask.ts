@@ -106,7 +106,14 @@ function readFailure(judge: Judge, error: unknown): Outage {
   );
 }
 
+const REDIRECTED =
+  'what is judged goes to no other address than its own: name the one that it points to as its address';
 const REMEDIES: Readonly<Record<number, string>> = {
+  301: REDIRECTED,
+  302: REDIRECTED,
+  303: REDIRECTED,
+  307: REDIRECTED,
+  308: REDIRECTED,
   400: 'change the request of ruler',
   401: "check the key in the provider's environment variable, where the worker runs",
   403: 'check that the key may use this model',

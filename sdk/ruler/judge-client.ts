@@ -3,6 +3,7 @@ import OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/verdicts.ts';
+import { NO_REDIRECT, withoutCustomHeaders } from '../providers.ts';
 import type { EngineConnection } from '../recorder/engine-connection.ts';
 import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
@@ -52,7 +53,15 @@ export function openJudge(ruler: Ruler, engine: JudgingEngine | null, env: NodeJ
 export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.ProcessEnv): Judge {
   const key = requireJudgeKey(judge, env);
   // The client insists on a key, and would else look for one of its own provider's in the environment.
-  const client = new OpenAI({ apiKey: key ?? 'none', baseURL: judgeUrl(judge, env), maxRetries: 0, ...NO_DEFAULTS });
+  const apiKey = key ?? 'none';
+  const client = new OpenAI({
+    apiKey,
+    baseURL: judgeUrl(judge, env),
+    maxRetries: 0,
+    defaultHeaders: withoutCustomHeaders(apiKey),
+    fetchOptions: NO_REDIRECT,
+    ...NO_DEFAULTS,
+  });
   return createJudge(ruler, client, {});
 }
 

@@ -4,7 +4,7 @@
  */
 import { TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options.ts';
-import { costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
+import { checkBaseUrl, costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
 
 /** As `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';
@@ -76,15 +76,11 @@ function findNamed(judge: string): JudgeModel | null {
 /** Its address is nowhere but in the process that asks: what a judge is called stands under hashes. */
 function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
   const { baseUrl, model, name = 'endpoint', keyVariable } = checkOptions('ruler.judge', endpoint);
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    const rule = "the judge's baseUrl must be an http(s) URL without a key in it";
-    throw new TemperError('BadConfig', `${rule}; pass one like https://api.openai.com/v1, and the key by keyVariable`);
-  }
+  const { host } = new URL(checkBaseUrl("the judge's baseUrl", baseUrl));
   if (typeof model !== 'string' || !/^[\w.:@/~+-]{1,120}$/.test(model))
     throw new TemperError(
       'BadConfig',
-      `the judge's model must be the name that ${url.host} knows it by, got ${JSON.stringify(model)}; pass it`,
+      `the judge's model must be the name that ${host} knows it by, got ${JSON.stringify(model)}; pass it`,
     );
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
     throw new TemperError(
@@ -105,7 +101,8 @@ function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
 
 /** Where it is asked: a gateway of one's own stands in the environment. */
 export function judgeUrl({ baseUrl, baseUrlVariable }: HostedJudge, env: NodeJS.ProcessEnv): string {
-  return (baseUrlVariable === null ? null : readVariable(env, baseUrlVariable)) ?? baseUrl;
+  const own = baseUrlVariable === null ? null : readVariable(env, baseUrlVariable);
+  return own === null ? baseUrl : checkBaseUrl(baseUrlVariable ?? 'baseUrl', own);
 }
 
 /** The key that a judge's provider asks for; null where it asks for none. */

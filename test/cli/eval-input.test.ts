@@ -47,7 +47,7 @@ test('a key for nobody, a key that is not set, a URL that is none', async () => 
     `"temper: m needs a key in KEY, which is not set; export it"`,
   );
   expect(await evaluate('--model', 'm', '--base-url', 'example.test')).toMatchInlineSnapshot(
-    `"temper: --base-url must be an http(s) URL, got "example.test"; pass one like https://api.openai.com/v1"`,
+    `"temper: --base-url must be an http(s) URL without user, password, query or fragment (it is shown to people), got "example.test"; pass one like https://api.openai.com/v1, and the key by an environment variable"`,
   );
 });
 

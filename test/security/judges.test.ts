@@ -1,0 +1,126 @@
+/** What a judge is asked, and the key it is asked with, goes to its own address; nothing secret stands in an address. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Model } from '../../sdk/index.ts';
+import { findHostedModel } from '../../sdk/providers.ts';
+import { askPatiently } from '../../sdk/ruler/ask.ts';
+import { connectHosted } from '../../sdk/ruler/judge-client.ts';
+import type { HostedJudge } from '../../sdk/ruler/judge-model.ts';
+import { createRuler } from '../../sdk/ruler/ruler.ts';
+import { OutageClock } from '../../sdk/recorder/outage-clock.ts';
+import { temporaryFolder } from '../cli/fixture-store.ts';
+import { runCli } from '../cli/run-cli.ts';
+
+interface Seen {
+  headers: Record<string, unknown>;
+}
+
+/** Answers with a status, and remembers who asked. */
+async function listen(status: number, location?: string): Promise<{ url: string; seen: Seen[]; server: Server }> {
+  const seen: Seen[] = [];
+  const server = createServer((request, response) => {
+    seen.push({ headers: request.headers });
+    request.resume().on('end', () => {
+      response.writeHead(status, { 'content-type': 'application/json', ...(location ? { location } : {}) });
+      response.end(JSON.stringify({ choices: [{ message: { content: '{}' }, finish_reason: 'stop' }] }));
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, seen, server };
+}
+
+const servers: Server[] = [];
+beforeEach(() => vi.stubEnv('OPENAI_CUSTOM_HEADERS', 'X-Secret: s3cret\nAuthorization: Bearer other'));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function start(status: number, location?: string) {
+  const started = await listen(status, location);
+  servers.push(started.server);
+  return started;
+}
+
+function ask(baseUrl: string) {
+  const ruler = createRuler({ judge: { baseUrl, model: 'm', keyVariable: 'JUDGE_KEY' } });
+  const judge = connectHosted(ruler, ruler.judge as HostedJudge, { JUDGE_KEY: 'judge-key' });
+  return askPatiently(judge, [{ role: 'user', content: 'who won?' }], {
+    callTimeoutMs: 5000,
+    callRetryBudgetMs: 0,
+    signal: new AbortController().signal,
+    checkFresh: () => undefined,
+    outage: new OutageClock(),
+  });
+}
+
+test('a judge gets its own key and none of the headers that the environment has for another provider', async () => {
+  const judge = await start(200);
+  await ask(judge.url);
+  expect(judge.seen).toHaveLength(1);
+  expect(judge.seen[0]!.headers).toMatchObject({
+    authorization: 'Bearer judge-key',
+    'content-type': 'application/json',
+  });
+  expect(JSON.stringify(judge.seen)).not.toContain('s3cret');
+});
+
+test.each([301, 302, 307, 308])(
+  'a judge that answers %i is not followed, and the run is told what to do',
+  async (status) => {
+    const elsewhere = await start(200);
+    const judge = await start(status, `${elsewhere.url}/chat/completions`);
+    await expect(ask(judge.url)).rejects.toMatchObject({
+      type: 'BadConfig',
+      message: expect.stringMatching(new RegExp(`refused with ${status}.*name the one that it points to`)) as string,
+    });
+    expect([judge.seen.length, elsewhere.seen.length]).toEqual([1, 0]);
+  },
+);
+
+test('a model of a script gets the headers of its own alone, and is not followed', async () => {
+  const elsewhere = await start(200);
+  const asked = await start(307, `${elsewhere.url}/chat/completions`);
+  const model = new Model({ name: 'opponent', project: 'p', inferenceBaseUrl: asked.url, inferenceApiKey: 'own' });
+  const messages = [{ role: 'user' as const, content: 'x' }];
+  await expect(model.openai().chat.completions.create({ model: 'm', messages })).rejects.toThrow(/307/);
+  expect(elsewhere.seen).toEqual([]);
+  expect(asked.seen[0]!.headers['authorization']).toBe('Bearer own');
+  expect(JSON.stringify(asked.seen)).not.toContain('s3cret');
+});
+
+const SECRET = 'pa55';
+test.each([`http://user:${SECRET}@h/v1`, `http://${SECRET}@h/v1`, `https://h/v1?key=${SECRET}`])(
+  'an address with a secret in it is refused, and not repeated: %s',
+  async (url) => {
+    const refused = expect.objectContaining({ type: 'BadConfig' }) as unknown;
+    const complaints = [
+      () => findHostedModel(`${url}#m`, {}),
+      () => findHostedModel('openai/m', { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'k' }),
+      () => createRuler({ judge: { baseUrl: url, model: 'm' } }),
+      () => new Model({ name: 'm', project: 'p', inferenceBaseUrl: url }).openai(),
+    ].map((refuse) => {
+      try {
+        refuse();
+      } catch (error) {
+        return error;
+      }
+      return null;
+    });
+    for (const error of complaints) {
+      expect(error).toEqual(refused);
+      expect(String(error)).not.toContain(SECRET);
+    }
+    const { exitCode, stderr } = await runCli(await temporaryFolder(), [
+      'eval',
+      new URL('../cli/agents.ts', import.meta.url).pathname,
+      '--model',
+      'm',
+      '--base-url',
+      url,
+    ]);
+    expect(exitCode).toBe(2);
+    expect(stderr).not.toContain(SECRET);
+  },
+);
