@@ -139,6 +139,9 @@ export function wasCut({ finishReason }: CallRecord): boolean {
   return finishReason === 'length';
 }
 
+/** Unpacked; as much in `gpu-worker/temper_gpu/training/groups.py`. Two megabytes of a foreign store can unpack to two gigabytes. */
+export const MAX_ROLLOUT_BYTES = 256 * 1024 ** 2;
+
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
@@ -148,6 +151,8 @@ const UNKNOWN_SYSTEM = 255;
 
 export async function encodeRollouts({ header, attempts }: Rollouts): Promise<Uint8Array> {
   const lines = [header, ...attempts].map((line) => `${JSON.stringify(line)}\n`).join('');
+  const length = Buffer.byteLength(lines);
+  if (length > MAX_ROLLOUT_BYTES) throw tooLarge(length);
   // Level 1: a step waits for these bytes, and token ids compress well enough. Node's gzip leaves the time at zero.
   const bytes = await compress(lines, { level: 1 });
   bytes[GZIP_SYSTEM_BYTE] = UNKNOWN_SYSTEM;
@@ -156,10 +161,19 @@ export async function encodeRollouts({ header, attempts }: Rollouts): Promise<Ui
 
 export async function decodeRollouts(bytes: Uint8Array, name: string): Promise<Rollouts> {
   try {
-    const lines = (await decompress(bytes)).toString('utf8').trimEnd().split('\n');
-    const [header, ...attempts] = lines.map((line) => JSON.parse(line) as unknown);
+    const lines = (await decompress(bytes, { maxOutputLength: MAX_ROLLOUT_BYTES })).toString('utf8').trimEnd();
+    const [header, ...attempts] = lines.split('\n').map((line) => JSON.parse(line) as unknown);
     return { header: header as RolloutHeader, attempts: attempts as AttemptRecord[] };
   } catch (cause) {
-    throw new TemperError('StoreCorrupt', `${name} is no gzipped JSON lines; restore it from a copy`, { cause });
+    const rule = `gzipped JSON lines of at most ${MAX_ROLLOUT_BYTES / 1024 ** 2} MiB`;
+    throw new TemperError('StoreCorrupt', `${name} must be ${rule}, it is not; restore it from a copy`, { cause });
   }
+}
+
+function tooLarge(length: number): TemperError {
+  const [most, found] = [MAX_ROLLOUT_BYTES, length].map((bytes) => `${Math.round(bytes / 1024 ** 2)} MiB`);
+  return new TemperError(
+    'BadConfig',
+    `the attempts of a group must be at most ${most} as JSON, got ${found}; lower --group-size, --max-tokens or the number of calls of an attempt`,
+  );
 }

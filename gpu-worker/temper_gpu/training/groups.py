@@ -1,7 +1,7 @@
 """Group files as the trainer sees them: rewards from the verdict, tokens from the rollouts, both hashes checked."""
 
-import gzip
 import math
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,10 @@ from temper_gpu.checkpoints import step_key
 from temper_gpu.contract import GroupRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
+
+# Unpacked; as much in `store/trajectories.ts`. Two megabytes of a foreign store can unpack to two gigabytes.
+MAX_ROLLOUT_BYTES = 256 << 20
+_GZIP = 31
 
 
 @dataclass(frozen=True)
@@ -59,20 +63,30 @@ def _load_group(store: Store, stem: str, ref: GroupRef) -> Group:
     judged = store.read_verified(f"{stem}.judged.json", ref.judged_sha256)
     try:
         return parse_group(ref, rollouts, judged)
-    except (KeyError, TypeError, ValueError, EOFError, OSError) as error:
+    except (KeyError, TypeError, ValueError, EOFError, OSError, zlib.error) as error:
         raise TemperError(
             "StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run"
         ) from error
 
 
 def parse_group(ref: GroupRef, rollouts: bytes, judged: bytes) -> Group:
-    _, *lines = (orjson.loads(line) for line in gzip.decompress(rollouts).splitlines() if line)
+    _, *lines = (orjson.loads(line) for line in unpack(rollouts).splitlines() if line)
     verdict = orjson.loads(judged)
     if verdict["rolloutsSha256"] != ref.rollouts_sha256:
         raise ValueError(f"a verdict on rollouts {verdict['rolloutsSha256']}, not on {ref.rollouts_sha256}")
     turn_rewards = verdict.get("turnRewards") or [None] * len(lines)
     judged_lines = zip(lines, verdict["rewards"], turn_rewards, strict=True)
     return Group(ref.group, [_attempt(line, reward, of_turns) for line, reward, of_turns in judged_lines])
+
+
+def unpack(packed: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    lines = unpacker.decompress(packed, MAX_ROLLOUT_BYTES + 1)
+    if len(lines) > MAX_ROLLOUT_BYTES:
+        raise ValueError(f"more than {MAX_ROLLOUT_BYTES >> 20} MiB when unpacked")
+    if not unpacker.eof or unpacker.unused_data:
+        raise EOFError("a file that is cut short or goes on after its end")
+    return lines
 
 
 def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[float] | None) -> Attempt:
