@@ -9,6 +9,8 @@ import type { Store } from './store.ts';
 export interface OpenStoreOptions {
   /** Where journals lie until a bucket has them; who writes none needs none. */
   spoolFolder?: string;
+  /** Somebody else's folder, to be read alone: what its links name is not in it. */
+  isForeign?: boolean;
 }
 
 const SCHEME = /^([a-z][a-z0-9+.-]+):\/\//i;
@@ -19,14 +21,20 @@ const KINDS = 'a folder, a file:// URI or s3://BUCKET/PREFIX';
 export async function openStore(uri: string, options: OpenStoreOptions = {}): Promise<Store> {
   const scheme = SCHEME.exec(uri)?.[1]?.toLowerCase();
   if (uri === '') throw new TemperError('BadConfig', `the store must be ${KINDS}, got an empty string; name one`);
-  if (scheme === undefined) return new FileStore(resolve(uri));
-  if (scheme === 'file') return new FileStore(fileFolder(uri));
+  if (scheme === undefined) return openFolder(resolve(uri), options);
+  if (scheme === 'file') return openFolder(fileFolder(uri), options);
   if (scheme === 's3') {
     // The SDK is large: only who has a bucket waits for it.
     const { openS3Store } = await import('./s3-store.ts');
     return openS3Store(bucketAddress(uri), options);
   }
   throw new TemperError('BadConfig', `the store must be ${KINDS} (${scheme}:// is not known), got ${uri}; name one`);
+}
+
+async function openFolder(root: string, { isForeign = false }: OpenStoreOptions): Promise<Store> {
+  if (!isForeign) return new FileStore(root);
+  const { foreignFileSystem } = await import('./foreign-file-system.ts');
+  return new FileStore(root, foreignFileSystem(root));
 }
 
 function fileFolder(uri: string): string {

@@ -10,7 +10,7 @@ import { openProjectStore } from '../project-store.ts';
 export async function copyCheckpoints(context: CommandContext, action: 'push' | 'pull', where: string): Promise<void> {
   const { flags, positionals, project, cwd, env, output, signal } = context;
   const own = await openProjectStore(project, env);
-  const other = await openStore(where.includes('://') ? where : resolve(cwd, where));
+  const other = await openStore(where.includes('://') ? where : resolve(cwd, where), { isForeign: action === 'pull' });
   const [from, to] = action === 'push' ? [own, other] : [other, own];
   const onStep = (done: number, of: number) => {
     if (output.isTerminal) output.stream.write(`\r${done} of ${of} steps`);
