@@ -80,7 +80,11 @@ test.each<[string, unknown, string]>([
   ['an unknown provider', { judge: 'acme/gpt' }, 'one of openai, anthropic, gemini'],
   ['a prototype’s member', { judge: 'constructor/gpt' }, 'the judge must be provider/model'],
   ['no address', { judge: { baseUrl: 'judges', model: 'x' } }, 'must be an http(s) URL'],
-  ['a key in the address', { judge: { baseUrl: 'https://me:key@x.com/v1', model: 'x' } }, 'without user, password, query or fragment'],
+  [
+    'a key in the address',
+    { judge: { baseUrl: 'https://me:key@x.com/v1', model: 'x' } },
+    'without user, password, query or fragment',
+  ],
   ['a name that is none', { judge: { baseUrl: 'https://x.com', model: 'x', name: 'a b' } }, "the judge's name must be"],
   ['no model', { judge: { baseUrl: 'https://x.com/v1' } }, 'ruler.judge must be given model'],
   ['a typo', { ...good, rubrik: 'x' }, 'got rubrik; take it out'],
