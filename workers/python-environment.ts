@@ -24,6 +24,7 @@ export interface PythonOptions extends InstallOptions {
   readonly requirements?: string;
 }
 
+const TORCH_LOCKS = ['requirements-torch.lock', 'requirements-torch-cpu.lock'] as const;
 const UVLOOP = process.platform === 'win32' ? [] : ['uvloop'];
 const NEEDED = [
   'torch',
@@ -68,7 +69,8 @@ async function makeEnvironment(
   );
   if (made.code !== 0) throw new CommandFailed('making the Python environment', made.output);
   const place = { uv, python: programOf(partial, 'python'), progress, accelerated: await hasAccelerator(options.env) };
-  await installTorch(readRequirement('torch.version', options).trim(), place);
+  const [standard, cpu] = TORCH_LOCKS.map((name) => requirementFile(name, options));
+  await installTorch({ default: standard!, cpu: cpu! }, place);
   await installRequirements(requirementFile('requirements.lock', options), place);
   progress.tell('checking that the packages load');
   const loaded = await runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
@@ -128,8 +130,7 @@ async function explicitPython(python: string, modules: readonly string[]): Promi
 /** Another lock, Python or kind of machine is another environment. */
 async function environmentKey(python: Interpreter, options: PythonOptions): Promise<string> {
   const parts = [
-    readRequirement('requirements.lock', options),
-    readRequirement('torch.version', options),
+    ...['requirements.lock', ...TORCH_LOCKS].map((name) => readRequirement(name, options)),
     python.version,
     process.platform,
     process.arch,
@@ -138,7 +139,7 @@ async function environmentKey(python: Interpreter, options: PythonOptions): Prom
   return sha256(parts.join('\0')).slice(0, 16);
 }
 
-/** Where NVIDIA's driver answers, PyTorch's build for it is chosen. */
+/** Where NVIDIA's driver answers, PyTorch's default build is chosen, which knows CUDA. */
 async function hasAccelerator(env: NodeJS.ProcessEnv): Promise<boolean> {
   return (await runCommand('nvidia-smi', ['-L'], { env, timeoutMs: 10_000 })).code === 0;
 }

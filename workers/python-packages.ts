@@ -15,32 +15,44 @@ export interface Place {
 
 const TORCH_INDEX_WITHIN_MS = 10_000;
 
-/** PyTorch first: its CPU build is a twentieth of the default one, but has an index of its own that not every network reaches. */
-export async function installTorch(version: string, place: Place): Promise<void> {
-  const backend = await reachableBackend(version, place);
-  const message = backend === null ? 'installing PyTorch (default build)' : `installing PyTorch (build for ${backend})`;
-  await install([...(backend === null ? [] : [`--torch-backend=${backend}`]), `torch==${version}`], message, place);
+/** Lock files of PyTorch's builds. */
+export interface TorchLocks {
+  /** The package registry's own build. */
+  readonly default: string;
+  readonly cpu: string;
+}
+
+/**
+ * PyTorch first: its CPU build is a twentieth of the default one, but has an index of its own that not every network
+ * reaches. Nothing is installed that its lock file does not name by hash.
+ */
+export async function installTorch(locks: TorchLocks, place: Place): Promise<void> {
+  const isCpu = await canInstallCpuBuild(locks.cpu, place);
+  const message = `installing PyTorch (${isCpu ? 'CPU' : 'default'} build)`;
+  await install(isCpu ? [CPU_INDEX, ...locked(locks.cpu)] : locked(locks.default), message, place);
 }
 
 /** The rest, to the byte what the lock file names; it names every requirement but PyTorch and what that brings. */
 export async function installRequirements(lockFile: string, place: Place): Promise<void> {
-  await install(['--require-hashes', '--no-deps', '-r', lockFile], 'installing Python packages', place);
+  await install(locked(lockFile), 'installing Python packages', place);
 }
 
-async function reachableBackend(version: string, { uv, python, progress, accelerated }: Place): Promise<string | null> {
-  // Its default build on macOS is the small one.
-  if (process.platform === 'darwin') return null;
-  const backend = accelerated ? 'auto' : 'cpu';
+const CPU_INDEX = '--torch-backend=cpu';
+const locked = (lockFile: string): string[] => ['--require-hashes', '--no-deps', '-r', lockFile];
+
+/** Its default build on other systems than Linux is the small one. */
+async function canInstallCpuBuild(lockFile: string, { uv, python, progress, accelerated }: Place): Promise<boolean> {
+  if (accelerated || process.platform !== 'linux') return false;
   progress.tell('looking for the build of PyTorch that fits');
   const tried = await uv.run(
-    ['pip', 'install', '--dry-run', '--python', python, `--torch-backend=${backend}`, `torch==${version}`],
+    ['pip', 'install', '--dry-run', '--python', python, CPU_INDEX, ...locked(lockFile)],
     () => undefined,
     {
       env: { UV_HTTP_TIMEOUT: String(TORCH_INDEX_WITHIN_MS / 1000), UV_HTTP_RETRIES: '0' },
       timeoutMs: TORCH_INDEX_WITHIN_MS,
     },
   );
-  return tried.code === 0 ? backend : null;
+  return tried.code === 0;
 }
 
 async function install(

@@ -1,13 +1,15 @@
 /** uv, which installs Python packages: the user's own, or a pinned one in the cache. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from './command.ts';
 import type { CommandResult } from './command.ts';
+import { GPU_WORKER_FOLDER } from './folders.ts';
 import { CommandFailed, installOnce, saysDiskFull } from './install.ts';
 import type { InstallOptions, Progress } from './install.ts';
 import type { Interpreter } from './python-interpreter.ts';
 
-const UV_VERSION = '0.13.8';
+/** Names one version, by hash. */
+const UV_LOCK = join(GPU_WORKER_FOLDER, 'requirements-uv.lock');
 const isWindows = process.platform === 'win32';
 
 export interface Uv {
@@ -61,12 +63,14 @@ async function bootstrapUv(
   progress: Progress,
   { env, cache, signal }: InstallOptions,
 ): Promise<string> {
-  const folder = join(cache, 'uv', `${UV_VERSION}-python${python.version}`);
+  const version = /^uv==(\S+)/m.exec(readFileSync(UV_LOCK, 'utf8'))?.[1];
+  const folder = join(cache, 'uv', `${version}-python${python.version}`);
   const make = async (partial: string) => {
     progress.tell('installing uv, which installs the rest');
     const made = await runCommand(python.executable, ['-m', 'venv', partial], { env, ...(signal ? { signal } : {}) });
     if (made.code !== 0) throw new CommandFailed('making a virtual environment', made.output);
-    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir', `uv==${UV_VERSION}`];
+    const locked = ['--require-hashes', '--no-deps', '-r', UV_LOCK];
+    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir', ...locked];
     const installed = await runCommand(programOf(partial, 'python'), pip, { env, ...(signal ? { signal } : {}) });
     if (installed.code !== 0) throw new CommandFailed('installing uv with pip', installed.output);
   };

@@ -100,3 +100,17 @@ test.each(['/models/x', '../x', 'a/../b', 'a//b', './a', 'a/.b', 'https://host/x
 test.each(['pocket', 'pocket-tools', 'Qwen/Qwen3-0.6B', 'mine.v2'])('%j is a name of a base model', (baseModel) => {
   expect(RunConfig.safeParse({ ...CONFIG, baseModel }).success).toBe(true);
 });
+
+test('an agent that the worker was not started with is not played', async () => {
+  const { rollout, evaluate } = await goodInputs();
+  const bad: [keyof Inputs, object][] = [
+    ['prepare', { config: { ...CONFIG, agent: 'other' } }],
+    ['rollout', { ...rollout, agent: 'other' }],
+    ['evaluate', { ...evaluate, agent: 'other' }],
+  ];
+  for (const [name, input] of bad)
+    expect(await refusal(name, input), name).toMatchObject({
+      ...REFUSED,
+      message: 'this worker must have the agent other, it has guess; start it with --agent FILE',
+    });
+});

@@ -1,14 +1,35 @@
 /** The hub is asked only for what a person named on this host: by flag, in the configuration, or in a script. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
+import { makeProjectFolders } from '../../workers/folders.ts';
+import type { StackSpec } from '../../workers/local-stack/protocol.ts';
+import { createStack } from '../../workers/local-stack/stack.ts';
 import { absoluteModels } from '../../workers/local-stack/specify.ts';
 
 const project = mkdtempSync(join(tmpdir(), 'temper-models-'));
-afterEach(() => rmSync(project, { recursive: true, force: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(project, { recursive: true, force: true });
+});
 
+/** A stack of one process that does nothing. */
+const SPEC = {
+  project,
+  temporalCommand: null,
+  temporal: { address: '127.0.0.1:1', namespace: 'default' },
+  gpuWorkerCommand: null,
+  standby: false,
+  workerCommand: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'],
+  engineUrl: 'http://127.0.0.1:1',
+  engineKeyVariable: 'TEMPER_TEST_ENGINE_KEY',
+  storeUri: 'file:///nowhere',
+  queues: { workflows: 'temper', gpu: 'gpu' },
+  threads: 1,
+  ports: { temporal: null, ui: null, engine: null },
+} as StackSpec;
 const QWEN = 'Qwen/Qwen3-0.6B';
 const resolveName = (text: string, configured = {}) => resolveBaseModel(text, project, project, configured);
 
@@ -33,3 +54,14 @@ test.each(['hub:', 'hub:../x', 'hub:a', 'hub:a/b/c', 'hub:a/.b'])(
     expect(() => resolveName('mine', { mine: source })).toThrow(/must be hub:OWNER\/NAME/);
   },
 );
+
+test('what was registered stays when a stack starts anew: a run that goes on needs it', async () => {
+  const folders = makeProjectFolders(project);
+  writeFileSync(folders.models, JSON.stringify({ [QWEN]: `hub:${QWEN}`, broken: 7, mine: '/old' }));
+  const ports = { temporal: 1, ui: 2, engine: 3 };
+  vi.stubEnv(SPEC.engineKeyVariable, 'key');
+  const stack = createStack(SPEC, folders, ports, () => undefined);
+  await stack.attach({ type: 'attach', agents: [], models: { mine: '/new' } });
+  await stack.end();
+  expect(JSON.parse(readFileSync(folders.models, 'utf8'))).toEqual({ [QWEN]: `hub:${QWEN}`, mine: '/new' });
+});

@@ -17,7 +17,7 @@ if (args[0] === 'venv') {
   fs.writeFileSync(folder + '/bin/python', '#!/bin/sh\\nexit 0\\n', { mode: 0o755 });
 }
 if (args.includes('--torch-backend=cpu')) process.exit(2);
-if (args.includes('--require-hashes') && fs.existsSync(__dirname + '/../full')) {
+if (args.includes('--require-hashes') && !args.includes('--dry-run') && fs.existsSync(__dirname + '/../full')) {
   console.error('error: failed to write to file: No space left on device (os error 28)');
   process.exit(2);
 }
@@ -36,7 +36,8 @@ afterEach(() => programs.remove());
 function options(env: NodeJS.ProcessEnv = {}): PythonOptions {
   const requirements = join(programs.folder, 'requirements');
   mkdirSync(requirements, { recursive: true });
-  writeFileSync(join(requirements, 'torch.version'), '2.13.0\n');
+  writeFileSync(join(requirements, 'requirements-torch.lock'), 'torch==2.13.0 --hash=sha256:00\n');
+  writeFileSync(join(requirements, 'requirements-torch-cpu.lock'), 'torch==2.13.0+cpu --hash=sha256:00\n');
   writeFileSync(join(requirements, 'requirements.lock'), 'six==1.17.0 --hash=sha256:00\n');
   writeFileSync(join(requirements, 'requirements-dev.lock'), 'pytest==9.0.0 --hash=sha256:00\n');
   const onEvent = (event: StackEvent) => void events.push(event);
@@ -86,7 +87,10 @@ it('installs PyTorch first, then what the lock file names, once', async () => {
         .replace(/ --color.*/, '')
         .replace(/-r \S+\//, '-r '),
     ),
-  ).toEqual(['pip install torch==2.13.0', 'pip install --require-hashes --no-deps -r requirements.lock']);
+  ).toEqual([
+    'pip install --require-hashes --no-deps -r requirements-torch.lock',
+    'pip install --require-hashes --no-deps -r requirements.lock',
+  ]);
   expect(events.find((event) => event.kind === 'progress' && event.total !== null)).toMatchObject({
     task: 'python',
     unit: 'bytes',

@@ -1,0 +1,116 @@
+/** What is downloaded is what was pinned, to the byte, or it is not used. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
+import { openPythonEnvironment } from '../../workers/python-environment.ts';
+import { findTemporalCli } from '../../workers/temporal-cli.ts';
+import { fakePrograms, pythonScript, type FakePrograms } from '../workers/fake-programs.ts';
+
+let programs: FakePrograms;
+beforeEach(() => {
+  programs = fakePrograms();
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  programs.remove();
+});
+
+const onEvent = () => undefined;
+const cache = () => join(programs.folder, 'cache');
+const findCli = () => findTemporalCli({ env: programs.env, cache: cache(), databaseServer: null, onEvent });
+const isPinned = process.platform !== 'win32';
+
+/** Temporal's download, with other bytes than the release has. */
+function serveAnotherBinary(): string[] {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', (url: string) => {
+    asked.push(url);
+    const isQuestion = asked.length === 1;
+    const answer = { archiveUrl: 'https://host.invalid/archive.tar.gz', fileToExtract: '--to-command=sh' };
+    return Promise.resolve(new Response(isQuestion ? JSON.stringify(answer) : 'another program'));
+  });
+  return asked;
+}
+
+test.runIf(isPinned)('another archive than the release’s is not unpacked, and nothing of it stays', async () => {
+  const asked = serveAnotherBinary();
+  await expect(findCli()).rejects.toThrow(
+    /download failed \(the download has the sha256 [0-9a-f]{64}, its release has/,
+  );
+  expect(asked).toHaveLength(2);
+  const left = existsSync(cache()) ? readdirSync(cache(), { recursive: true }).map(String) : [];
+  expect(left.filter((name) => /archive|bin|temporal\/.*temporal$/.test(name))).toEqual([]);
+});
+
+/** Builds what it is told to, from a source with this checksum. */
+const go = (sum: string) => `
+if (args[0] === 'install') fs.writeFileSync(process.env.GOBIN + '/temporal', '#!/bin/sh\\necho "temporal version 1.5.1 (Server 1.29.1, UI 2)"\\n', { mode: 0o755 });
+if (args[1] === '-m') console.log(args[2] + ': go1.26\\n\\tpath\\tx\\n\\tmod\\tgithub.com/temporalio/cli\\tv1.5.1\\t${sum}');`;
+
+test.runIf(isPinned)('a program that was built from another source is refused', async () => {
+  serveAnotherBinary();
+  programs.add('go', go('h1:another='));
+  await expect(findCli()).rejects.toThrow(/must have the checksum h1:\S+, it has h1:another=/);
+});
+
+test.runIf(isPinned)('where the archive is another one, the program is built from the pinned source', async () => {
+  serveAnotherBinary();
+  programs.add('go', go('h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY='));
+  expect(await findCli()).toMatchObject({ serverVersion: '1.29.1' });
+});
+
+const locks = readdirSync(GPU_WORKER_FOLDER).filter((name) => name.endsWith('.lock'));
+
+test('there is a lock for everything that is installed', () => {
+  expect(locks.toSorted()).toEqual([
+    'requirements-dev.lock',
+    'requirements-torch-cpu.lock',
+    'requirements-torch.lock',
+    'requirements-uv.lock',
+    'requirements.lock',
+  ]);
+});
+
+test.each(locks)('%s names one version of each package, by hash, and no host', (name) => {
+  const text = readFileSync(join(GPU_WORKER_FOLDER, name), 'utf8');
+  expect(text).not.toMatch(/:\/\/|index-url|find-links|trusted-host/);
+  const packages = text.split(/\n(?=\S)/).filter((block) => !block.startsWith('#') && block.trim() !== '');
+  for (const block of packages) {
+    expect(block).toMatch(/^[a-z0-9-]+(\[\w+\])?==[\w.+]+/);
+    expect(block).toMatch(/--hash=sha256:[0-9a-f]{64}/);
+  }
+});
+
+test('PyTorch of the processor is held to the versions that the other lock names', () => {
+  const versions = (name: string) =>
+    new Map(
+      [...readFileSync(join(GPU_WORKER_FOLDER, name), 'utf8').matchAll(/^([a-z0-9-]+)==([\w.]+)/gm)].map(
+        ([, pack = '', version = '']) => [pack, version] as const,
+      ),
+    );
+  const [small, standard, rest] = ['requirements-torch-cpu.lock', 'requirements-torch.lock', 'requirements.lock'].map(
+    versions,
+  );
+  for (const [pack, version] of small!) expect(standard!.get(pack), pack).toBe(version);
+  for (const [pack, version] of standard!) expect(rest!.get(pack) ?? version, pack).toBe(version);
+});
+
+/** As Python with venv and pip: makes environments, and writes down what it is asked to install. */
+const PYTHON = `${pythonScript('3.12.1')}
+fs.appendFileSync('LOG', args.join(' ') + '\\n');
+if (args[1] === 'venv') {
+  fs.mkdirSync(args[2] + '/bin', { recursive: true });
+  fs.copyFileSync(process.argv[1], args[2] + '/bin/python');
+}
+if (args[1] === 'pip' && args[2] === 'install') process.exit(1);`;
+
+test('uv is installed by hash where the user has none', async () => {
+  const log = join(programs.folder, 'python.log');
+  programs.add('python3', PYTHON.replace('LOG', log));
+  await expect(openPythonEnvironment({ env: programs.env, cache: cache(), onEvent })).rejects.toThrow(/installing uv/);
+  const asked = readFileSync(log, 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('pip install'));
+  expect(asked).toEqual([expect.stringMatching(/ --require-hashes --no-deps -r \S*requirements-uv\.lock$/) as string]);
+});
