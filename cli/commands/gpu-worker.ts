@@ -4,12 +4,12 @@ import { CommandFailed, EXIT } from '../errors.ts';
 
 export const gpuWorker: Command = {
   name: 'gpu-worker',
-  summary: 'a GPU worker for a machine of its own: serves the model, and trains it',
+  summary: 'run a GPU worker on its own machine: it serves the model and trains it',
   usage: 'gpu-worker [--host ADDRESS] [--port N] [--allow-host NAME]… [--threads N]',
   details: [
-    'Needs the key that clients send in TEMPER_ENGINE_KEY. Temporal is found by TEMPORAL_* or temporal.toml; store, models',
-    'and queue by temporal.config.ts. Listens on this machine alone until told otherwise, and speaks no TLS: put a reverse',
-    'proxy before it. Runs until Ctrl-C.',
+    'Set TEMPER_ENGINE_KEY to the key that clients must send. Set TEMPORAL_* or temporal.toml to reach Temporal, and',
+    'temporal.config.ts for store, models and queue. It listens on loopback by default and does not speak TLS: put a',
+    'reverse proxy in front of it. Runs until Ctrl-C.',
   ],
   examples: [
     'temper gpu-worker',
@@ -24,12 +24,12 @@ export const gpuWorker: Command = {
       type: 'string',
       multiple: true,
       placeholder: 'NAME',
-      description: 'a name that clients use for this machine, besides --host and localhost; may be given several times',
+      description: 'host name that clients may use, besides --host and localhost; may be given several times',
     },
     threads: {
       type: 'string',
       placeholder: 'N',
-      description: 'CPU threads; results depend on their number [engine.threads of temporal.config.ts, or 2]',
+      description: 'CPU threads; the exact results depend on it [engine.threads of temporal.config.ts, or 2]',
     },
   },
   async run({ flags, project, env, output, signal }) {
