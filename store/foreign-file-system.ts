@@ -10,7 +10,8 @@ import { TemperError } from '../core/failures.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 
 /** Absent on Windows, where no pipe waits for a writer either. */
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK }: Record<string, number | undefined> = constants;
+const PLAIN = (O_RDONLY ?? 0) | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
 export function foreignFileSystem(root: string): FileSystem {
   const checkFolder = async (folder: string): Promise<void> => {
@@ -50,7 +51,7 @@ export function foreignFileSystem(root: string): FileSystem {
 }
 
 async function readPlainFile(file: string): Promise<Uint8Array> {
-  const handle = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
+  const handle = await open(file, PLAIN).catch((error: unknown) => {
     throw errorCode(error) === 'ELOOP' ? notInside(file) : error;
   });
   try {

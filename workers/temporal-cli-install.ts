@@ -70,7 +70,7 @@ async function download(
   }
 }
 
-export function checkArchive(found: string, pinned: string): void {
+function checkArchive(found: string, pinned: string): void {
   if (found !== pinned) throw new Error(`the download has the sha256 ${found}, its release has ${pinned}`);
 }
 

@@ -1,7 +1,7 @@
 /** The files that a run has once: how it was started, its scenarios, its state for people. */
 import type { z } from 'zod';
 
-import { Prepared, RunConfig, RunState, StepSummary } from '../../core/contract.ts';
+import { Prepared, type RunConfig, RunState, StepSummary } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { parseStored, RunFileSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../json.ts';

@@ -95,7 +95,7 @@ test.each([['show'], ['show', '--json'], ['watch'], ['runs'], ['runs', '--json']
     };
     await writeFixtureRun(project, { steps: 2, state });
     const names = command === 'runs' ? [] : ['demo'];
-    const { stdout, stderr } = await runCli(project, [command!, ...names, ...flags]);
+    const { stdout, stderr } = await runCli(project, [command, ...names, ...flags]);
     expect(stdout).not.toBe('');
     expect(`${stdout}${stderr}`).not.toMatch(CONTROLS);
     if (flags.includes('--json') && command === 'show')

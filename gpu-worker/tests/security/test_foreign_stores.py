@@ -32,11 +32,8 @@ def test_a_group_that_cannot_be_unpacked_is_a_corrupt_store(tmp_path):
     packed = gzip.compress(bytes(1 << 10))[:-9] + b"broken bytes"
     store.publish(f"{stem}.rollouts.jsonl.gz", packed)
     store.publish(f"{stem}.judged.json", b"{}")
-    ref = GroupRef(
-        group=0,
-        rolloutsSha256=hashlib.sha256(packed).hexdigest(),
-        judgedSha256=hashlib.sha256(b"{}").hexdigest(),
-    )  # pyright: ignore[reportCallIssue]
+    hashes = [hashlib.sha256(data).hexdigest() for data in (packed, b"{}")]
+    ref = GroupRef.model_validate({"group": 0, "rolloutsSha256": hashes[0], "judgedSha256": hashes[1]})
     with pytest.raises(TemperError, match="must be a group's rollouts") as caught:
         load_groups(store, "demo", 0, 1, [ref])
     assert caught.value.type == "StoreCorrupt"

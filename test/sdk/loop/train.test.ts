@@ -12,7 +12,6 @@ import { listCheckpoints } from '../../../store/checkpoints.ts';
 import { judgedKey, skippedKey } from '../../../store/layout.ts';
 import { JudgedSchema, readStored } from '../../../store/file-schemas.ts';
 import { readEval, readState, readSteps } from '../../../store/run-reader.ts';
-import type { Judged } from '../../../store/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 let world: FakeWorld;

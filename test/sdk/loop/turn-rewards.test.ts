@@ -11,7 +11,7 @@ import {
 import { groupTimesKey, judgedKey, rolloutsKey } from '../../../store/layout.ts';
 import { JudgedSchema, readStored, TimesFileSchema } from '../../../store/file-schemas.ts';
 import { readGroup } from '../../../store/run-reader.ts';
-import { decodeRollouts, type Judged } from '../../../store/trajectories.ts';
+import { decodeRollouts } from '../../../store/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 let world: FakeWorld;
