@@ -34,6 +34,10 @@ const NOT_COPIED = new Set([
   'histories',
 ]);
 
+const isPython = (test: string): boolean => test.endsWith('.py');
+const PYTEST = ['-m', 'pytest', '-x', '-q', '-p', 'no:cacheprovider'];
+const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', '--reporter', 'json'];
+
 const { python } = await openTools();
 const only = process.argv[2];
 const chosen = MUTANTS.filter(({ name }) => only === undefined || name.includes(only));
@@ -109,10 +113,6 @@ async function inLanes<T, R>(
   );
   return results;
 }
-
-const isPython = (test: string): boolean => test.endsWith('.py');
-const PYTEST = ['-m', 'pytest', '-x', '-q', '-p', 'no:cacheprovider'];
-const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', '--reporter', 'json'];
 
 /** Files of one language. `broken`: not one test failed, but they could not be run. */
 async function runTests(lane: string, tests: readonly string[]): Promise<{ verdict: Verdict; output: string }> {
