@@ -50,6 +50,12 @@ test('a record with a wrong checksum ends its segment, and the next segment is r
   expect(journal.claim(0, 'other', 0)).toBeNull();
 });
 
+test('of the turns at which calls overlapped the earliest counts', () => {
+  const overlap = (turn: number) => encodeRecord(JSON.stringify({ a: 0, t: turn }));
+  const journal = journalOf(Buffer.concat([overlap(4), overlap(2)]), overlap(3));
+  expect([journal.overlap(0), journal.overlap(1)]).toEqual([2, null]);
+});
+
 const turns: TestRollout = async (context) => {
   let sum = 0;
   for (let turn = 0; turn < 4; turn++) sum += Number(await say(context, `turn ${turn} of ${sum}`));

@@ -1,10 +1,11 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { TemperError } from '../../core/failures.ts';
 import { FileStore } from '../../store/file-store.ts';
+import { nodeFileSystem, type FileSystem } from '../../store/file-system.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { failingFileSystem } from './failing-file-system.ts';
@@ -48,6 +49,34 @@ test('a store in a place where a file stands says which folder and what to do', 
   const failure = await failureOf(new FileStore(join(root, 'file', 'store')).checkWritable());
   expect(failure).toMatchObject({ type: 'StoreUnavailable' });
   expect(failure.message).toContain(join(root, 'file', 'store'));
+});
+
+test('what is published is on the disk before it has its name, and its name before anybody hears of it', async () => {
+  const done: string[] = [];
+  const files: FileSystem = {
+    ...nodeFileSystem,
+    createFile: (file, content, durable) => {
+      done.push(`create${durable ? ' durably' : ''}`);
+      return nodeFileSystem.createFile(file, content, durable);
+    },
+    link: (existing, file) => {
+      done.push('link');
+      return nodeFileSystem.link(existing, file);
+    },
+    rename: (from, file) => {
+      done.push('rename');
+      return nodeFileSystem.rename(from, file);
+    },
+    syncFolder: (folder) => {
+      done.push(`sync ${relative(root, folder)}`);
+      return nodeFileSystem.syncFolder(folder);
+    },
+  };
+  const store = new FileStore(root, files);
+  await store.publish('runs/a/run.json', bytes('run'));
+  expect(done.splice(0)).toEqual(['create durably', 'link', 'sync runs/a']);
+  await store.putBlob(bytes('blob'));
+  expect(done).toEqual(['create durably', 'rename', 'sync blobs']);
 });
 
 describe.each(['ENOSPC', 'EROFS'])('a disk that refuses with %s', (code) => {

@@ -107,6 +107,12 @@ def test_equal_rewards_carry_no_signal_whenever_they_were_earned():
     assert attempt_advantages([group], "group-std", False, "mask") == [[0, 0], [0, 0], None]
 
 
+def test_equal_returns_at_a_turn_are_exactly_zero_where_the_whole_rewards_differ():
+    # At the second turn all three have a return of 0.1, and the mean of three times 0.1 is not 0.1.
+    group = [played(0.2, 0.1, 0), played(0.1, 0, 0), played(0.1, 0, 0)]
+    assert [of_turns[1] for of_turns in attempt_advantages([group], "none", False, "mask") if of_turns] == [0, 0, 0]
+
+
 def test_a_penalised_attempt_is_penalised_in_all_of_its_turns():
     # The lowest reward is 1, for both turns of the first; returns of the others: 3, 1 and 1, 1.
     group = [played(5, 4, 0, truncated=True), played(3, 2, 0), played(1, 0, 0)]

@@ -1,0 +1,24 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+import { MUTANTS, mutate } from './table.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+test('thirty mutants have names of their own, and tests that exist', () => {
+  expect(MUTANTS).toHaveLength(30);
+  expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(30);
+  expect(MUTANTS.filter((mutant) => !existsSync(join(ROOT, mutant.test)))).toEqual([]);
+});
+
+test.each(MUTANTS)('$name: its anchor occurs exactly once', (mutant) => {
+  const text = readFileSync(join(ROOT, mutant.file), 'utf8');
+  expect(mutate(text, mutant)).not.toBe(text);
+});
+
+test('an anchor that is gone, or stands twice, names its mutant', () => {
+  const mutant = { ...MUTANTS[0]!, name: 'odd', file: 'a.ts', find: 'x' };
+  expect(() => mutate('y', mutant)).toThrow('the mutant "odd" must occur exactly once in a.ts, it occurs 0 times');
+  expect(() => mutate('x x', mutant)).toThrow('it occurs 2 times');
+});

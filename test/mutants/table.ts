@@ -1,0 +1,272 @@
+/**
+ * One broken line each, and the narrowest test that must notice. A mutant that survives is a missing test; an anchor
+ * that is gone, or stands twice, is an error that names its mutant.
+ */
+export interface Mutant {
+  /** What no longer holds. */
+  readonly name: string;
+  readonly file: string;
+  /** Must occur exactly once. */
+  readonly find: string;
+  readonly replace: string;
+  readonly test: string;
+}
+
+const TRAINING = 'gpu-worker/temper_gpu/training';
+const TRAINING_TESTS = 'gpu-worker/tests/training';
+const SAMPLING = 'gpu-worker/temper_gpu/engine/sampling.py';
+const SAMPLING_TEST = 'gpu-worker/tests/engine/test_sampling.py';
+
+const LOSSES: readonly Mutant[] = [
+  {
+    name: "cispo's weight has a gradient of its own",
+    file: `${TRAINING}/losses.py`,
+    find: '(logprobs_N.detach() - sampled_logprobs_N)',
+    replace: '(logprobs_N - sampled_logprobs_N)',
+    test: `${TRAINING_TESTS}/test_losses.py`,
+  },
+  {
+    name: 'ppo takes the better of both surrogates',
+    file: `${TRAINING}/losses.py`,
+    find: 'objective_N = minimum(unclipped_N, clipped_N)',
+    replace: 'objective_N = maximum(unclipped_N, clipped_N)',
+    test: `${TRAINING_TESTS}/test_losses.py`,
+  },
+  {
+    name: 'dual clip bounds positive advantages',
+    file: `${TRAINING}/losses.py`,
+    find: 'where(advantages_N < 0, dual_clip * advantages_N',
+    replace: 'where(advantages_N > 0, dual_clip * advantages_N',
+    test: `${TRAINING_TESTS}/test_losses.py`,
+  },
+  {
+    name: 'rounding is reported as clipping',
+    file: `${TRAINING}/losses.py`,
+    find: 'ROUNDING = 1e-3',
+    replace: 'ROUNDING = 0.0',
+    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
+  },
+];
+
+const ADVANTAGES: readonly Mutant[] = [
+  {
+    name: 'leave-one-out is ignored',
+    file: `${TRAINING}/advantages.py`,
+    find: '(reward - mean) * factor / divisor',
+    replace: '(reward - mean) / divisor',
+    test: `${TRAINING_TESTS}/test_advantages.py`,
+  },
+  {
+    name: 'penalised attempts get the highest return',
+    file: `${TRAINING}/advantages.py`,
+    find: '[min(at_turn) if attempt.truncated',
+    replace: '[max(at_turn) if attempt.truncated',
+    test: `${TRAINING_TESTS}/test_advantages.py`,
+  },
+  {
+    name: 'the divisor lacks its epsilon',
+    file: `${TRAINING}/advantages.py`,
+    find: ' else batch_std) + STD_EPSILON',
+    replace: ' else batch_std)',
+    test: `${TRAINING_TESTS}/test_advantages.py`,
+  },
+  {
+    name: 'equal returns at a turn leave a rounding as their advantage',
+    file: `${TRAINING}/advantages.py`,
+    find: 'if len(set(group)) < 2:',
+    replace: 'if len(set(group)) < 1:',
+    test: `${TRAINING_TESTS}/test_advantages.py`,
+  },
+];
+
+const PACKING: readonly Mutant[] = [
+  {
+    name: 'the loss is a sum, not a mean over tokens',
+    file: `${TRAINING}/packing.py`,
+    find: '_micro_batch(part, 1 / num_trained_tokens, device)',
+    replace: '_micro_batch(part, 1.0, device)',
+    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
+  },
+  {
+    name: 'each micro-batch is a mean of its own',
+    file: `${TRAINING}/packing.py`,
+    find: '_micro_batch(part, 1 / num_trained_tokens, device)',
+    replace: '_micro_batch(part, 1 / sum(len(row.positions) for row in part), device)',
+    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
+  },
+  {
+    name: 'tokens are predicted from their own position',
+    file: `${TRAINING}/packing.py`,
+    find: '[b * width + t - 1 for b',
+    replace: '[b * width + t for b',
+    test: `${TRAINING_TESTS}/test_against_plain_torch.py`,
+  },
+  {
+    name: 'temperature is left out of the scores',
+    file: `${TRAINING}/packing.py`,
+    find: '(value for row in rows for value in row.temperatures)',
+    replace: '(1.0 for row in rows for _ in row.temperatures)',
+    test: `${TRAINING_TESTS}/test_against_plain_torch.py`,
+  },
+];
+
+const ROWS: readonly Mutant[] = [
+  {
+    name: 'a call that sampled nothing makes a row',
+    file: `${TRAINING}/rows.py`,
+    find: 'if not call.token_ids:',
+    replace: 'if not call.prompt_token_ids:',
+    test: `${TRAINING_TESTS}/test_rows.py`,
+  },
+  {
+    name: 'a rewritten history goes on in the old row',
+    file: `${TRAINING}/rows.py`,
+    find: 'prompt[: len(row.token_ids)] == row.token_ids',
+    replace: 'prompt[:1] == row.token_ids[:1]',
+    test: `${TRAINING_TESTS}/test_rows.py`,
+  },
+  {
+    name: 'all turns have the advantage of the first',
+    file: `${TRAINING}/rows.py`,
+    find: 'advantages[0 if len(advantages) == 1 else call.turn]',
+    replace: 'advantages[0]',
+    test: `${TRAINING_TESTS}/test_rows.py`,
+  },
+];
+
+const SAMPLED: readonly Mutant[] = [
+  {
+    name: 'temperature is ignored',
+    file: SAMPLING,
+    find: 'temperatures_S.masked_fill(greedy_S, 1.0)',
+    replace: 'temperatures_S.masked_fill(temperatures_S >= 0, 1.0)',
+    test: SAMPLING_TEST,
+  },
+  {
+    name: 'a token of probability zero can be drawn',
+    file: SAMPLING,
+    find: 'right=True',
+    replace: 'right=False',
+    test: SAMPLING_TEST,
+  },
+  {
+    name: 'every token of a request draws the same number',
+    file: SAMPLING,
+    find: '(indices_S + np.uint64(1)) * GOLDEN_GAMMA',
+    replace: '(indices_S * np.uint64(0)) * GOLDEN_GAMMA',
+    test: SAMPLING_TEST,
+  },
+];
+
+const JOURNAL: readonly Mutant[] = [
+  {
+    name: 'the last record for a call wins',
+    file: 'sdk/recorder/journal.ts',
+    find: 'if (!this.answers.has(name)) this.answers.set(',
+    replace: 'this.answers.set(',
+    test: 'test/sdk/journal.test.ts',
+  },
+  {
+    name: 'checksums are not looked at',
+    file: 'sdk/recorder/journal.ts',
+    find: ' || crc32(payload) !== bytes.readUInt32LE(start + 4)',
+    replace: '',
+    test: 'test/sdk/journal.test.ts',
+  },
+  {
+    name: 'the latest overlap counts, not the earliest',
+    file: 'sdk/recorder/journal.ts',
+    find: 'Math.min(payload.t, ',
+    replace: 'Math.max(payload.t, ',
+    test: 'test/sdk/journal.test.ts',
+  },
+  {
+    name: 'records are appended behind a torn one',
+    file: 'store/file-journal.ts',
+    find: '    if (this.broken !== null) throw this.broken;\n',
+    replace: '',
+    test: 'test/store/file-store.test.ts',
+  },
+];
+
+const STORE: readonly Mutant[] = [
+  {
+    name: 'a blob that was cut is taken for whole',
+    file: 'store/file-store.ts',
+    find: 'if (present !== bytes.length) ',
+    replace: 'if (present === null) ',
+    test: 'test/store/file-store.test.ts',
+  },
+  {
+    name: 'a commit is not synchronised with its folder',
+    file: 'store/file-store.ts',
+    find: '    await this.files.syncFolder(dirname(file));\n    return { created: true, bytes };',
+    replace: '    return { created: true, bytes };',
+    test: 'test/store/file-store.test.ts',
+  },
+  {
+    name: 'a blob with a flipped bit is left as it is',
+    file: 'gpu-worker/temper_gpu/store/file_store.py',
+    find: 'if self.read(ref.key) != data:',
+    replace: 'if self.read(ref.key) is None:',
+    test: 'gpu-worker/tests/store/test_file_store.py',
+  },
+];
+
+const PLAN: readonly Mutant[] = [
+  {
+    name: 'an epoch begins only with a new step',
+    file: 'core/plan-deal.ts',
+    find: 'Math.floor((from + offset) / scenarios)',
+    replace: 'Math.floor(from / scenarios)',
+    test: 'test/core/plan-deal.test.ts',
+  },
+  {
+    name: 'no value of a permutation keeps its place',
+    file: 'core/plan-deal.ts',
+    find: 'random() * (last + 1)',
+    replace: 'random() * last',
+    test: 'test/core/plan-deal.test.ts',
+  },
+  {
+    name: 'linear schedules end at zero',
+    file: 'core/plan-learning-rate.ts',
+    find: '1 - (1 - final) * done',
+    replace: '1 - done',
+    test: 'test/core/plan-learning-rate.test.ts',
+  },
+  {
+    name: 'groups are trained in the order in which they were played',
+    file: 'core/plan-step.ts',
+    find: '.toSorted((a, b) => a.group - b.group)',
+    replace: '',
+    test: 'test/core/plan-step.test.ts',
+  },
+  {
+    name: 'skipped steps in a row are not counted',
+    file: 'core/plan-step.ts',
+    find: 'position.emptySteps + 1 : 0',
+    replace: '1 : 0',
+    test: 'test/core/plan-step.test.ts',
+  },
+];
+
+export const MUTANTS: readonly Mutant[] = [
+  ...LOSSES,
+  ...ADVANTAGES,
+  ...PACKING,
+  ...ROWS,
+  ...SAMPLED,
+  ...JOURNAL,
+  ...STORE,
+  ...PLAN,
+];
+
+/** The text with the mutant in it. */
+export function mutate(text: string, { name, file, find, replace }: Mutant): string {
+  const count = text.split(find).length - 1;
+  if (count === 1) return text.replace(find, () => replace);
+  throw new Error(
+    `the anchor of the mutant "${name}" must occur exactly once in ${file}, it occurs ${count} times: ${JSON.stringify(find)}; mend it in test/mutants/table.ts`,
+  );
+}
