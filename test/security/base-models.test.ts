@@ -28,8 +28,12 @@ const SPEC = {
   storeUri: 'file:///nowhere',
   queues: { workflows: 'temper', gpu: 'gpu' },
   threads: 1,
+  device: 'auto',
+  dtype: 'auto',
+  kvCacheBytes: 1,
+  slots: 1,
   ports: { temporal: null, ui: null, engine: null },
-} as StackSpec;
+} satisfies StackSpec;
 const QWEN = 'Qwen/Qwen3-0.6B';
 const resolveName = (text: string, configured = {}) => resolveBaseModel(text, project, project, configured);
 
@@ -60,7 +64,7 @@ test('what was registered stays when a stack starts anew: a run that goes on nee
   writeFileSync(folders.models, JSON.stringify({ [QWEN]: `hub:${QWEN}`, broken: 7, mine: '/old' }));
   const ports = { temporal: 1, ui: 2, engine: 3 };
   vi.stubEnv(SPEC.engineKeyVariable, 'key');
-  const stack = createStack(SPEC, folders, ports, () => undefined);
+  const stack = await createStack(SPEC, folders, ports, () => undefined);
   await stack.attach({ type: 'attach', agents: [], models: { mine: '/new' } });
   await stack.end();
   expect(JSON.parse(readFileSync(folders.models, 'utf8'))).toEqual({ [QWEN]: `hub:${QWEN}`, mine: '/new' });
