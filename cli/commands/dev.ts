@@ -43,17 +43,18 @@ export const dev: Command = {
       signal,
       env,
     });
-    output.line(stack.adopted ? 'joined the local stack that was running' : 'the local stack runs; Ctrl-C ends it');
+    output.line(
+      stack.adopted
+        ? 'joined the local stack that was running; Ctrl-C leaves it'
+        : 'the local stack runs; Ctrl-C ends it, unless another command uses it then',
+    );
     output.line(`Temporal   ${stack.temporalAddress} (namespace ${stack.namespace})`);
     if (stack.uiUrl !== null) output.line(`UI         ${stack.uiUrl}`);
     output.line(`engine     ${stack.engineUrl}/v1 (key in .temper/engine.key)`);
     output.line(`store      ${stack.storeUri}`);
-    try {
-      await aborted(signal);
-    } finally {
-      await stack.close();
-    }
-    output.line('the local stack has ended');
+    await aborted(signal);
+    const { others } = await stack.close();
+    output.line(others === 0 ? 'the local stack has ended' : 'left the local stack: another command keeps it running');
     return EXIT.ok;
   },
 };

@@ -1,5 +1,6 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
+import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import type { CommandContext } from '../command.ts';
 import { engineFlags, type EngineFlags } from '../engine-flags.ts';
 import { CommandFailed, EXIT } from '../errors.ts';
@@ -25,15 +26,19 @@ async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlag
   const { output, project, signal, env } = context;
   const { run } = plan.config;
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
+  let left: StackLeft | null = null;
+  const onLeft = (told: StackLeft) => {
+    left = told;
+  };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C detaches; the same command goes on' });
   try {
-    await playSession({ plan, project, viewer, signal, env, ...asked });
+    await playSession({ plan, project, viewer, signal, env, ...asked, onLeft });
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.
     viewer.progress(await readProgress(plan.store, run));
     viewer.close();
-    if (signal.aborted) return detached(context, run);
+    if (signal.aborted) return detached(context, plan, left);
     if (error instanceof CommandFailed) await tellResult(context, plan).catch(() => undefined);
     throw error;
   }
@@ -41,11 +46,17 @@ async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlag
   return EXIT.ok;
 }
 
-function detached({ output }: CommandContext, run: string): number {
-  output.line(
-    `detached from ${run}: what this command started has ended, and nothing is lost; the same command goes on`,
-  );
+function detached({ output }: CommandContext, { config, agentFile }: PlannedRun, left: StackLeft | null): number {
+  output.line(`detached from ${config.run}: ${whatGoesOn(agentFile, left)}`);
   return EXIT.interrupted;
+}
+
+function whatGoesOn(agentFile: string, left: StackLeft | null): string {
+  const again = 'run the same command to continue';
+  if (left === null) return again;
+  if (left.others === 0) return `the local stack has ended, and finished steps are kept; ${again}`;
+  if (left.agents.includes(resolve(agentFile))) return 'the run goes on, because another command runs its agent';
+  return `its agent's worker has ended, so the run waits; ${again} (another command keeps the local stack running)`;
 }
 
 /** The report is written at the end of every run, and named among the last lines. */

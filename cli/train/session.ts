@@ -4,10 +4,12 @@ import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
+import { runWorkflowId } from '../../core/queues.ts';
 import { connectClient, patiently } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
+import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import { withoutProfile } from '../../workers/temporal-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import type { EngineFlags } from '../engine-flags.ts';
@@ -27,11 +29,13 @@ export interface Session extends EngineFlags {
   readonly viewer: Viewer;
   readonly signal: AbortSignal;
   readonly env: NodeJS.ProcessEnv;
+  /** Told what goes on when the stack has been let go. */
+  readonly onLeft: (left: StackLeft) => void;
 }
 
 /** Returns when the run has ended well. Throws CommandFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, device, dtype } = session;
+  const { plan, project, viewer, signal, env, device, dtype, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
@@ -44,10 +48,18 @@ export async function playSession(session: Session): Promise<void> {
   });
   try {
     if (stack.adopted) viewer.note('joined the local stack that was running');
+    if (stack.uiUrl !== null) viewer.note(`Temporal's UI: ${pageOfRun(stack.uiUrl, stack.namespace, plan.config.run)}`);
     await playOn(stack, session);
   } finally {
-    await stack.close();
+    onLeft(await stack.close());
   }
+}
+
+function pageOfRun(uiUrl: string, namespace: string, run: string): string {
+  return new URL(
+    `/namespaces/${namespace}/workflows/${encodeURIComponent(runWorkflowId(run))}${new URL(uiUrl).search}`,
+    uiUrl,
+  ).href;
 }
 
 async function playOn(stack: LocalStack, session: Session): Promise<void> {

@@ -5,7 +5,9 @@ import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 from temper_gpu.arguments import parse_arguments
@@ -16,6 +18,7 @@ from temper_gpu.store import Store, open_store
 EXIT_USAGE = 2
 # A step begins with hundreds of calls at once.
 BACKLOG = 2048
+LOWEST_PRIORITY = 19
 
 log = logging.getLogger("temper.gpu")
 
@@ -39,9 +42,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def stand_by() -> bool:
     """Has everything imported when its turn comes, with the first byte on stdin. False: stdin ended instead."""
-    import_worker().import_polling()
+    import numpy  # noqa: F401  # its threads work for the process later: they start at normal priority
+
+    # No priority can be raised again without privileges, but on Linux each thread has its own.
+    with ThreadPoolExecutor(1, initializer=lower_priority) as background:
+        background.submit(lambda: import_worker().import_polling()).result()
     log.info("standing by", extra={"pid": os.getpid()})
     return os.read(sys.stdin.fileno(), 1) != b""
+
+
+def lower_priority() -> None:
+    """Of this thread, and of those that it starts: the worker whose place this one may take is at work meanwhile."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
 
 
 def import_worker() -> ModuleType:

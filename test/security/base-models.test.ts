@@ -33,7 +33,7 @@ const SPEC = {
   kvCacheBytes: 2 ** 30,
   slots: 8,
   ports: { temporal: null, ui: null, engine: null },
-} as StackSpec;
+} satisfies StackSpec;
 const QWEN = 'Qwen/Qwen3-0.6B';
 const resolveName = (text: string, configured = {}) => resolveBaseModel(text, project, project, configured);
 

@@ -43,6 +43,33 @@ function listen(port: number): Promise<Server> {
 
 const mode = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
+const saidStandingBy = (folder: string) =>
+  readFileSync(join(folder, '.temper', 'logs', 'gpu-worker.jsonl'), 'utf8').includes('standing by');
+
+/** Two play the same agent, one of them another one too. */
+async function endsTheWorkersOfThoseWhoLeft(folder: string): Promise<void> {
+  const agents = ['a.ts', 'b.ts'].map((name) => join(folder, name));
+  for (const file of agents) writeFileSync(file, '');
+  const [a = '', b = ''] = agents;
+  const holders = [];
+  for (const agentFile of [a, a, b]) holders.push((await opened(folder, { agentFile })).stack);
+  const running = () =>
+    stackFile(folder)
+      .children.map(({ name }) => name)
+      .filter((name) => name.startsWith('worker'));
+  expect(running()).toEqual(['worker', 'worker-a', 'worker-b']);
+  expect(await holders[2]?.close()).toEqual({ others: 4, agents: [a] });
+  expect(await holders[1]?.close()).toEqual({ others: 3, agents: [a] });
+  expect(running()).toEqual(['worker', 'worker-a']);
+  // One that comes back at once gets a worker of its own.
+  const leaving = holders[0]?.close();
+  const { stack } = await opened(folder, { agentFile: a });
+  await leaving;
+  expect(running()).toEqual(['worker', 'worker-a']);
+  await stack.close();
+  expect(running()).toEqual(['worker']);
+}
+
 /** Real servers on a machine that may be busy. */
 const PATIENT = { timeout: 90_000 };
 
@@ -79,10 +106,11 @@ describe('a local stack', PATIENT, () => {
     expect([first.stack.adopted, second.stack.adopted]).toEqual([false, true]);
     expect(second.stack.temporalAddress).toBe(first.stack.temporalAddress);
     expect(second.stack.engineKey).toBe(first.stack.engineKey);
+    await endsTheWorkersOfThoseWhoLeft(folder);
     const server = childPid(folder, 'temporal-server');
-    await first.stack.close();
+    expect(await first.stack.close()).toEqual({ others: 1, agents: [] });
     expect(isRunning(server)).toBe(true);
-    await second.stack.close();
+    expect(await second.stack.close()).toEqual({ others: 0, agents: [] });
     expect(isRunning(server)).toBe(false);
   });
 
@@ -128,7 +156,7 @@ describe('a local stack', PATIENT, () => {
   it('has a second GPU worker standing by, which takes the place of one that is killed, and ends with it', async () => {
     const folder = project();
     const { stack } = await opened(folder);
-    await until('one stands by', () => isRunning(childPid(folder, 'standby-gpu-worker')));
+    await until('one stands by', () => saidStandingBy(folder));
     const standby = childPid(folder, 'standby-gpu-worker');
     process.kill(childPid(folder, 'gpu-worker'), 'SIGKILL');
     await until('it has taken the place', () => childPid(folder, 'gpu-worker') === standby);

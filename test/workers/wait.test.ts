@@ -21,7 +21,7 @@ function connection(told: readonly (readonly ChildStatus[])[]): LeashConnection 
     statuses: () => told[Math.min(looks++, told.length - 1)] ?? [],
     isLost: () => false,
     onLost: () => undefined,
-    release: async () => undefined,
+    release: async () => ({ others: 0, agents: [] }),
   };
 }
 

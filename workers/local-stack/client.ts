@@ -11,7 +11,7 @@ import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
 import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
 import { engineKeyOf } from './engine-key.ts';
 import { holdLeash, LeashGone } from './leash-connection.ts';
-import type { HoldOptions, LeashConnection } from './leash-connection.ts';
+import type { HoldOptions, LeashConnection, StackLeft } from './leash-connection.ts';
 import type { LocalStackOptions } from './options.ts';
 import { absoluteModels, specifyStack } from './specify.ts';
 import { withoutProfile } from '../temporal-environment.ts';
@@ -27,8 +27,8 @@ export interface LocalStack {
   readonly storeUri: string;
   /** True where a live stack was found and joined. */
   readonly adopted: boolean;
-  /** Lets go. What this command started ends, unless another command holds the stack too. */
-  close(): Promise<void>;
+  /** Lets go. The stack ends, unless another command holds it too; the agent's worker ends unless another plays it too. */
+  close(): Promise<StackLeft>;
 }
 
 const RETRIES = 3;
@@ -181,7 +181,7 @@ function keepHeld(first: LeashConnection, reopen: () => Promise<LeashConnection>
     async close() {
       closing.abort();
       await reopening;
-      await current.release();
+      return current.release();
     },
   };
 }

@@ -26,7 +26,15 @@ export interface LeashConnection {
   /** Told once when the leash is gone without having been asked. */
   onLost(listener: () => void): void;
   /** Lets go; where nobody else holds on, resolves when everything has ended. */
-  release(): Promise<void>;
+  release(): Promise<StackLeft>;
+}
+
+/** What goes on after a command line has let go of the stack. */
+export interface StackLeft {
+  /** How many other command lines hold it; 0: it has ended. */
+  readonly others: number;
+  /** Files of the agents that those have played. */
+  readonly agents: readonly string[];
 }
 
 export interface HoldOptions {
@@ -141,6 +149,7 @@ async function attach(socket: Socket, startedPid: number | null, options: HoldOp
   let statuses: readonly ChildStatus[] = [];
   let lost: (() => void) | null = null;
   let released = false;
+  let left: StackLeft = { others: 0, agents: [] };
   let ended = false;
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.once('close', () => {
@@ -171,6 +180,7 @@ async function attach(socket: Socket, startedPid: number | null, options: HoldOp
       } else {
         released = true;
         ended = message.type === 'ended';
+        if (message.type === 'detached') left = { others: message.others, agents: message.agents };
       }
     });
     sendMessage(socket, { type: 'attach', agents: options.agents, models: options.models });
@@ -193,6 +203,7 @@ async function attach(socket: Socket, startedPid: number | null, options: HoldOp
       socket.destroy();
       // Its last act is to let the lock go.
       if (ended) await untilGone(stack.pid);
+      return left;
     },
   };
 }

@@ -32,7 +32,8 @@ interface Held {
   readonly folders: ProjectFolders;
   readonly log: ChildLog;
   readonly socketPath: string;
-  readonly sockets: Set<Socket>;
+  /** Who holds the stack, and the files of the agents that each of them wants played. */
+  readonly sockets: Map<Socket, readonly string[]>;
   ports: StackPorts | null;
   stack: Stack | null;
   ending: boolean;
@@ -48,7 +49,7 @@ async function holdLeash(spec: StackSpec): Promise<void> {
     folders,
     log: openChildLog(folders.logs, 'stack'),
     socketPath: chooseSocketPath(folders),
-    sockets: new Set(),
+    sockets: new Map(),
     ports: before?.ports ?? null,
     stack: null,
     ending: false,
@@ -71,27 +72,43 @@ async function prepare(held: Held, spec: StackSpec): Promise<Stack> {
 async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
   const { sockets } = held;
   const server = createServer((socket) => {
-    sockets.add(socket);
+    sockets.set(socket, []);
     socket.on('error', () => undefined);
     socket.on('close', () => {
       sockets.delete(socket);
       if (sockets.size === 0) void end();
+      else void dismiss();
     });
     readMessages(socket, (line) => {
       const message = line as ClientMessage;
-      if (message.type === 'attach') void attach(socket, message, prepared);
-      else if (sockets.size === 1) void end();
+      if (message.type === 'attach') {
+        sockets.set(
+          socket,
+          message.agents.map(({ file }) => file),
+        );
+        void attach(socket, message, prepared);
+      } else if (sockets.size === 1) void end();
       else {
         // At once: the next one to let go may ask before this socket has closed.
         sockets.delete(socket);
-        sendMessage(socket, { type: 'detached', others: sockets.size });
-        socket.end();
+        void letGo(socket);
       }
     });
   });
   const end = async () => {
     server.close();
     await endStack(held);
+  };
+  /** Ends the workers of agents that nobody is left for; returns the agents that are still played. */
+  const dismiss = async () => {
+    const agents = [...new Set([...sockets.values()].flat())];
+    await held.stack?.keepAgents(agents);
+    return agents;
+  };
+  const letGo = async (socket: Socket) => {
+    const agents = await dismiss();
+    sendMessage(socket, { type: 'detached', others: sockets.size, agents });
+    socket.end();
   };
   await listenOn(server, held.socketPath);
   process.on('SIGTERM', () => void end());
@@ -124,7 +141,7 @@ async function endStack(held: Held): Promise<void> {
   await held.stack?.end();
   remember(held);
   tell(held, { type: 'ended' });
-  for (const socket of held.sockets) socket.end();
+  for (const socket of held.sockets.keys()) socket.end();
   removeSocket(held.socketPath, held.folders);
   held.log.close();
   // The lock is held to the very end: it says that something of this stack still runs.
@@ -143,7 +160,7 @@ function announce(held: Held, event: StackEvent): void {
 }
 
 function tell(held: Held, message: LeashMessage): void {
-  for (const socket of held.sockets) sendMessage(socket, message);
+  for (const socket of held.sockets.keys()) sendMessage(socket, message);
 }
 
 function remember({ folders, socketPath, ports, stack }: Held): void {

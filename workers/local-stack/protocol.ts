@@ -64,8 +64,8 @@ export type LeashMessage =
   | { readonly type: 'refused'; readonly failure: FailureType | null; readonly message: string }
   | { readonly type: 'status'; readonly children: readonly ChildStatus[] }
   | { readonly type: 'event'; readonly event: StackEvent }
-  /** This command line is let go; `others` still hold the stack. */
-  | { readonly type: 'detached'; readonly others: number }
+  /** This command line is let go: `others` still hold the stack, and play these agents. */
+  | { readonly type: 'detached'; readonly others: number; readonly agents: readonly string[] }
   /** Everything that the leash started has ended. */
   | { readonly type: 'ended' };
 

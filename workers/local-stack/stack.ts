@@ -28,6 +28,8 @@ interface Child {
 export interface Stack {
   readonly description: StackDescription;
   attach(request: Extract<ClientMessage, { type: 'attach' }>): Promise<void>;
+  /** Ends the workers of other agents: whoever wanted them has let go of the stack. */
+  keepAgents(files: readonly string[]): Promise<void>;
   statuses(): ChildStatus[];
   marks(): ProcessMark[];
   end(): Promise<void>;
@@ -57,8 +59,9 @@ export async function createStack(
       writeAtomically(folders.models, `${JSON.stringify({ ...registered, ...models }, null, 2)}\n`);
       children.startShared();
       for (const agent of agents) await children.startAgent(agent);
-      if (!children.names().some((name) => name.startsWith('worker'))) children.startWorker(null);
+      children.startWorkflows();
     },
+    keepAgents: (files) => children.keepAgents(files),
     statuses: () => children.supervised().map((child) => child.status()),
     marks: () =>
       children
@@ -103,13 +106,26 @@ class Children {
   }
 
   async startAgent(agent: AgentRequest): Promise<void> {
-    const known = [...this.#byName].find(([, child]) => child.agent?.file === agent.file);
-    if (known !== undefined) {
+    for (;;) {
+      const known = [...this.#byName].find(([, child]) => child.agent?.file === agent.file);
+      if (known === undefined) break;
       const [name, child] = known;
-      if (child.agent?.codeSha256 === agent.codeSha256) return;
+      if (child.agent?.codeSha256 === agent.codeSha256 && child.supervised.status().state !== 'stopping') return;
       await this.stop(name);
     }
     this.startWorker(agent);
+  }
+
+  /** Some worker must take workflow tasks. */
+  startWorkflows(): void {
+    if (!this.names().some((name) => name.startsWith('worker'))) this.startWorker(null);
+  }
+
+  async keepAgents(files: readonly string[]): Promise<void> {
+    const agents = [...this.#byName].filter(([, { agent }]) => agent !== null);
+    const left = agents.filter(([, { agent }]) => !files.includes(agent?.file ?? '')).map(([name]) => name);
+    await Promise.all(left.map((name) => this.stop(name)));
+    if (left.length > 0) this.startWorkflows();
   }
 
   startWorker(agent: AgentRequest | null): void {

@@ -3,10 +3,13 @@
  * child dies, it takes its place. One is made ready each time that a child has become of use: one that dies while it
  * waits (of too little memory, say) is not tried again until then.
  */
+import { collectLines } from '../command.ts';
 import type { ChildLog } from './child-log.ts';
 import { endChild, startChild, whenEnded } from './child-process.ts';
 import type { ChildSpec, StartedChild } from './child-process.ts';
 
+/** What it says when it has everything imported: at the lowest priority, which a process cannot leave on its own. */
+const STANDING_BY = 'standing by';
 /** The first work of a new child is not to be slowed down. */
 const PREPARE_AFTER_MS = 3000;
 
@@ -15,6 +18,7 @@ export class Standby {
   private readonly log: ChildLog;
   private readonly onChange: () => void;
   private waiting: StartedChild | null = null;
+  private isReady = false;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(spec: ChildSpec, log: ChildLog, onChange: () => void) {
@@ -33,13 +37,14 @@ export class Standby {
     this.timer = setTimeout(() => this.start(), PREPARE_AFTER_MS);
   }
 
-  /** The one that waits, its turn given; null where there is none. */
+  /** The one that waits, its turn given; null where there is none, or it still imports: a new start is faster. */
   take(): StartedChild | null {
     clearTimeout(this.timer);
     const taken = this.waiting;
     this.waiting = null;
-    taken?.child.stdin?.write('\n');
-    return taken;
+    if (this.isReady) taken?.child.stdin?.write('\n');
+    else taken?.child.kill('SIGKILL');
+    return this.isReady ? taken : null;
   }
 
   async stop(): Promise<void> {
@@ -53,6 +58,10 @@ export class Standby {
     if (this.spec.standbyCommand === null || this.waiting !== null) return;
     const started = startChild(this.spec, this.spec.standbyCommand, this.log);
     this.waiting = started;
+    this.isReady = false;
+    collectLines(started.child, (line) => {
+      if (line.includes(STANDING_BY) && this.waiting === started) this.isReady = true;
+    });
     whenEnded(started.child, () => {
       if (this.waiting === started) this.waiting = null;
     });

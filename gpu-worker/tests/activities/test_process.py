@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from temper_gpu.logs import JsonLines, Occasionally, logging
 from temper_gpu.worker import choose_dtype
 
 GPU_WORKER = Path(__file__).parents[2]
-START_TIMEOUT_S, END_TIMEOUT_S = 90, 20
+# One that stands by imports at the lowest priority, and so slowly where others work.
+START_TIMEOUT_S, END_TIMEOUT_S = 300, 20
 
 
 def start(*arguments: str, key: str = "secret") -> subprocess.Popen[str]:
@@ -122,6 +124,33 @@ def test_one_that_stands_by_takes_a_port_only_when_its_turn_comes(tmp_path: Path
     out, error = process.communicate(timeout=END_TIMEOUT_S)
     assert process.returncode == 0, error
     assert '"msg":"ready"' in out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
+def test_one_that_stands_by_imports_at_the_lowest_priority_and_then_has_the_usual_one(tmp_path: Path):
+    process = start("--store", tmp_path.as_uri(), "--leash", "--no-temporal", "--standby")
+    assert process.stdout is not None and process.stdin is not None
+    said: list[str] = []
+    reader = threading.Thread(target=lambda: said.append(process.stdout.readline()), daemon=True)
+    reader.start()
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    while_importing: set[int] = set()
+    while reader.is_alive():
+        while_importing |= thread_priorities(process.pid)
+        time.sleep(0.01)
+    assert '"msg":"standing by"' in said[0]
+    assert while_importing == {usual, 19}
+    assert thread_priorities(process.pid) == {usual}
+    process.stdin.close()
+    assert process.wait(END_TIMEOUT_S) == 0
+
+
+def thread_priorities(pid: int) -> set[int]:
+    priorities = set()
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(ProcessLookupError):  # it has just ended
+            priorities.add(os.getpriority(os.PRIO_PROCESS, int(thread.name)))
+    return priorities
 
 
 def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):

@@ -4,7 +4,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 
 process.stdin.resume().on('close', () => process.exit(0));
-if (process.argv.includes('--standby')) await once(process.stdin, 'data');
+if (process.argv.includes('--standby')) {
+  console.log('standing by');
+  await once(process.stdin, 'data');
+}
 
 const flag = (name) => process.argv[process.argv.indexOf(name) + 1];
 console.log(
