@@ -2,23 +2,21 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { PAGES, readPage, ROOT } from './markdown.ts';
+import { PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
 
 /** Lists and records, which are looked up and not read through. */
 const WITHOUT_NEXT = new Set(['docs/decisions.md', 'docs/index.md', 'docs/log.md']);
 
-const withoutCode = (page: string) => readPage(page).replaceAll(/^```.*?^```$/gms, '');
-
 /** As GitHub makes them of a heading. */
 const anchorsOf = (page: string) =>
-  [...withoutCode(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+  [...withoutBlocks(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
     heading
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
       .replaceAll(' ', '-'),
   );
 
-const linksOf = (page: string) => [...withoutCode(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+const linksOf = (page: string) => [...withoutBlocks(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
 
 test.each(PAGES)('each link of %s leads to a file and a heading that exist', (page) => {
   for (const link of linksOf(page).filter((each) => !each.includes('://'))) {

@@ -22,14 +22,19 @@ export interface Block {
 
 export const readPage = (page: string): string => readFileSync(`${ROOT}/${page}`, 'utf8');
 
+/** A block may stand in a step of a list, indented. */
+const FENCED = /^( *)```([^\n]*)\n(.*?)^\1```$/gms;
+
 export function blocksOf(page: string): Block[] {
   const text = readPage(page);
-  return [...text.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)].map(({ 1: info = '', 2: code = '', index }) => ({
+  return [...text.matchAll(FENCED)].map(({ 1: indent = '', 2: info = '', 3: code = '', index }) => ({
     page,
     line: text.slice(0, index).split('\n').length + 1,
     info: info.trim(),
-    code,
+    code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
   }));
 }
+
+export const withoutBlocks = (page: string): string => readPage(page).replaceAll(FENCED, '');
 
 export const isTypeScript = ({ info }: Block): boolean => /^(ts|typescript)\b/.test(info);
