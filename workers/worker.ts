@@ -80,7 +80,7 @@ function sharedOptions(): Pick<WorkerOptions, 'shutdownGraceTime' | 'shutdownFor
   return { shutdownGraceTime: DRAIN_MS, shutdownForceTime: FORCE_MS };
 }
 
-function workflowOptions({ queues, capacity }: TemperConfig): Omit<WorkerOptions, 'connection'> {
+export function workflowOptions({ queues, capacity }: TemperConfig): Omit<WorkerOptions, 'connection'> {
   return {
     taskQueue: queues.workflows,
     maxConcurrentWorkflowTaskExecutions: capacity.workflowTasks,
@@ -91,7 +91,7 @@ function workflowOptions({ queues, capacity }: TemperConfig): Omit<WorkerOptions
   };
 }
 
-function activityOptions({ capacity }: TemperConfig): Omit<WorkerOptions, 'connection' | 'taskQueue'> {
+export function activityOptions({ capacity }: TemperConfig): Omit<WorkerOptions, 'connection' | 'taskQueue'> {
   return {
     maxConcurrentActivityTaskExecutions: capacity.rollouts,
     maxConcurrentActivityTaskPolls: Math.min(POLLERS, capacity.rollouts),

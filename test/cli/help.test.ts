@@ -51,22 +51,6 @@ test.each(COMMANDS.map(({ name }) => name))(
   },
 );
 
-test.each(COMMANDS.flatMap(({ name, actions = [] }) => [name, ...actions.map((action) => action.name)]))(
-  'temper help %s is its --help',
-  async (name) => {
-    const folder = await temporaryFolder();
-    const words = name.split(' ');
-    const asked = await runCli(folder, ['help', ...words]);
-    expect(asked).toEqual(await runCli(folder, [...words, '--help']));
-    expect(asked.stdout).toContain(`Usage: temper ${name}`);
-  },
-);
-
-test('help for a command that does not exist says which is meant', async () => {
-  const { exitCode, stderr } = await runCli(await temporaryFolder(), ['help', 'trian']);
-  expect([exitCode, stderr]).toEqual([2, 'temper: unknown command trian; did you mean temper train?']);
-});
-
 test('set', () => {
   expect(help('set')).toMatchInlineSnapshot(`
     "change settings of a run under way, from its next step on

@@ -37,7 +37,7 @@ test("a path of scenarios is relative to the agent's file: for the command line 
   expect(await readScenarios(agent.scenarios, 9)).toEqual([{ id: 'q1' }, { id: 'q2' }]);
   const settings = { store, engine: { url: 'http://127.0.0.1:9', key: 'none' } };
   const worker = await openAgentActivities(file, settings, createOutputLogger('worker'));
-  const { prepare } = worker.activities as { prepare(input: { config: RunConfig }): Promise<Prepared> };
+  const { prepare } = worker.activities as { prepare: (input: { config: RunConfig }) => Promise<Prepared> };
   const config = defaultRunConfig({ run: 'filed', agent: 'guess', baseModel: 'pocket' });
   const prepared = await call(prepare, { config });
   expect(prepared).toMatchObject({ trainScenarios: 1, evalScenarios: 1 });

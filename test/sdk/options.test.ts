@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import * as sdk from '../../sdk/index.ts';
@@ -59,7 +60,7 @@ test.each(names)('%s refuses an option that it does not have, and names those th
   const [good] = TAKERS[of];
   const refusal = await complaint(of, { ...good, wrongName: 1 });
   expect(refusal).toContain('BadConfig');
-  expect(refusal).toContain(`${of.startsWith('ruler.') ? of : (of.split('.').at(-1) ?? of)}`);
+  expect(refusal).toContain(of.startsWith('ruler.') ? of : of.split('.').at(-1));
   expect(refusal).toContain(`${Object.keys(OPTION_TABLES[of]).join(', ')}, got wrongName`);
 });
 
@@ -79,4 +80,69 @@ test.each(needed)('%s says that it needs %s', async (of, option) => {
 test('exceptions of a group are what gathering found, and not an option', () => {
   const options = { exceptions: [{ attempt: 0, type: 'Error', message: 'x' }] };
   expect(() => new sdk.TrajectoryGroup([], options as object)).toThrow(/TrajectoryGroup has .*got exceptions/);
+});
+
+/** Where what is given is read. */
+const READERS: Readonly<Record<keyof OptionTables, readonly string[]>> = {
+  defineAgent: ['define-agent.ts'],
+  Model: ['loop/model.ts'],
+  TrainableModel: ['loop/model.ts', 'loop/begin-loop-run.ts'],
+  LocalBackend: ['local-backend.ts'],
+  'backend.forkCheckpoint': ['local-backend.ts'],
+  Trajectory: ['loop/trajectory.ts'],
+  TrajectoryGroup: ['loop/trajectory-group.ts'],
+  gatherTrajectoryGroups: ['loop/gather.ts'],
+  trajectoryGroupBatches: ['loop/batches.ts', 'loop/gather.ts'],
+  iterateDataset: ['loop/iterate-dataset.ts'],
+  'model.train': ['loop/train-groups.ts'],
+  'model.deleteCheckpoints': ['loop/delete-checkpoints.ts'],
+  retry: ['loop/retry.ts'],
+  tool: ['tools/tool.ts'],
+  toolLoop: ['tools/tool-loop.ts'],
+  ruler: ['ruler/ruler.ts'],
+  'ruler.judge': ['ruler/judge-model.ts'],
+  'ruler.context': ['ruler/score.ts'],
+};
+
+/** Part of the trainer's configuration, which is handed on as a whole. */
+const HANDED_ON = {
+  advantageScale: 'group-std',
+  leaveOneOut: true,
+  truncated: 'keep',
+  maxLogprobMismatch: 0.5,
+  microBatchTokens: 1234,
+};
+
+test('what model.train is given goes to the trainer', async () => {
+  const world = await FakeWorld.open();
+  const model = await world.model();
+  const messages = [{ role: 'user' as const, content: 'a digit?' }];
+  const playOne = async ({ attempt }: sdk.AttemptContext) => {
+    const { choices } = await model.openai().chat.completions.create({ model: model.name, messages });
+    return new sdk.Trajectory({ messagesAndChoices: [...messages, choices[0]!], reward: attempt });
+  };
+  const groups = await sdk.gatherTrajectoryGroups([new sdk.TrajectoryGroup([playOne, playOne])], { model });
+  await model.train(groups, { ...HANDED_ON, learningRate: 0.25, optimizer: { beta1: 0.5 } } as sdk.TrainOptions);
+  const asked = { learningRate: 0.25, train: { ...HANDED_ON, optimizer: { beta1: 0.5 } } };
+  expect(world.works.at(-1)).toMatchObject({ kind: 'train', input: asked });
+  await world.close();
+});
+
+const READ = names.flatMap((of) => Object.keys(OPTION_TABLES[of]).map((option) => [of, option] as const));
+
+test.each(READ.filter(([of, option]) => of !== 'model.train' || !Object.hasOwn(HANDED_ON, option)))(
+  '%s reads its option %s',
+  (of, option) => {
+    const code = READERS[of].map((file) => readFileSync(new URL(`../../sdk/${file}`, import.meta.url), 'utf8'));
+    const read = new RegExp(String.raw`^(?!\s*(\*|//|/\*))(?!\s*(readonly )?${option}\??[:(]).*\b${option}\b`, 'm');
+    expect(code.some((text) => read.test(text))).toBe(true);
+  },
+);
+
+test('every function and class of the package that takes options has a table of them', () => {
+  const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations'];
+  const exported = Object.entries(sdk).flatMap(([name, value]) => (typeof value === 'function' ? name : []));
+  expect(exported.filter((name) => !others.includes(name)).toSorted()).toEqual(
+    names.filter((name) => !name.includes('.')).toSorted(),
+  );
 });

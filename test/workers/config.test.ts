@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { defineConfig, loadConfig } from '../../workers/config.ts';
-import { projectFolders } from '../../workers/folders.ts';
+import { cacheFolder, projectFolders } from '../../workers/folders.ts';
 import { checkJoined, checkPorts } from '../../workers/local-stack/check-joined.ts';
 import { gpuWorker } from '../../workers/local-stack/children.ts';
 import { specifyStack } from '../../workers/local-stack/specify.ts';
@@ -34,6 +34,10 @@ describe('the environment', () => {
       store: '/elsewhere',
       engine: { url: 'http://two:2', keyVariable: 'TEMPER_ENGINE_KEY' },
     });
+  });
+
+  it('says where the cache is', () => {
+    expect(cacheFolder({ TEMPER_CACHE: '/mine', XDG_CACHE_HOME: '/other' })).toBe('/mine');
   });
 
   it('says nothing where it is empty', async () => {

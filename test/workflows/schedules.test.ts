@@ -125,6 +125,8 @@ test('a run that fails pauses its schedule, with the reason; resumed, it begins 
     expect(paused).toMatchObject({ lastRun: { run: `${name}-2`, state: 'failed' }, nextTimes: [] });
     expect(paused['reason']).toContain(`the run ${name}-2 failed: LossNotFinite: loss is NaN`);
     const { stdout } = await scheduled.schedule('list');
+    const listed = JSON.parse((await scheduled.schedule('list', '--json')).stdout) as { name: string }[];
+    expect(listed.map((each) => each.name)).toContain(name);
     expect(stdout).toContain(`the run ${name}-2 failed`);
     expect((await scheduled.schedule('resume', name)).stdout).toMatch(/fires next at 20\d\d-/);
     await scheduled.schedule('trigger', name);

@@ -1,0 +1,307 @@
+/** Every flag, field of temporal.config.ts and variable of the environment is asked for its effect: one without any fails here. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { CommandContext } from '../../cli/command.ts';
+import { COMMANDS } from '../../cli/commands/index.ts';
+import { planEval } from '../../cli/eval/plan-eval.ts';
+import { findCommand } from '../../cli/main.ts';
+import { parseCommandLine } from '../../cli/parse.ts';
+import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
+import { planFork } from '../../cli/train/plan-fork.ts';
+import { planRun } from '../../cli/train/plan-run.ts';
+import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
+import { RunConfig } from '../../core/contract.ts';
+import { openStore } from '../../store/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import { defineConfig, TemperConfigSchema } from '../../workers/config.ts';
+import { projectFolders } from '../../workers/folders.ts';
+import { absoluteModels, specifyStack } from '../../workers/local-stack/specify.ts';
+import { activityOptions, workflowOptions } from '../../workers/worker.ts';
+import { ENVIRONMENT } from '../docs/environment.ts';
+import { leavesOf } from '../schema-leaves.ts';
+import { makeRun } from '../store/made-run.ts';
+
+import { write, writeAgent } from './agents.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const source = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+
+let project: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{}');
+  await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
+  store = await openStore(join(project, '.temper', 'store'));
+  await makeRun(store, { steps: 5, evals: { 2: 0.75 } });
+});
+
+/** What a command plans from its arguments, before it starts anything. */
+function contextOf(args: readonly string[]): CommandContext {
+  const { command, args: own } = findCommand(args[0]!, args.slice(1));
+  const { flags, positionals } = parseCommandLine(command, own);
+  const output = { line: () => undefined, errorLine: () => undefined } as never;
+  const env = { OPENAI_API_KEY: 'x', MY_KEY: 'secret' };
+  return { flags, positionals, project, cwd: project, env, output, signal: new AbortController().signal };
+}
+
+const PLANS: Readonly<Record<string, (context: CommandContext) => Promise<object>>> = {
+  train: planRun,
+  fork: planFork,
+  eval: planEval,
+  'schedule create': planSchedule,
+};
+
+/** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
+type Probe = readonly [without: string, given: string] | { readonly shownBy: string; readonly text: string };
+
+const TRAIN = 'train agent.ts --base-model pocket';
+const EVAL = 'eval agent.ts --model openai/gpt-5';
+const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
+const byTest = (shownBy: string, text: string): Probe => ({ shownBy, text });
+const json = (command: string): Probe => [command, `${command} --json`];
+const added = (command: string, flag: string): Probe => [command, `${command} ${flag}`];
+const SCHEDULES = 'test/workflows/schedules.test.ts';
+const REASONS = 'test/workflows/reasons.test.ts';
+
+const FLAGS: Readonly<Record<string, Probe>> = {
+  'train --run': added(TRAIN, '--run other'),
+  'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b'],
+  'runs --json': json('runs'),
+  'show --json': json('show demo'),
+  'report --out': added('report demo', '--out here.html'),
+  'pause --reason': byTest(REASONS, "'pause', run, '--reason'"),
+  'stop --reason': byTest(REASONS, "'stop', run, '--reason'"),
+  'set --reason': byTest(REASONS, "'set', run, 'learningRate=0.5', '--reason'"),
+  'rollback --reason': byTest(REASONS, "'rollback', run, '--step', '0', '--set', 'learningRate=0.25', '--reason'"),
+  'rollback --step': byTest('test/e2e/steering.test.ts', "'rollback', 'demo', '--step'"),
+  'rollback --set': byTest('test/e2e/steering.test.ts', "'--set', 'learningRate=0.01'"),
+  'schedule create --name': ['schedule create agent.ts --base-model pocket --name a --every 1d', SCHEDULE],
+  'schedule create --every': [SCHEDULE, SCHEDULE.replace('1d', '2d')],
+  'schedule create --cron': [SCHEDULE, SCHEDULE.replace('--every 1d', '--cron 0~3~*~*~*')],
+  'schedule create --from': added(SCHEDULE, '--from demo@2'),
+  'schedule list --json': byTest('test/workflows/schedules.test.ts', "schedule('list', '--json')"),
+  'schedule show --json': byTest(SCHEDULES, "schedule('show', name, '--json')"),
+  'schedule pause --reason': byTest(SCHEDULES, "'--reason', 'the data is wrong'"),
+  'schedule backfill --from': byTest(SCHEDULES, "'--from', `${day(first)}"),
+  'schedule backfill --to': byTest(SCHEDULES, "'--to', `${day(last)}"),
+  'checkpoints --keep-last': [
+    'checkpoints demo prune --dry-run --keep-last 1',
+    'checkpoints demo prune --dry-run --keep-last 4',
+  ],
+  'checkpoints --keep-best': added('checkpoints demo prune --dry-run --keep-last 1', '--keep-best solvedRate:1'),
+  'checkpoints --keep-every': added('checkpoints demo prune --dry-run --keep-last 1', '--keep-every 3'),
+  'checkpoints --dry-run': added('checkpoints demo prune --keep-last 1', '--dry-run'),
+  'checkpoints --with-pruned': byTest('test/store/copy-run.test.ts', 'withPruned: true'),
+  'checkpoints --json': json('checkpoints demo'),
+  'verify --step': added('verify demo --no-recompute', '--step 2'),
+  'verify --branch': added('verify demo --no-recompute', '--branch 0'),
+  'verify --no-recompute': ['verify demo --step x', 'verify demo --no-recompute'],
+  'verify --json': json('verify demo --no-recompute'),
+  'eval --model': ['eval agent.ts --model openai/gpt-5', 'eval agent.ts --model demo'],
+  'eval --scenarios': added(EVAL, '--scenarios 3'),
+  'eval --base-url': added(EVAL, '--base-url http://127.0.0.1:9/v1'),
+  'eval --key-env': [
+    'eval agent.ts --model http://127.0.0.1:9#m',
+    'eval agent.ts --model http://127.0.0.1:9#m --key-env MY_KEY',
+  ],
+  'eval --price': added(EVAL, '--price openai/gpt-5=1/2'),
+  'eval --temperature': added(EVAL, '--temperature 0.5'),
+  'eval --max-tokens': added(EVAL, '--max-tokens 99'),
+  'eval --seed': added(EVAL, '--seed 7'),
+  'eval --concurrency': added(EVAL, '--concurrency 2'),
+  'eval --out': byTest('test/cli/eval.test.ts', "'--out'"),
+  'eval --json': byTest('test/cli/eval.test.ts', "'--json'"),
+  'dev --agent': byTest('test/crash/frozen-idle.test.ts', "'dev', '--agent'"),
+  'dev --ui-port': byTest('test/workers/local-stack.test.ts', '(--ui-port)'),
+  'dev --engine-port': byTest('test/workers/config.test.ts', '--engine-port has no effect'),
+  'worker --agent': byTest('test/crash/second-worker.ts', "'worker', '--agent'"),
+  'doctor --agent': byTest('test/workers/worker.test.ts', "agents: ['coin']"),
+  'doctor --json': json('doctor'),
+};
+
+/** A value that is not the default, with what else it needs. */
+const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
+  'base-model': 'pocket-tools',
+  'learning-rate-schedule': 'linear',
+  'final-learning-rate-share': '0.5 --learning-rate-schedule linear',
+  'lora-target-modules': 'q_proj,v_proj',
+  loss: 'ppo',
+  'dual-clip': '4 --loss ppo',
+  'advantage-scale': 'group-std',
+  truncated: 'keep',
+  judge: 'openai/gpt-5',
+  'max-judge-usd': '3',
+};
+
+const isShared = new Set(RUN_FLAGS.map(({ flag }) => flag));
+const SHARING = new Set(['train', 'fork', 'schedule create']);
+const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
+const OWN_FLAGS = ALL.flatMap(({ name, options }) =>
+  Object.keys(options)
+    .filter((flag) => !SHARING.has(name) || !isShared.has(flag))
+    .map((flag) => `${name} --${flag}`),
+);
+
+async function outcome(line: string): Promise<unknown> {
+  const args = line.split(' ').map((word) => word.replaceAll('~', ' '));
+  const name = Object.keys(PLANS).find((plan) => line.startsWith(`${plan} `));
+  const fresh = await temporaryFolder();
+  if (name === undefined) {
+    execFileSync('cp', ['-r', `${project}/.`, fresh]);
+    const { exitCode, stdout, stderr } = await runCli(fresh, args);
+    return { exitCode, said: `${stdout}\n${stderr}`.replaceAll(fresh, 'PROJECT') };
+  }
+  try {
+    const { store: _, ...plan } = (await PLANS[name]!(contextOf(args))) as object & { store?: Store };
+    return plan;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+describe('flags', () => {
+  test('each has a probe, and each probe a flag', () => {
+    expect(Object.keys(FLAGS).toSorted()).toEqual(OWN_FLAGS.toSorted());
+  });
+
+  test.each(OWN_FLAGS)('%s has an effect, or is refused by name', async (flag) => {
+    const probe = FLAGS[flag]!;
+    if ('shownBy' in probe) {
+      expect(source(probe.shownBy)).toContain(probe.text);
+      return;
+    }
+    const [without, given] = [await outcome(probe[0]), await outcome(probe[1])];
+    expect(given).not.toEqual(without);
+    if (JSON.stringify(given).includes('unknown flag')) expect.unreachable(`${flag} is no flag`);
+  });
+
+  test.each([...SHARING])('%s takes every flag of a run', (name) => {
+    const { options } = ALL.find((command) => command.name === name)!;
+    expect([...isShared].filter((flag) => !Object.hasOwn(options, flag))).toEqual([]);
+  });
+});
+
+describe('the configuration of a run', () => {
+  test.each(RUN_FLAGS.map(({ flag, path, kind }) => ({ flag, path, kind })))(
+    '--$flag changes $path, or is refused by name',
+    async ({ flag, path, kind }) => {
+      const given = RUN_FLAG_VALUES[flag] ?? (kind === 'boolean' ? '' : kind === 'integer' ? '3' : '0.125');
+      const line = flag === 'base-model' ? 'train agent.ts' : TRAIN;
+      const plain = contextOf(TRAIN.split(' '));
+      const asked = contextOf(`${line} --${flag} ${given}`.trim().split(' '));
+      const { config: before } = await planRun(plain);
+      const after = await planRun(asked).then(
+        ({ config }) => fieldOf(config, path),
+        (error: Error) => error.message,
+      );
+      expect(after).not.toEqual(fieldOf(before, path));
+      if (typeof after === 'string' && after.includes(' ')) expect(after).toContain(`--${flag}`);
+    },
+  );
+
+  const paths = leavesOf(RunConfig).map(({ path }) => path);
+
+  test.each(paths)('%s is read by what plays, judges, trains or plans', (path) => {
+    const name = path.split('.').at(-1)!;
+    const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const read = new RegExp(String.raw`\b(${name}|${snake})\b`);
+    expect(READERS.filter((file) => read.test(source(file)))).not.toEqual([]);
+  });
+});
+
+/** Where a field of a run's configuration can have an effect: not where it is defined, given its default or only copied. */
+const READERS = execFileSync(
+  'git',
+  ['ls-files', '-co', '--exclude-standard', 'core', 'workflows', 'activities', 'sdk', 'gpu-worker/temper_gpu'],
+  {
+    cwd: ROOT,
+    encoding: 'utf8',
+  },
+)
+  .trim()
+  .split('\n')
+  .filter((file) => /\.(ts|py)$/.test(file) && !/contract|run-defaults|describe-config|options\.ts$/.test(file));
+
+describe('temporal.config.ts', () => {
+  /** Values that are not the defaults, with what else they need. */
+  const FIELDS: Readonly<Record<string, readonly [value: unknown, besides?: object]>> = {
+    store: ['s3://bucket/here'],
+    'queues.workflows': ['other'],
+    'queues.gpu': ['h200'],
+    'capacity.workflowTasks': [3],
+    'capacity.cachedWorkflows': [7],
+    'capacity.rollouts': [9],
+    'engine.url': ['http://gpu-host:8000'],
+    'engine.keyVariable': ['MY_KEY', { engine: { url: 'http://gpu-host:8000' } }],
+    'engine.threads': [7],
+    models: [{ mine: './models/mine' }],
+    'localStack.temporalPort': [9001],
+    'localStack.uiPort': [9002],
+    'localStack.enginePort': [9003],
+    'localStack.standby': [false],
+  };
+
+  test('each field has a probe', () => {
+    const fields = leavesOf(TemperConfigSchema).map(({ path }) => path);
+    expect(Object.keys(FIELDS).toSorted()).toEqual(fields.toSorted());
+  });
+
+  test.each(Object.keys(FIELDS))('%s has an effect', async (path) => {
+    const [value, besides = {}] = FIELDS[path]!;
+    const given = setField(structuredClone(besides) as Record<string, unknown>, path, value);
+    expect(await madeOf(given)).not.toEqual(await madeOf(besides));
+  });
+
+  /** All that processes are started with. */
+  async function madeOf(input: object): Promise<object> {
+    const config = defineConfig(input);
+    const commands = { temporal: ['temporal'], gpuWorker: ['gpu-worker'], worker: ['worker'] };
+    const install = { env: {}, cache: project, onEvent: () => undefined };
+    const options = { project, agentFile: null, models: {}, onEvent: () => undefined, commands };
+    const spec = await specifyStack({ folders: projectFolders(project), config, install, options });
+    const models = absoluteModels(project, config.models);
+    return { spec, models, worker: [workflowOptions(config), activityOptions(config)] };
+  }
+});
+
+describe('the environment', () => {
+  const ours = 'cli workers sdk store activities core gpu-worker/temper_gpu';
+  const named = execFileSync(
+    'git',
+    ['grep', '-ohE', String.raw`\bTEMPER_[A-Z][A-Z_]*[A-Z]\b`, '--', ...ours.split(' ')],
+    {
+      cwd: ROOT,
+      encoding: 'utf8',
+    },
+  );
+
+  test('every variable of ours that the code names is known, and the other way round', () => {
+    const known = Object.keys(ENVIRONMENT).filter((name) => name.startsWith('TEMPER_'));
+    expect([...new Set(named.trim().split('\n'))].toSorted()).toEqual(known.toSorted());
+  });
+
+  test.each(Object.entries(ENVIRONMENT).map(([name, entry]) => ({ name, ...entry })))(
+    '$name has an effect that a test shows',
+    ({ name, shownBy }) => {
+      expect(source(shownBy)).toContain(name);
+    },
+  );
+});
+
+function fieldOf(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((nested, key) => (nested as Record<string, unknown>)[key], value);
+}
+
+function setField(target: Record<string, unknown>, path: string, value: unknown): object {
+  const [key = '', ...rest] = path.split('.');
+  if (rest.length === 0) target[key] = value;
+  else setField((target[key] ??= {}) as Record<string, unknown>, rest.join('.'), value);
+  return target;
+}

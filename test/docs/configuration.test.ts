@@ -1,0 +1,59 @@
+/** The tables of the configuration reference against the code: each field and variable has its row, with type and default. */
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { PROVIDER_NAMES, findProvider } from '../../sdk/providers.ts';
+import { TemperConfigSchema } from '../../workers/config.ts';
+import { leavesOf, unwrapped } from '../schema-leaves.ts';
+import { ENVIRONMENT } from './environment.ts';
+import { readPage } from './markdown.ts';
+
+const PAGE = readPage('docs/configuration.md');
+
+/** Rows of the table below a heading: cells without their marks of code. */
+function rowsBelow(heading: string): string[][] {
+  const [, section = ''] = PAGE.split(`\n## ${heading}\n`);
+  const table = section.split('\n## ')[0]!.split('\n');
+  const rows = table.filter((line) => line.startsWith('| ')).slice(2);
+  return rows.map((row) => row.slice(2, -2).split(' | '));
+}
+
+const isCode = (cell: string) => cell.replaceAll('`', '');
+
+test('every field of temporal.config.ts has a row with its type and its default', () => {
+  const defaults = TemperConfigSchema.parse({}) as Record<string, unknown>;
+  const expected = leavesOf(TemperConfigSchema).map(({ path, schema }) => [
+    path,
+    wordsOf(schema),
+    JSON.stringify(path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], defaults)),
+  ]);
+  const told = rowsBelow('`temporal.config.ts`').map(([field, type, value]) => [isCode(field!), type, isCode(value!)]);
+  expect(told).toEqual(expected);
+});
+
+test('every variable of Temper has a row', () => {
+  const told = rowsBelow('Environment variables of Temper').map(([variable]) => isCode(variable!));
+  expect(told).toEqual(Object.keys(ENVIRONMENT));
+});
+
+test('every provider’s key is named', () => {
+  for (const name of PROVIDER_NAMES) {
+    const { keyVariable } = findProvider(name)!;
+    if (keyVariable !== null) expect(PAGE).toContain(`\`${keyVariable}\``);
+  }
+});
+
+/** A type as the page says it. */
+function wordsOf(schema: z.ZodType): string {
+  const { nullable, inner } = unwrapped(schema);
+  return nullable ? `${plainWords(inner)} or null` : plainWords(inner);
+}
+
+function plainWords(schema: z.ZodType): string {
+  if (schema instanceof z.ZodURL) return 'URL';
+  if (schema instanceof z.ZodString) return 'text';
+  if (schema instanceof z.ZodBoolean) return 'yes or no';
+  if (schema instanceof z.ZodRecord) return 'name → text';
+  if (schema instanceof z.ZodEnum) return schema.options.map((option) => JSON.stringify(option)).join(', ');
+  if (!(schema instanceof z.ZodNumber)) throw new Error(`no words for ${schema.type}`);
+  return schema.maxValue === 65_535 ? 'port' : `whole number from ${schema.minValue}`;
+}
