@@ -98,7 +98,7 @@ function isNeutral(name: string, value: unknown): boolean {
 function refuseTraining(name: string, value: unknown): TemperError {
   if (name === 'seed') return refusal(name, value, "is the run's while training", 'leave it out');
   const reason = 'cannot be set while training (what is sampled must be what the trainer computes)';
-  return refusal(name, value, reason, 'leave it out; evaluations take it');
+  return refusal(name, value, reason, 'leave it out');
 }
 
 function refusal(name: string, value: unknown, rule: string, remedy: string): TemperError {
