@@ -11,14 +11,14 @@ export function commandHelp(command: Command): string {
 
 export function overview(commands: readonly Command[], version: string): string {
   return [
-    `temper ${version}: trains LLM agents with reinforcement learning, and loses nothing`,
+    `temper ${version}: train LLM agents with reinforcement learning, durably`,
     '',
     'Usage: temper COMMAND [flags]',
     '',
     'Commands:',
     ...nameLines(commands),
     '',
-    'temper COMMAND --help says more. Exit codes: 0 done, 1 failed, 2 wrong input.',
+    'See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input.',
   ].join('\n');
 }
 
@@ -36,7 +36,7 @@ function optionLines(command: Command): string[] {
   const rows = Object.entries(command.options).map(
     ([name, option]) => [flagColumn(name, option), option.description] as const,
   );
-  rows.push(['-h, --help', 'print this']);
+  rows.push(['-h, --help', 'print this help']);
   const width = Math.max(...rows.map(([flag]) => flag.length));
   return rows.map(([flag, description]) => `  ${flag.padEnd(width)}  ${description}`);
 }

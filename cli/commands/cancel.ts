@@ -3,9 +3,9 @@ import { EXIT } from '../errors.ts';
 
 export const cancel: Command = {
   name: 'cancel',
-  summary: 'end a run at once; committed steps stay',
+  summary: 'end a run immediately; committed steps stay',
   usage: 'cancel RUN',
-  details: ['The step in hand is given up. To finish it first, use temper stop.'],
+  details: ['The current step is discarded. To finish it first, use temper stop.'],
   positionals: ['RUN'],
   options: {},
   async run({ positionals, project, env, output }) {

@@ -16,12 +16,12 @@ const FLAGS: Readonly<Record<Action | 'list', readonly string[]>> = {
 
 export const checkpoints: Command = {
   name: 'checkpoints',
-  summary: "a run's checkpoints: list them, copy the run to or from another store, drop old weights",
+  summary: "list a run's checkpoints, copy the run to or from another store, or remove old weights",
   usage: 'checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]',
   details: [
-    "Alone it lists committed steps. push and pull copy the whole run between the project's store and STORE, a folder or a",
-    'URI: what is there is not copied again, an interrupted copy goes on, and pull repairs what is broken here. prune',
-    'removes weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.',
+    "Without an action it lists committed steps. push and pull copy the whole run between the project's store and STORE (a",
+    'folder or a URI). They skip what exists, continue an interrupted copy, and pull repairs damaged objects. prune removes',
+    'weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.',
   ],
   examples: [
     'temper checkpoints demo push /mnt/backup/store',
@@ -35,11 +35,11 @@ export const checkpoints: Command = {
       type: 'string',
       multiple: true,
       placeholder: 'METRIC:N',
-      description: 'prune: keep the N highest by a metric of their evaluation; may be given several times',
+      description: 'prune: keep the N best by an evaluation metric; repeatable',
     },
     'keep-every': { type: 'string', placeholder: 'N', description: 'prune: keep every Nth step' },
-    'dry-run': { type: 'boolean', description: 'prune: only say what would go' },
-    'with-pruned': { type: 'boolean', description: 'push, pull: bring back what was pruned in the target' },
+    'dry-run': { type: 'boolean', description: 'prune: only show what would be removed' },
+    'with-pruned': { type: 'boolean', description: 'push, pull: also copy weights that were pruned in the target' },
     json: JSON_OPTION,
   },
   async run(context) {

@@ -6,22 +6,24 @@ import { EXIT, UsageError } from '../errors.ts';
 
 export const dev: Command = {
   name: 'dev',
-  summary: 'the local stack in the foreground: Temporal server and UI, workers, GPU worker',
+  summary: 'run the local stack in the foreground: Temporal server and UI, workers, GPU worker',
   usage: 'dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]',
-  details: ['Runs until Ctrl-C, and takes everything it started with it. A stack that runs already is joined.'],
+  details: [
+    'Runs until Ctrl-C and then stops everything it started. If a local stack is already running, it joins that one.',
+  ],
   positionals: [],
   options: {
-    agent: { type: 'string', placeholder: 'FILE', description: 'play this agent too, so that its runs go on' },
+    agent: { type: 'string', placeholder: 'FILE', description: 'also play this agent, so that its runs continue' },
     ...ENGINE_OPTIONS,
     'ui-port': {
       type: 'string',
       placeholder: 'N',
-      description: "port of Temporal's UI; absent: a free one, remembered",
+      description: "port of Temporal's UI; default: a free one, remembered",
     },
     'engine-port': {
       type: 'string',
       placeholder: 'N',
-      description: 'port of the engine; absent: a free one, remembered',
+      description: 'port of the engine; default: a free one, remembered',
     },
   },
   async run({ flags, project, cwd, env, output, signal }) {

@@ -8,16 +8,16 @@ import { createTable } from '../table.ts';
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'check server, queues, engine, store and environments; says what to do',
+  summary: 'check server, queues, engine, store and environments, and say what to fix',
   usage: 'doctor [--agent NAME]… [--json]',
-  details: ['Exit code 1 where a check failed. What concerns nothing that runs now is shown, and is no failure.'],
+  details: ['Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.'],
   positionals: [],
   options: {
     agent: {
       type: 'string',
       multiple: true,
       placeholder: 'NAME',
-      description: "look at this agent's queue too; may be given several times",
+      description: "also check this agent's queue; repeatable",
     },
     json: JSON_OPTION,
   },

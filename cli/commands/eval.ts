@@ -8,12 +8,12 @@ import { printJson } from '../output.ts';
 
 export const evaluate: Command = {
   name: 'eval',
-  summary: 'play held-out scenarios without training, with any models or checkpoints side by side',
+  summary: 'compare models and checkpoints on held-out scenarios, without training',
   usage: 'eval AGENT --model MODEL… [--scenarios N] [--json]',
   details: [
     'MODEL is run@step, a run (its last step) or a base model on the local stack, or a hosted model: provider/model',
-    `(${PROVIDER_NAMES.join(', ')}; the key is in`,
-    'PROVIDER_API_KEY) or URL#MODEL for any OpenAI-compatible server. Named several times, all play the same',
+    `(${PROVIDER_NAMES.join(', ')}; its key is in`,
+    'PROVIDER_API_KEY), or URL#MODEL for any OpenAI-compatible server. If you pass several, all play the same',
     'scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.',
   ],
   examples: [
@@ -23,45 +23,54 @@ export const evaluate: Command = {
   ],
   positionals: ['AGENT'],
   options: {
-    model: { type: 'string', multiple: true, placeholder: 'MODEL', description: 'who plays; may stand several times' },
+    model: {
+      type: 'string',
+      multiple: true,
+      placeholder: 'MODEL',
+      description: 'model or checkpoint to evaluate; repeatable',
+    },
     scenarios: {
       type: 'string',
       placeholder: 'N',
-      description: 'at most so many scenarios; absent: those of the run, or 200',
+      description: "maximum number of scenarios; default: the run's, or 200",
     },
     'base-url': {
       type: 'string',
       placeholder: 'URL',
-      description: 'an OpenAI-compatible server that has every MODEL, instead of the local stack',
+      description: 'OpenAI-compatible server that serves every MODEL, instead of the local stack',
     },
     'key-env': {
       type: 'string',
       placeholder: 'NAME',
-      description: 'environment variable that holds its key, and that of URL#MODEL',
+      description: 'environment variable that holds the key of --base-url or URL#MODEL',
     },
     price: {
       type: 'string',
       multiple: true,
       placeholder: 'MODEL=IN/OUT',
-      description: 'US dollars for a million tokens, read and written',
+      description: 'US dollars per million input and output tokens',
     },
-    temperature: { type: 'string', placeholder: 'X', description: "absent: the run's, or 1; a hosted model's own" },
+    temperature: {
+      type: 'string',
+      placeholder: 'X',
+      description: "sampling temperature; default: the run's, or 1; for a hosted model its own",
+    },
     'max-tokens': {
       type: 'string',
       placeholder: 'N',
-      description: "of a hosted model's call, whatever the agent says: for models that think first",
+      description: 'token limit of each hosted call, whatever the agent sets; for reasoning models',
     },
     seed: {
       type: 'string',
       placeholder: 'N',
       description:
-        "of what is drawn: the engine's answers (not a hosted model's), and the agent's random; absent: the run's, or 1",
+        "seed of the engine's sampling and of the agent's random, but not of a hosted model; default: the run's, or 1",
     },
-    concurrency: { type: 'string', placeholder: 'N', description: 'scenarios played at once; absent: 64' },
+    concurrency: { type: 'string', placeholder: 'N', description: 'scenarios played at once; default: 64' },
     out: {
       type: 'string',
       placeholder: 'FILE',
-      description: 'where to write the page; absent: .temper/reports/eval-AGENT.html',
+      description: 'output file; default: .temper/reports/eval-AGENT.html',
     },
     json: JSON_OPTION,
   },

@@ -4,12 +4,12 @@ import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const fork: Command = {
   name: 'fork',
-  summary: 'start a run from a checkpoint of another one; copies nothing',
+  summary: 'start a run from a checkpoint of another run, without copying it',
   usage: 'fork RUN@STEP AGENT --run NEW [flags]',
   details: [
-    'The new run begins with the adapter and the optimizer state of RUN@STEP (or RUN~BRANCH@STEP, or RUN@latest),',
-    'counts its own steps from 1, and has the configuration of RUN with the flags that are given. Base model and',
-    'LoRA stay. It goes on where it was if its name exists; Ctrl-C detaches (exit code 130).',
+    'The new run starts with the adapter and the optimizer state of RUN@STEP (or RUN~BRANCH@STEP, or RUN@latest) and',
+    'counts its own steps from 1. It has the configuration of RUN, changed by the flags you pass. Base model and LoRA',
+    'settings cannot change. If a run of this name exists, it continues; Ctrl-C stops watching (exit code 130).',
   ],
   examples: [
     'temper fork demo@40 examples/tic-tac-toe/agent.ts --run demo-slow --learning-rate 1e-3',

@@ -4,10 +4,10 @@ import { EXIT } from '../errors.ts';
 
 export const pause: Command = {
   name: 'pause',
-  summary: 'finish the step in hand, then begin none until resumed',
+  summary: 'pause a run after its current step',
   usage: 'pause RUN [--reason TEXT]',
   details: [
-    'The step in hand finishes, with the evaluation due after it. temper stop and temper cancel work meanwhile.',
+    'The current step finishes, and so does the evaluation due after it. temper stop and temper cancel work on a paused run.',
   ],
   positionals: ['RUN'],
   options: { reason: { type: 'string', placeholder: 'TEXT', description: 'recorded with the run' } },

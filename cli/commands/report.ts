@@ -7,12 +7,12 @@ import { version } from '../version.ts';
 
 export const report: Command = {
   name: 'report',
-  summary: 'write one self-contained HTML file: curves, groups side by side, episodes',
+  summary: 'write an HTML report: curves, groups side by side, episodes',
   usage: 'report RUN [--out FILE]',
-  details: ['Reads the store; needs no server. The file opens offline and loads nothing.'],
+  details: ['Reads the store and needs no server. The report is one file that works offline.'],
   positionals: ['RUN'],
   options: {
-    out: { type: 'string', placeholder: 'FILE', description: 'where to write it; absent: .temper/reports/RUN.html' },
+    out: { type: 'string', placeholder: 'FILE', description: 'output file; default: .temper/reports/RUN.html' },
   },
   async run({ flags, positionals, project, cwd, env, output }) {
     const { defaultReportFile, writeReport } = await import('../report/write-report.ts');

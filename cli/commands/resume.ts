@@ -3,7 +3,7 @@ import { EXIT } from '../errors.ts';
 
 export const resume: Command = {
   name: 'resume',
-  summary: 'let a paused run go on',
+  summary: 'continue a paused run',
   usage: 'resume RUN',
   positionals: ['RUN'],
   options: {},

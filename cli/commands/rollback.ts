@@ -4,21 +4,21 @@ import { EXIT, UsageError } from '../errors.ts';
 
 export const rollback: Command = {
   name: 'rollback',
-  summary: 'go back to a finished step and train what follows anew, on a branch of its own',
+  summary: 'go back to a finished step and train the following steps again, on a new branch',
   usage: 'rollback RUN --step N [--set KEY=VALUE] [--reason TEXT]',
   details: [
-    'A run under way gives up the step in hand. A run that has ended is started again. Nothing is overwritten or deleted:',
-    'the steps after N stay on their branch, those trained anew have other seeds.',
+    'A running run drops its current step; an ended run is started again. Nothing is overwritten or deleted: the steps',
+    'after N stay on their branch, and the steps on the new branch use other seeds.',
   ],
   examples: ['temper rollback demo --step 40', 'temper rollback demo --step 40 --set learningRate=1e-5'],
   positionals: ['RUN'],
   options: {
-    step: { type: 'string', placeholder: 'N', description: 'the last step that is kept' },
+    step: { type: 'string', placeholder: 'N', description: 'the last step to keep' },
     set: {
       type: 'string',
       multiple: true,
       placeholder: 'KEY=VALUE',
-      description: 'change a setting with it, as temper set does',
+      description: 'also change a setting, as temper set does; repeatable',
     },
     reason: { type: 'string', placeholder: 'TEXT', description: 'recorded with the run' },
   },

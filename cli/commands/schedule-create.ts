@@ -6,12 +6,12 @@ import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const scheduleCreate: Command = {
   name: 'schedule create',
-  summary: 'make a schedule: each firing is a run that begins where the last one ended',
+  summary: 'create a schedule; each firing is a run that starts from the last checkpoint',
   usage: "schedule create AGENT --name NAME --every 1d | --cron '0 3 * * *' --base-model MODEL [flags]",
   details: [
-    'Runs are NAME-1, NAME-2, …, each of --steps steps, with a seed of its own, and with the scenarios that the agent',
-    'has then. A firing while one runs is skipped; one missed by more than ten minutes is left out; one that fails',
-    'pauses the schedule. Firings wait until workers hold the agent: temper dev --agent AGENT, or temper worker.',
+    'Runs are named NAME-1, NAME-2, … Each has --steps steps, its own seed, and the scenarios that the agent has at that',
+    'time. A firing is skipped while a run is in progress, or if it is more than ten minutes late. A failed run pauses',
+    'the schedule. Runs wait for a worker with the agent: start temper dev --agent AGENT, or temper worker.',
   ],
   examples: [
     "temper schedule create agent.ts --name nightly --cron '0 3 * * *' --base-model Qwen/Qwen3-4B --steps 50",
@@ -20,12 +20,12 @@ export const scheduleCreate: Command = {
   positionals: ['AGENT'],
   options: {
     name: { type: 'string', placeholder: 'NAME', description: 'name of the schedule' },
-    every: { type: 'string', placeholder: 'T', description: 'fire each 30m, 6h, 1d, 2w, counted from now' },
-    cron: { type: 'string', placeholder: 'LINE', description: 'fire by a cron line of five fields, in UTC' },
+    every: { type: 'string', placeholder: 'T', description: 'interval, counted from now: 30m, 6h, 1d, 2w' },
+    cron: { type: 'string', placeholder: 'LINE', description: 'cron line of five fields, in UTC' },
     from: {
       type: 'string',
       placeholder: 'RUN[@STEP]',
-      description: 'what the first run begins with; absent: a fresh adapter',
+      description: 'checkpoint that the first run starts from; default: a new adapter',
     },
     ...RUN_OPTIONS,
   },

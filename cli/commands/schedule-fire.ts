@@ -6,7 +6,7 @@ import { formatTime } from '../format.ts';
 
 export const scheduleTrigger: Command = {
   name: 'schedule trigger',
-  summary: 'fire now, paused or not; skipped while one of its runs is under way',
+  summary: 'fire now, even if paused; skipped while a run is in progress',
   usage: 'schedule trigger NAME',
   positionals: ['NAME'],
   options: {},
@@ -29,17 +29,17 @@ export const scheduleTrigger: Command = {
 
 export const scheduleBackfill: Command = {
   name: 'schedule backfill',
-  summary: 'fire for each time of a span that has passed, one run after the other',
+  summary: 'run a schedule for each of its times in a past period, one after the other',
   usage: 'schedule backfill NAME --from T --to T',
   details: [
-    'T is an ISO time: 2026-11-21T03:00:00Z, or 2026-11-21 for its midnight in UTC. Both ends belong to the span.',
-    'A time whose run is complete trains nothing again; one whose run failed goes on with it. A pause holds back',
-    'none of these times, not even the pause that one of them causes by failing.',
+    'T is an ISO time: 2026-11-21T03:00:00Z, or 2026-11-21 for midnight UTC. The period includes both ends.',
+    'A time whose run is complete is skipped; one whose run failed continues that run. Backfill ignores a pause of the',
+    'schedule, even a pause caused by one of its own runs.',
   ],
   positionals: ['NAME'],
   options: {
-    from: { type: 'string', placeholder: 'T', description: 'the first time' },
-    to: { type: 'string', placeholder: 'T', description: 'the last time, not after now' },
+    from: { type: 'string', placeholder: 'T', description: 'start of the period' },
+    to: { type: 'string', placeholder: 'T', description: 'end of the period, not in the future' },
   },
   async run(context) {
     const span = { start: parseTime(context.flags, 'from'), end: parseTime(context.flags, 'to') };

@@ -9,7 +9,7 @@ import { scheduleCreate } from './schedule-create.ts';
 
 const scheduleList: Command = {
   name: 'schedule list',
-  summary: 'list the schedules: when they fire next, and what came of the last time',
+  summary: 'list schedules with their next time and last result',
   usage: 'schedule list [--json]',
   positionals: [],
   options: { json: JSON_OPTION },
@@ -28,7 +28,7 @@ const scheduleList: Command = {
 
 const scheduleShow: Command = {
   name: 'schedule show',
-  summary: 'one schedule: its next times, its last run, and why it is paused',
+  summary: 'show one schedule: its next times, its last run, and why it is paused',
   usage: 'schedule show NAME [--json]',
   positionals: ['NAME'],
   options: { json: JSON_OPTION },
@@ -43,7 +43,7 @@ const scheduleShow: Command = {
 
 const schedulePause: Command = {
   name: 'schedule pause',
-  summary: 'fire no more until it is resumed; a run under way goes on',
+  summary: 'pause a schedule; a run in progress continues',
   usage: 'schedule pause NAME [--reason TEXT]',
   positionals: ['NAME'],
   options: { reason: { type: 'string', placeholder: 'TEXT', description: 'shown with the schedule' } },
@@ -58,7 +58,7 @@ const schedulePause: Command = {
 
 const scheduleResume: Command = {
   name: 'schedule resume',
-  summary: 'fire again; times that passed while it was paused are left out',
+  summary: 'resume a schedule; times missed during the pause are skipped',
   usage: 'schedule resume NAME',
   positionals: ['NAME'],
   options: {},
@@ -73,7 +73,7 @@ const scheduleResume: Command = {
 
 const scheduleDelete: Command = {
   name: 'schedule delete',
-  summary: 'remove a schedule; its runs stay, and one under way goes on',
+  summary: 'delete a schedule; its runs stay, and a run in progress continues',
   usage: 'schedule delete NAME',
   positionals: ['NAME'],
   options: {},
@@ -98,9 +98,9 @@ async function readSummary(context: CommandContext): Promise<ScheduleSummary> {
 
 export const schedule: Command = {
   name: 'schedule',
-  summary: 'retrain again and again, each time from the newest checkpoint',
+  summary: 'retrain on a schedule, each time from the newest checkpoint',
   usage: 'schedule ACTION …',
-  details: ['temper schedule ACTION --help says more. All need a Temporal server: temper dev starts one.'],
+  details: ['See temper schedule ACTION --help. Every action needs a Temporal server; temper dev starts one.'],
   positionals: [],
   options: {},
   actions: [

@@ -5,12 +5,12 @@ import { EXIT } from '../errors.ts';
 
 export const set: Command = {
   name: 'set',
-  summary: 'change settings of a run under way, from its next step on',
+  summary: 'change settings of a running run, starting with its next step',
   usage: 'set RUN KEY=VALUE… [--reason TEXT]',
   details: [
     `KEY is one of ${SETTINGS.join(', ')}, or the name of its flag.`,
-    'max-judge-usd is what lets a run go on that paused because its judge had cost enough.',
-    'What was set holds until it is set again, across a rollback too. The step in hand finishes as it was planned.',
+    'Raise max-judge-usd to continue a run that paused because its judge reached the budget.',
+    'A setting holds until you set it again, also across a rollback. The current step finishes as planned.',
   ],
   examples: ['temper set demo learningRate=1e-5', 'temper set demo steps=300 evalEvery=50 --reason "it still learns"'],
   positionals: ['RUN', 'KEY=VALUE'],

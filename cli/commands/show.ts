@@ -20,10 +20,10 @@ const OWNED = 'script     owns the loop; nothing moves unless it runs, and start
 
 export const show: Command = {
   name: 'show',
-  summary: "one run's state, its results, and what it waits for",
+  summary: 'show one run: its state, its results and what it is waiting for',
   usage: 'show RUN [--json]',
   details: [
-    'Reads the store; needs no server. Where one answers within two seconds, its pending activities are shown too.',
+    'Reads the store and needs no server. If a server answers within two seconds, you also see the pending activities.',
   ],
   positionals: ['RUN'],
   options: { json: JSON_OPTION },

@@ -4,7 +4,7 @@ import { EXIT } from '../errors.ts';
 
 export const stop: Command = {
   name: 'stop',
-  summary: 'finish the step in hand, keep the result, end the run',
+  summary: 'end a run after its current step, and keep the result',
   usage: 'stop RUN [--reason TEXT]',
   positionals: ['RUN'],
   options: { reason: { type: 'string', placeholder: 'TEXT', description: 'recorded with the run' } },

@@ -4,11 +4,11 @@ import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const train: Command = {
   name: 'train',
-  summary: 'start a run, or go on with it; shows progress until it ends',
+  summary: 'start a training run or continue it, and show its progress',
   usage: 'train AGENT [--run NAME] --base-model MODEL [flags]',
   details: [
-    'AGENT is a file that exports defineAgent({ … }) by default. The run goes on where it was if its name exists;',
-    'a run that is complete shows its result. Ctrl-C detaches (exit code 130): the same command goes on.',
+    'AGENT is a file whose default export is defineAgent({ … }). If a run of this name exists, it continues; if that run',
+    'is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.',
   ],
   examples: [
     'temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100',
@@ -16,7 +16,7 @@ export const train: Command = {
   ],
   positionals: ['AGENT'],
   options: {
-    run: { type: 'string', placeholder: 'NAME', description: "name of the run; absent: the agent's name" },
+    run: { type: 'string', placeholder: 'NAME', description: "name of the run; default: the agent's name" },
     ...RUN_OPTIONS,
     ...ENGINE_OPTIONS,
   },

@@ -14,17 +14,17 @@ import type { Recomputation } from '../verify/recompute.ts';
 
 export const verify: Command = {
   name: 'verify',
-  summary: 're-read a whole run, check every hash, and re-compute a step',
+  summary: 'check every hash of a run, and recompute one step',
   usage: 'verify RUN [--step N] [--branch B] [--no-recompute] [--json]',
   details: [
-    'Reads the store and writes nothing; needs no server. A step is re-computed from its recorded rollouts on this',
-    'machine: on the platform that trained it the bytes must agree. Exit code 1 where something is wrong.',
+    'Reads the store, writes nothing and needs no server. One step is recomputed from its recorded rollouts on this',
+    'machine; on the platform that trained it, the bytes must match. Exit code 1 if a check fails.',
   ],
   positionals: ['RUN'],
   options: {
-    step: { type: 'string', placeholder: 'N', description: 're-compute this step; absent: the last one' },
-    branch: { type: 'string', placeholder: 'B', description: 'of this branch; absent: the newest' },
-    'no-recompute': { type: 'boolean', description: 're-compute none: needs no Python' },
+    step: { type: 'string', placeholder: 'N', description: 'step to recompute; default: the last one' },
+    branch: { type: 'string', placeholder: 'B', description: 'branch of that step; default: the newest' },
+    'no-recompute': { type: 'boolean', description: 'only check hashes; needs no Python' },
     json: JSON_OPTION,
   },
   async run(context) {

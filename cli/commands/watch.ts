@@ -8,9 +8,9 @@ import { showRun } from '../show-run.ts';
 
 export const watch: Command = {
   name: 'watch',
-  summary: 'live view of a run; needs no server',
+  summary: 'watch a run live; needs no server',
   usage: 'watch RUN',
-  details: ['Follows the run until it ends. Ctrl-C ends the watching, not the run.'],
+  details: ['Follows the run until it ends. Ctrl-C stops watching; the run continues.'],
   positionals: ['RUN'],
   options: {},
   async run({ positionals, project, env, output, signal }) {

@@ -5,11 +5,11 @@ import { EXIT } from '../errors.ts';
 
 export const worker: Command = {
   name: 'worker',
-  summary: 'a TypeScript worker for a deployment: runs workflows, and plays the agents it is given',
+  summary: 'run a TypeScript worker for a deployment: workflows and the agents you pass',
   usage: 'worker [--agent FILE]…',
   details: [
-    'Temporal is found by TEMPORAL_* or temporal.toml; store and engine by temporal.config.ts, or TEMPER_STORE,',
-    'TEMPER_ENGINE_URL and TEMPER_ENGINE_KEY. Runs until it is told to end; then it drains.',
+    'Finds Temporal by TEMPORAL_* or temporal.toml, and store and engine by temporal.config.ts or TEMPER_STORE,',
+    'TEMPER_ENGINE_URL and TEMPER_ENGINE_KEY. On SIGTERM or Ctrl-C it finishes in-flight work, then exits.',
   ],
   positionals: [],
   options: {
@@ -17,7 +17,7 @@ export const worker: Command = {
       type: 'string',
       multiple: true,
       placeholder: 'FILE',
-      description: 'an agent to play; may be given several times',
+      description: 'agent to play; repeatable',
     },
   },
   async run({ flags, project, cwd, env, signal }) {

@@ -11,13 +11,13 @@ test('temper alone lists every command', async () => {
   const { exitCode, stdout } = await runCli(await temporaryFolder(), []);
   expect(exitCode).toBe(0);
   expect(stdout).toMatchInlineSnapshot(`
-    "temper 0.1.0: trains LLM agents with reinforcement learning, and loses nothing
+    "temper 0.1.0: train LLM agents with reinforcement learning, durably
 
     Usage: temper COMMAND [flags]
 
     Commands:
-      train        start a run, or go on with it; shows progress until it ends
-      fork         start a run from a checkpoint of another one; copies nothing
+      train        start a training run or continue it, and show its progress
+      fork         start a run from a checkpoint of another run, without copying it
       runs         list the runs of this project
       show         one run's state, its results, and what it waits for
       watch        live view of a run; needs no server
@@ -37,7 +37,7 @@ test('temper alone lists every command', async () => {
       gpu-worker   a GPU worker for a machine of its own: serves the model, and trains it
       doctor       check server, queues, engine, store and environments; says what to do
 
-    temper COMMAND --help says more. Exit codes: 0 done, 1 failed, 2 wrong input."
+    See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input."
   `);
 });
 
@@ -53,17 +53,17 @@ test.each(COMMANDS.map(({ name }) => name))(
 
 test('set', () => {
   expect(help('set')).toMatchInlineSnapshot(`
-    "change settings of a run under way, from its next step on
+    "change settings of a running run, starting with its next step
 
     Usage: temper set RUN KEY=VALUE… [--reason TEXT]
 
     KEY is one of learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, or the name of its flag.
-    max-judge-usd is what lets a run go on that paused because its judge had cost enough.
-    What was set holds until it is set again, across a rollback too. The step in hand finishes as it was planned.
+    Raise max-judge-usd to continue a run that paused because its judge reached the budget.
+    A setting holds until you set it again, also across a rollback. The current step finishes as planned.
 
     Options:
       --reason TEXT  recorded with the run
-      -h, --help     print this
+      -h, --help     print this help
 
     Examples:
       temper set demo learningRate=1e-5
@@ -73,18 +73,18 @@ test('set', () => {
 
 test('rollback', () => {
   expect(help('rollback')).toMatchInlineSnapshot(`
-    "go back to a finished step and train what follows anew, on a branch of its own
+    "go back to a finished step and train the following steps again, on a new branch
 
     Usage: temper rollback RUN --step N [--set KEY=VALUE] [--reason TEXT]
 
-    A run under way gives up the step in hand. A run that has ended is started again. Nothing is overwritten or deleted:
-    the steps after N stay on their branch, those trained anew have other seeds.
+    A running run drops its current step; an ended run is started again. Nothing is overwritten or deleted: the steps
+    after N stay on their branch, and the steps on the new branch use other seeds.
 
     Options:
-      --step N         the last step that is kept
-      --set KEY=VALUE  change a setting with it, as temper set does
+      --step N         the last step to keep
+      --set KEY=VALUE  also change a setting, as temper set does; repeatable
       --reason TEXT    recorded with the run
-      -h, --help       print this
+      -h, --help       print this help
 
     Examples:
       temper rollback demo --step 40
@@ -94,57 +94,57 @@ test('rollback', () => {
 
 test('pause', () => {
   expect(help('pause')).toMatchInlineSnapshot(`
-    "finish the step in hand, then begin none until resumed
+    "pause a run after its current step
 
     Usage: temper pause RUN [--reason TEXT]
 
-    The step in hand finishes, with the evaluation due after it. temper stop and temper cancel work meanwhile.
+    The current step finishes, and so does the evaluation due after it. temper stop and temper cancel work on a paused run.
 
     Options:
       --reason TEXT  recorded with the run
-      -h, --help     print this"
+      -h, --help     print this help"
   `);
 });
 
 test('train', () => {
   expect(help('train')).toMatchInlineSnapshot(`
-    "start a run, or go on with it; shows progress until it ends
+    "start a training run or continue it, and show its progress
 
     Usage: temper train AGENT [--run NAME] --base-model MODEL [flags]
 
-    AGENT is a file that exports defineAgent({ … }) by default. The run goes on where it was if its name exists;
-    a run that is complete shows its result. Ctrl-C detaches (exit code 130): the same command goes on.
+    AGENT is a file whose default export is defineAgent({ … }). If a run of this name exists, it continues; if that run
+    is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.
 
     Options:
-      --run NAME                     name of the run; absent: the agent's name
+      --run NAME                     name of the run; default: the agent's name
       --base-model NAME              pocket, pocket-tools, a folder, or a name of the Hugging Face hub
-      --seed N                       seed of everything that is drawn [1]
+      --seed N                       seed of all random choices [1]
       --steps N                      optimizer steps [100]
-      --groups-per-step N            scenarios played in one step [8]
-      --group-size N                 attempts at each scenario [8]
-      --minimum-group-size N         attempts a group must have left to be trained [2]
-      --replacement-rounds N         how often a step deals fresh scenarios for groups whose rewards are all equal [1]
-      --max-scenarios N              at most so many training scenarios are read [10000]
-      --eval-scenarios N             at most so many held-out scenarios are played [200]
-      --eval-every N                 evaluate every n steps besides before and after; 0: only those two [0]
+      --groups-per-step N            scenarios per step [8]
+      --group-size N                 attempts per scenario [8]
+      --minimum-group-size N         minimum of successful attempts for a group to be trained [2]
+      --replacement-rounds N         how often a step replaces groups with identical rewards by new scenarios [1]
+      --max-scenarios N              maximum number of training scenarios [10000]
+      --eval-scenarios N             maximum number of held-out scenarios [200]
+      --eval-every N                 also evaluate every N steps; 0: only before and after training [0]
       --learning-rate X              learning rate of AdamW [0.00005]
       --learning-rate-schedule NAME  constant, linear or cosine ["constant"]
-      --final-learning-rate-share X  share of the learning rate left at the last step
-      --warmup-steps N               steps over which the learning rate rises [0]
+      --final-learning-rate-share X  final learning rate, as a share of the initial one
+      --warmup-steps N               steps of linear warm-up [0]
       --weight-decay X               weight decay of AdamW [0]
-      --max-grad-norm X              the gradient is clipped to this norm [1]
-      --beta1 X                      first moment of AdamW [0.9]
-      --beta2 X                      second moment of AdamW [0.99]
+      --max-grad-norm X              gradient clipping norm [1]
+      --beta1 X                      beta1 of AdamW [0.9]
+      --beta2 X                      beta2 of AdamW [0.99]
       --adam-epsilon X               epsilon of AdamW [1e-8]
       --lora-rank N                  rank of the adapter [16]
       --lora-alpha X                 scale of the adapter: alpha / rank [32]
-      --lora-target-modules A,B      names, comma-separated; absent: every linear layer but the head
-      --temperature X                of every call while training and evaluating [1]
-      --max-tokens N                 sampled by a call that names no limit of its own [512]
-      --max-calls-per-attempt N      an attempt that makes more calls fails [64]
-      --attempt-timeout-ms N         an attempt that takes longer fails [600000]
-      --call-timeout-ms N            deadline of one call [120000]
-      --call-retry-budget-ms N       how long a call is retried while the engine is away [300000]
+      --lora-target-modules A,B      comma-separated module names; default: every linear layer except the output head
+      --temperature X                sampling temperature in training and evaluation [1]
+      --max-tokens N                 token limit of a call that sets none [512]
+      --max-calls-per-attempt N      maximum number of calls per attempt; more fail the attempt [64]
+      --attempt-timeout-ms N         time limit of an attempt; waiting for an unavailable engine does not count [600000]
+      --call-timeout-ms N            time limit of one call [120000]
+      --call-retry-budget-ms N       how long a call is retried while the engine is unavailable [300000]
       --loss NAME                    cispo; ppo and importance_sampling have no effect yet, and are refused ["cispo"]
       --epsilon-low X                lower end of the range that the ratio is clipped to; no effect yet, refused
       --epsilon-high X               upper end of that range; no effect yet, refused
@@ -175,94 +175,94 @@ test('runs', () => {
 
     Options:
       --json      print one JSON object
-      -h, --help  print this"
+      -h, --help  print this help"
   `);
 });
 
 test('show', () => {
   expect(help('show')).toMatchInlineSnapshot(`
-    "one run's state, its results, and what it waits for
+    "show one run: its state, its results and what it is waiting for
 
     Usage: temper show RUN [--json]
 
-    Reads the store; needs no server. Where one answers within two seconds, its pending activities are shown too.
+    Reads the store and needs no server. If a server answers within two seconds, you also see the pending activities.
 
     Options:
       --json      print one JSON object
-      -h, --help  print this"
+      -h, --help  print this help"
   `);
 });
 
 test('watch', () => {
   expect(help('watch')).toMatchInlineSnapshot(`
-    "live view of a run; needs no server
+    "watch a run live; needs no server
 
     Usage: temper watch RUN
 
-    Follows the run until it ends. Ctrl-C ends the watching, not the run.
+    Follows the run until it ends. Ctrl-C stops watching; the run continues.
 
     Options:
-      -h, --help  print this"
+      -h, --help  print this help"
   `);
 });
 
 test('stop', () => {
   expect(help('stop')).toMatchInlineSnapshot(`
-    "finish the step in hand, keep the result, end the run
+    "end a run after its current step, and keep the result
 
     Usage: temper stop RUN [--reason TEXT]
 
     Options:
       --reason TEXT  recorded with the run
-      -h, --help     print this"
+      -h, --help     print this help"
   `);
 });
 
 test('cancel', () => {
   expect(help('cancel')).toMatchInlineSnapshot(`
-    "end a run at once; committed steps stay
+    "end a run immediately; committed steps stay
 
     Usage: temper cancel RUN
 
-    The step in hand is given up. To finish it first, use temper stop.
+    The current step is discarded. To finish it first, use temper stop.
 
     Options:
-      -h, --help  print this"
+      -h, --help  print this help"
   `);
 });
 
 test('report', () => {
   expect(help('report')).toMatchInlineSnapshot(`
-    "write one self-contained HTML file: curves, groups side by side, episodes
+    "write an HTML report: curves, groups side by side, episodes
 
     Usage: temper report RUN [--out FILE]
 
-    Reads the store; needs no server. The file opens offline and loads nothing.
+    Reads the store and needs no server. The report is one file that works offline.
 
     Options:
-      --out FILE  where to write it; absent: .temper/reports/RUN.html
-      -h, --help  print this"
+      --out FILE  output file; default: .temper/reports/RUN.html
+      -h, --help  print this help"
   `);
 });
 
 test('checkpoints', () => {
   expect(help('checkpoints')).toMatchInlineSnapshot(`
-    "a run's checkpoints: list them, copy the run to or from another store, drop old weights
+    "list a run's checkpoints, copy the run to or from another store, or remove old weights
 
     Usage: temper checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]
 
-    Alone it lists committed steps. push and pull copy the whole run between the project's store and STORE, a folder or a
-    URI: what is there is not copied again, an interrupted copy goes on, and pull repairs what is broken here. prune
-    removes weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.
+    Without an action it lists committed steps. push and pull copy the whole run between the project's store and STORE (a
+    folder or a URI). They skip what exists, continue an interrupted copy, and pull repairs damaged objects. prune removes
+    weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.
 
     Options:
       --keep-last N         prune: keep the newest N of each branch
-      --keep-best METRIC:N  prune: keep the N highest by a metric of their evaluation; may be given several times
+      --keep-best METRIC:N  prune: keep the N best by an evaluation metric; repeatable
       --keep-every N        prune: keep every Nth step
-      --dry-run             prune: only say what would go
-      --with-pruned         push, pull: bring back what was pruned in the target
+      --dry-run             prune: only show what would be removed
+      --with-pruned         push, pull: also copy weights that were pruned in the target
       --json                print one JSON object
-      -h, --help            print this
+      -h, --help            print this help
 
     Examples:
       temper checkpoints demo push /mnt/backup/store
@@ -272,46 +272,46 @@ test('checkpoints', () => {
 
 test('verify', () => {
   expect(help('verify')).toMatchInlineSnapshot(`
-    "re-read a whole run, check every hash, and re-compute a step
+    "check every hash of a run, and recompute one step
 
     Usage: temper verify RUN [--step N] [--branch B] [--no-recompute] [--json]
 
-    Reads the store and writes nothing; needs no server. A step is re-computed from its recorded rollouts on this
-    machine: on the platform that trained it the bytes must agree. Exit code 1 where something is wrong.
+    Reads the store, writes nothing and needs no server. One step is recomputed from its recorded rollouts on this
+    machine; on the platform that trained it, the bytes must match. Exit code 1 if a check fails.
 
     Options:
-      --step N        re-compute this step; absent: the last one
-      --branch B      of this branch; absent: the newest
-      --no-recompute  re-compute none: needs no Python
+      --step N        step to recompute; default: the last one
+      --branch B      branch of that step; default: the newest
+      --no-recompute  only check hashes; needs no Python
       --json          print one JSON object
-      -h, --help      print this"
+      -h, --help      print this help"
   `);
 });
 
 test('eval', () => {
   expect(help('eval')).toMatchInlineSnapshot(`
-    "play held-out scenarios without training, with any models or checkpoints side by side
+    "compare models and checkpoints on held-out scenarios, without training
 
     Usage: temper eval AGENT --model MODEL… [--scenarios N] [--json]
 
     MODEL is run@step, a run (its last step) or a base model on the local stack, or a hosted model: provider/model
-    (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama; the key is in
-    PROVIDER_API_KEY) or URL#MODEL for any OpenAI-compatible server. Named several times, all play the same
+    (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama; its key is in
+    PROVIDER_API_KEY), or URL#MODEL for any OpenAI-compatible server. If you pass several, all play the same
     scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.
 
     Options:
-      --model MODEL         who plays; may stand several times
-      --scenarios N         at most so many scenarios; absent: those of the run, or 200
-      --base-url URL        an OpenAI-compatible server that has every MODEL, instead of the local stack
-      --key-env NAME        environment variable that holds its key, and that of URL#MODEL
-      --price MODEL=IN/OUT  US dollars for a million tokens, read and written
-      --temperature X       absent: the run's, or 1; a hosted model's own
-      --max-tokens N        of a hosted model's call, whatever the agent says: for models that think first
-      --seed N              of what is drawn: the engine's answers (not a hosted model's), and the agent's random; absent: the run's, or 1
-      --concurrency N       scenarios played at once; absent: 64
-      --out FILE            where to write the page; absent: .temper/reports/eval-AGENT.html
+      --model MODEL         model or checkpoint to evaluate; repeatable
+      --scenarios N         maximum number of scenarios; default: the run's, or 200
+      --base-url URL        OpenAI-compatible server that serves every MODEL, instead of the local stack
+      --key-env NAME        environment variable that holds the key of --base-url or URL#MODEL
+      --price MODEL=IN/OUT  US dollars per million input and output tokens
+      --temperature X       sampling temperature; default: the run's, or 1; for a hosted model its own
+      --max-tokens N        token limit of each hosted call, whatever the agent sets; for reasoning models
+      --seed N              seed of the engine's sampling and of the agent's random, but not of a hosted model; default: the run's, or 1
+      --concurrency N       scenarios played at once; default: 64
+      --out FILE            output file; default: .temper/reports/eval-AGENT.html
       --json                print one JSON object
-      -h, --help            print this
+      -h, --help            print this help
 
     Examples:
       temper eval examples/tic-tac-toe/agent.ts --model demo --model demo@0 --model pocket
@@ -322,11 +322,11 @@ test('eval', () => {
 
 test('dev', () => {
   expect(help('dev')).toMatchInlineSnapshot(`
-    "the local stack in the foreground: Temporal server and UI, workers, GPU worker
+    "run the local stack in the foreground: Temporal server and UI, workers, GPU worker
 
     Usage: temper dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]
 
-    Runs until Ctrl-C, and takes everything it started with it. A stack that runs already is joined.
+    Runs until Ctrl-C and then stops everything it started. If a local stack is already running, it joins that one.
 
     Options:
       --agent FILE     play this agent too, so that its runs go on
@@ -340,31 +340,31 @@ test('dev', () => {
 
 test('worker', () => {
   expect(help('worker')).toMatchInlineSnapshot(`
-    "a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
+    "run a TypeScript worker for a deployment: workflows and the agents you pass
 
     Usage: temper worker [--agent FILE]…
 
-    Temporal is found by TEMPORAL_* or temporal.toml; store and engine by temporal.config.ts, or TEMPER_STORE,
-    TEMPER_ENGINE_URL and TEMPER_ENGINE_KEY. Runs until it is told to end; then it drains.
+    Finds Temporal by TEMPORAL_* or temporal.toml, and store and engine by temporal.config.ts or TEMPER_STORE,
+    TEMPER_ENGINE_URL and TEMPER_ENGINE_KEY. On SIGTERM or Ctrl-C it finishes in-flight work, then exits.
 
     Options:
-      --agent FILE  an agent to play; may be given several times
-      -h, --help    print this"
+      --agent FILE  agent to play; repeatable
+      -h, --help    print this help"
   `);
 });
 
 test('doctor', () => {
   expect(help('doctor')).toMatchInlineSnapshot(`
-    "check server, queues, engine, store and environments; says what to do
+    "check server, queues, engine, store and environments, and say what to fix
 
     Usage: temper doctor [--agent NAME]… [--json]
 
-    Exit code 1 where a check failed. What concerns nothing that runs now is shown, and is no failure.
+    Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.
 
     Options:
-      --agent NAME  look at this agent's queue too; may be given several times
+      --agent NAME  also check this agent's queue; repeatable
       --json        print one JSON object
-      -h, --help    print this"
+      -h, --help    print this help"
   `);
 });
 
