@@ -43,7 +43,7 @@ export const dev: Command = {
       signal,
       env,
     });
-    output.line(stack.adopted ? 'joined the local stack that was running' : 'the local stack runs; Ctrl-C ends it');
+    output.line(stack.adopted ? 'joined the running local stack' : 'the local stack runs; Ctrl-C ends it');
     output.line(`Temporal   ${stack.temporalAddress} (namespace ${stack.namespace})`);
     if (stack.uiUrl !== null) output.line(`UI         ${stack.uiUrl}`);
     output.line(`engine     ${stack.engineUrl}/v1 (key in .temper/engine.key)`);
