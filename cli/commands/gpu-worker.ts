@@ -4,12 +4,12 @@ import { CommandFailed, EXIT } from '../errors.ts';
 
 export const gpuWorker: Command = {
   name: 'gpu-worker',
-  summary: 'a GPU worker for a machine of its own: serves the model, and trains it',
+  summary: 'run a GPU worker on a machine of its own: serves the model and trains it',
   usage: 'gpu-worker [--host ADDRESS] [--port N] [--allow-host NAME]… [--threads N]',
   details: [
-    'Needs the key that clients send in TEMPER_ENGINE_KEY. Temporal is found by TEMPORAL_* or temporal.toml; store, models',
-    'and queue by temporal.config.ts. Listens on this machine alone until told otherwise, and speaks no TLS: put a reverse',
-    'proxy before it. Runs until Ctrl-C.',
+    'Set TEMPER_ENGINE_KEY to the key that clients send. Temporal is found by TEMPORAL_* or temporal.toml; store, models',
+    'and queue by temporal.config.ts. By default it listens on this machine only. It does not support TLS: put a reverse',
+    'proxy in front of it. Runs until Ctrl-C.',
   ],
   examples: [
     'temper gpu-worker',
@@ -24,7 +24,7 @@ export const gpuWorker: Command = {
       type: 'string',
       multiple: true,
       placeholder: 'NAME',
-      description: 'a name that clients use for this machine, besides --host and localhost; may be given several times',
+      description: 'name that clients use for this machine, besides --host and localhost; repeatable',
     },
     threads: {
       type: 'string',

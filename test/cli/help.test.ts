@@ -19,23 +19,23 @@ test('temper alone lists every command', async () => {
       train        start a training run or continue it, and show its progress
       fork         start a run from a checkpoint of another run, without copying it
       runs         list the runs of this project
-      show         one run's state, its results, and what it waits for
-      watch        live view of a run; needs no server
-      pause        finish the step in hand, then begin none until resumed
-      resume       let a paused run go on
-      set          change settings of a run under way, from its next step on
-      rollback     go back to a finished step and train what follows anew, on a branch of its own
-      stop         finish the step in hand, keep the result, end the run
-      cancel       end a run at once; committed steps stay
-      report       write one self-contained HTML file: curves, groups side by side, episodes
-      schedule     retrain again and again, each time from the newest checkpoint
-      checkpoints  a run's checkpoints: list them, copy the run to or from another store, drop old weights
-      verify       re-read a whole run, check every hash, and re-compute a step
-      eval         play held-out scenarios without training, with any models or checkpoints side by side
-      dev          the local stack in the foreground: Temporal server and UI, workers, GPU worker
-      worker       a TypeScript worker for a deployment: runs workflows, and plays the agents it is given
-      gpu-worker   a GPU worker for a machine of its own: serves the model, and trains it
-      doctor       check server, queues, engine, store and environments; says what to do
+      show         show one run: its state, its results and what it is waiting for
+      watch        watch a run live; needs no server
+      pause        pause a run after its current step
+      resume       continue a paused run
+      set          change settings of a running run, starting with its next step
+      rollback     go back to a finished step and train the following steps again, on a new branch
+      stop         end a run after its current step, and keep the result
+      cancel       end a run immediately; committed steps stay
+      report       write an HTML report: curves, groups side by side, episodes
+      schedule     retrain on a schedule, each time from the newest checkpoint
+      checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
+      verify       check every hash of a run, and recompute one step
+      eval         compare models and checkpoints on held-out scenarios, without training
+      dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
+      worker       run a TypeScript worker for a deployment: workflows and the agents you pass
+      gpu-worker   run a GPU worker on a machine of its own: serves the model and trains it
+      doctor       check server, queues, engine, store and environments, and say what to fix
 
     See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input."
   `);
@@ -150,16 +150,16 @@ test('train', () => {
       --epsilon-high X               upper end of that range; no effect yet, refused
       --dual-clip X                  ppo's bound for negative advantages; no effect yet, refused
       --advantage-scale NAME         none, group-std or batch-std ["none"]
-      --leave-one-out                compare an attempt with the mean of the others
-      --truncated NAME               attempts cut off at their token limit: mask, penalise or keep ["mask"]
-      --max-logprob-mismatch X       sampler and trainer may differ by so much (k3) before a step is refused [0.001]
-      --micro-batch-tokens N         tokens in one micro-batch: memory against speed [16384]
-      --judge NAME                   provider/model that judges instead of the one that the agent names
-      --max-judge-usd X              the run pauses before its judge costs more than this in all
-      --continue-as-new-every N      steps after which the workflow starts a fresh history
+      --leave-one-out                baseline of an attempt is the mean of the others in its group
+      --truncated NAME               attempts cut off by a token limit: mask, penalise or keep ["mask"]
+      --max-logprob-mismatch X       maximum difference between sampler and trainer (mean k3); above it the step fails [0.001]
+      --micro-batch-tokens N         tokens per micro-batch; more is faster and needs more memory [16384]
+      --judge NAME                   judge to use instead of the agent's: provider/model
+      --max-judge-usd X              budget of the judge for the whole run; the run pauses before exceeding it
+      --continue-as-new-every N      steps after which the workflow continues as new, with a fresh history
       --device NAME                  where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME                   type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
-      -h, --help                     print this
+      -h, --help                     print this help
 
     Examples:
       temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100
@@ -329,12 +329,12 @@ test('dev', () => {
     Runs until Ctrl-C and then stops everything it started. If a local stack is already running, it joins that one.
 
     Options:
-      --agent FILE     play this agent too, so that its runs go on
+      --agent FILE     also play this agent, so that its runs continue
       --device NAME    where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME     type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
-      --ui-port N      port of Temporal's UI; absent: a free one, remembered
-      --engine-port N  port of the engine; absent: a free one, remembered
-      -h, --help       print this"
+      --ui-port N      port of Temporal's UI; default: a free one, remembered
+      --engine-port N  port of the engine; default: a free one, remembered
+      -h, --help       print this help"
   `);
 });
 
