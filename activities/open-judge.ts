@@ -23,6 +23,6 @@ async function findAdapter(store: Store, { name, model }: EngineJudge): Promise<
   if (policy === null) return null;
   const checkpoint = await readCheckpoint(store, policy);
   if (checkpoint !== null) return checkpoint.adapterSha256;
-  const rule = `the judge ${name} must be a committed checkpoint of this store`;
+  const rule = `the judge ${name} must be a committed checkpoint in this store`;
   throw new TemperError('BadConfig', `${rule}; name another one, or a base model`);
 }

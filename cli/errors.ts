@@ -25,7 +25,7 @@ export function describeError(error: unknown): { text: string; exitCode: number 
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {
-    text: `temper: this is a bug of Temper, not of your input\n${stack}${describeCause(error)}`,
+    text: `temper: this is a bug in Temper, not in your input\n${stack}${describeCause(error)}`,
     exitCode: EXIT.failed,
   };
 }

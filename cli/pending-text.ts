@@ -96,13 +96,13 @@ function waitForWorker(
   const nextMs = toMs(raw.nextAttemptScheduleTime);
   if (nextMs !== null && nextMs > nowMs) {
     const nextTryAt = new Date(nextMs).toISOString();
-    const text = `tried again in ${seconds(nextMs - nowMs)}`;
+    const text = `retry in ${seconds(nextMs - nowMs)}`;
     return { text, reason: null, since: iso(raw.lastAttemptCompleteTime), nextTryAt };
   }
   const since = iso(nextMs === null ? raw.scheduledTime : raw.nextAttemptScheduleTime);
-  const waits = `waits for a worker${since === null ? '' : `, since ${since}`}`;
+  const waits = `waiting for a worker${since === null ? '' : `, since ${since}`}`;
   if (pollers === 0) {
-    const reason = `nobody polls queue ${queue}; ${START_WORKER[activity] ?? START_AGENT}`;
+    const reason = `no worker polls queue ${queue}; ${START_WORKER[activity] ?? START_AGENT}`;
     return { text: `${waits}: ${reason}`, reason, since, nextTryAt: null };
   }
   return { text: `${waits}${describeBusy(pollers)}`, reason: null, since, nextTryAt: null };
@@ -110,7 +110,7 @@ function waitForWorker(
 
 function describeBusy(pollers: number | null): string {
   if (pollers === null) return '';
-  return pollers === 1 ? ' (the one that polls is busy)' : ` (the ${pollers} that poll are busy)`;
+  return pollers === 1 ? ' (the only poller is busy)' : ` (all ${pollers} pollers are busy)`;
 }
 
 function underWay(raw: RawPending, nowMs: number): Wait {
@@ -118,7 +118,7 @@ function underWay(raw: RawPending, nowMs: number): Wait {
   const engine = beat.waiting ? describeEngineWait(beat.waiting, beat.judge) : null;
   const silence = describeSilence(raw, nowMs);
   const since = iso(raw.lastStartedTime);
-  const parts = [`under way, since ${since}`, describeProgress(beat), engine?.text ?? null, silence?.text ?? null];
+  const parts = [`running since ${since}`, describeProgress(beat), engine?.text ?? null, silence?.text ?? null];
   return {
     text: parts.filter((part) => part !== null).join('; '),
     reason: silence?.reason ?? engine?.reason ?? null,
@@ -131,7 +131,7 @@ function describeSilence(raw: RawPending, nowMs: number): { text: string; reason
   const heardMs = Math.max(toMs(raw.lastHeartbeatTime) ?? 0, toMs(raw.lastStartedTime) ?? 0);
   if (heardMs === 0 || nowMs - heardMs < SILENT_MS) return null;
   const worker = raw.lastWorkerIdentity ? `the worker ${raw.lastWorkerIdentity}` : 'its worker';
-  const reason = `${worker} is silent, frozen or dead; another one gets it once its heartbeat is missed`;
+  const reason = `${worker} is not responding; another worker takes over after the heartbeat timeout`;
   return { text: `no heartbeat for ${seconds(nowMs - heardMs)}: ${reason}`, reason };
 }
 
@@ -143,11 +143,11 @@ function describeProgress({ step, phase, since, done, of, judge }: Heartbeat): s
 }
 
 const PHASES: Readonly<Record<string, string>> = {
-  load: 'loads the policy',
-  wait: 'waits for the device',
-  train: 'trains',
-  commit: 'commits',
-  publish: 'publishes',
+  load: 'loading the policy',
+  wait: 'waiting for the device',
+  train: 'training',
+  commit: 'committing',
+  publish: 'publishing',
 };
 
 function describeEngineWait(
@@ -155,12 +155,12 @@ function describeEngineWait(
   judge: string | undefined,
 ): { text: string; reason: string } {
   if (judge !== undefined) return describeJudgeWait(wait, judge);
-  const who = wait.attempts === 1 ? '1 attempt waits' : `${wait.attempts} attempts wait`;
+  const who = wait.attempts === 1 ? '1 attempt is waiting' : `${wait.attempts} attempts are waiting`;
   const since = wait.since === undefined ? '' : `, since ${wait.since}`;
-  const next = wait.nextTryAt ? `; asked again at ${wait.nextTryAt}` : '';
+  const next = wait.nextTryAt ? `; next try at ${wait.nextTryAt}` : '';
   return {
     text: `${who} for the engine${since}: ${wait.reason}${next}`,
-    reason: `waits for the engine: ${wait.reason}`,
+    reason: `waiting for the engine: ${wait.reason}`,
   };
 }
 
@@ -169,8 +169,8 @@ function describeJudgeWait(
   { reason, since, nextTryAt }: NonNullable<Heartbeat['waiting']>,
   judge: string,
 ): { text: string; reason: string } {
-  const waits = `waits for the judge ${judge}`;
-  const next = nextTryAt ? `; asked again at ${nextTryAt}` : '';
+  const waits = `waiting for the judge ${judge}`;
+  const next = nextTryAt ? `; next try at ${nextTryAt}` : '';
   return {
     text: `${waits}${since === undefined ? '' : `, since ${since}`}: ${reason}${next}`,
     reason: `${waits}: ${reason}`,

@@ -47,8 +47,8 @@ async function readWorkflowTask(server: TemporalClient, raw: RawDescription): Pr
 function describeWorkflowTask(queue: string, pollers: number, attempt: number, since: string): PendingActivity {
   const reason =
     pollers === 0
-      ? `nobody runs workflows on queue ${queue}; start temper dev or temper worker`
-      : `the workers on queue ${queue} do not get it done; see their logs`;
+      ? `no worker runs workflows on queue ${queue}; start temper dev or temper worker`
+      : `the workers on queue ${queue} fail to run it; see their logs`;
   const tried = attempt > 1 ? `, attempt ${attempt}` : '';
   const text = `workflow${tried} on queue ${queue}, since ${since}: ${reason}`;
   const none = { lastFailure: null, nextTryAt: null };

@@ -35,7 +35,7 @@ export async function rollBackRun(
   const { file } = await requireRun(store, run);
   if (file.loop !== undefined)
     throw new UsageError(
-      `a script owns the loop of ${run}, which takes no way back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${request.step})`,
+      `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${request.step})`,
     );
   const server = await requireServer(project, env);
   try {
@@ -52,7 +52,9 @@ export async function rollBackRun(
     return { kept: request.step, undone: finished, first: true, isAgain: true };
   } catch (cause) {
     if (!(cause instanceof WorkflowExecutionAlreadyStartedError)) throw cause;
-    throw new CommandFailed(`${run} has just been started by somebody else; tell it again`, { cause });
+    throw new CommandFailed(`${run} was started by another command at the same time; run this command again`, {
+      cause,
+    });
   } finally {
     await server.close();
   }
@@ -72,7 +74,7 @@ async function checkEnded(store: Store, started: RunConfig, { step, settings }: 
   const steps = settings?.steps ?? config.steps;
   if (step >= steps)
     throw new UsageError(
-      `${run} has ${steps} steps, none is left after step ${step}; pass an earlier one, or --set steps=${step + 1} or more`,
+      `${run} has ${steps} steps, so step ${step} leaves none to train; pass an earlier step, or --set steps=${step + 1} or more`,
     );
   await requireWeights(store, run, step);
   return last;

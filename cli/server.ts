@@ -18,7 +18,7 @@ export async function requireServer(project: string, env: NodeJS.ProcessEnv): Pr
 
 function noServer(cause?: unknown): TemperError {
   const message =
-    'no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train';
+    'no local stack is running in this project, and TEMPORAL_ADDRESS is not set; start a local stack with temper dev or temper train';
   return new TemperError('BadConfig', message, { cause });
 }
 

@@ -21,7 +21,7 @@ export function parseSettings(texts: readonly string[], place: Place): Settings 
       throw new UsageError(`a setting must be KEY=VALUE, got ${JSON.stringify(text)}; pass ${place.prefix}steps=300`);
     const row = findRow(key.trim(), place);
     const name = leaf(row);
-    if (settings[name] !== undefined) throw new UsageError(`${name} stands twice; pass it once`);
+    if (settings[name] !== undefined) throw new UsageError(`${name} is given twice; pass it once`);
     const naming = { name, prefix: `${place.prefix}${name}=`, help: place.help };
     const value = parseValue(row, rest.join('='), naming);
     checkField(row, value, naming);
@@ -37,7 +37,7 @@ function findRow(key: string, { help }: Place): RunFlag {
   if (row?.path.startsWith('train.loss.')) throw new UsageError(`${key} has no effect: ${ONE_PASS}; leave ${key} out`);
   if (row !== undefined)
     throw new UsageError(
-      `${key} cannot be changed while a run is under way, only ${names} can; start another run with --${row.flag}`,
+      `${key} cannot be changed after a run has started, only ${names} can; start another run with --${row.flag}`,
     );
   const guess = closestName(key, SETTINGS);
   throw new UsageError(

@@ -17,7 +17,7 @@ export async function showRun(
   for await (const progress of followRun(store, run, signal)) {
     viewer.progress(progress);
     const { away } = progress;
-    if (away !== undefined && !hasToldAway) viewer.note(`${away}; looking again until it answers`);
+    if (away !== undefined && !hasToldAway) viewer.note(`${away}; retrying until the store answers`);
     hasToldAway = away !== undefined;
     if (hasToldAway) continue;
     const failure: string | null = hasToldFailure ? null : await firstFailure(store, progress);

@@ -25,7 +25,7 @@ export async function steerRun<T>(
   }
   throw new TemperError(
     'BadConfig',
-    `no run ${run} is under way on this server; see temper runs, or let it go on with temper train or temper rollback`,
+    `no run ${run} is running on this server; see temper runs, or continue it with temper train or temper rollback`,
   );
 }
 
@@ -52,7 +52,7 @@ function explain(run: string, cause: unknown): unknown {
   }
   if (isPassing(cause)) {
     return new CommandFailed(
-      `${run} did not answer within ${ANSWER_WITHIN_MS / 1000} s (no worker takes its tasks?); see temper doctor`,
+      `${run} did not answer within ${ANSWER_WITHIN_MS / 1000} s (is a worker running?); see temper doctor`,
       { cause },
     );
   }

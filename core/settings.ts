@@ -85,7 +85,7 @@ function complaintAboutValues(settings: Readonly<Record<string, unknown>>): stri
   for (const [name, value] of entries) {
     const rule = Object.hasOwn(RULES, name) ? RULES[name as Setting] : undefined;
     if (rule === undefined)
-      return `${name} cannot be changed while a run is under way, only ${SETTINGS.join(', ')} can; start another run`;
+      return `${name} cannot be changed after a run has started, only ${SETTINGS.join(', ')} can; start another run`;
     if (typeof value !== 'number' || !rule.isGood(value))
       return `${name} must be ${rule.words}, got ${JSON.stringify(value)}; pass another value`;
   }

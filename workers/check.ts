@@ -31,7 +31,7 @@ export const failed = (name: string, detail: string, remedy: string): Check => (
 export const notRunning = (name: string): Check => ({
   name,
   ok: null,
-  detail: 'no local stack runs in this project',
+  detail: 'no local stack is running in this project',
   remedy: 'temper dev starts one, temper train does so by itself',
 });
 

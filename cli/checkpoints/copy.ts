@@ -37,7 +37,7 @@ function describe(
     ...repaired.map((key) => `repaired  ${key}`),
     ...(pruned === 0
       ? []
-      : [`${plural(pruned, 'pruned checkpoint')} stay so (--with-pruned brings back what the other store has)`]),
-    `${run}: ${plural(steps, 'step')} in ${to}; ${plural(copied, 'object')} copied (${formatBytes(copiedBytes)}), ${present} were there`,
+      : [`${plural(pruned, 'pruned checkpoint')} were skipped (--with-pruned copies what the other store has)`]),
+    `${run}: ${plural(steps, 'step')} in ${to}; ${plural(copied, 'object')} copied (${formatBytes(copiedBytes)}), ${present} already existed`,
   ];
 }

@@ -21,7 +21,7 @@ export async function showCheckpoints({ flags, positionals, project, env, output
     return toRow(entry, summary?.reward ?? entry.commit.manifest.metrics['rewardMean'] ?? null);
   });
   if (flags['json'] === true) printJson(output, rows);
-  else if (rows.length === 0) output.line(`${positionals[0]} has no checkpoint yet`);
+  else if (rows.length === 0) output.line(`${positionals[0]} has no checkpoints yet`);
   else output.line(render(rows));
   return EXIT.ok;
 }

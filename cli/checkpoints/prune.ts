@@ -26,7 +26,9 @@ function parseRetention(flags: Flags): Retention {
     stringFlags(flags, 'keep-best'),
   ];
   if (last === null && every === null && best.length === 0)
-    throw new UsageError('prune must be told what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N');
+    throw new UsageError(
+      'prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N',
+    );
   return {
     keepLast: last === null ? 0 : parsePositive('keep-last', last),
     keepEvery: every === null ? null : parsePositive('keep-every', every),
@@ -62,12 +64,12 @@ function toJson({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): obje
 }
 
 function describe({ pruned, kept, blobs, bytes }: PrunePlan, isDry: boolean): string[] {
-  const [go, went] = isDry ? ['would go', 'would be'] : ['gone', 'were'];
+  const [go, went] = isDry ? ['would be removed', 'would be'] : ['removed', 'were'];
   return [
     ...kept.map(({ checkpoint, because }) => `kept    ${nameOf(checkpoint)}: ${because}`),
     ...(pruned.length === 0 ? [] : [`pruned  ${pruned.map(nameOf).join(', ')}`]),
     pruned.length === 0
       ? 'nothing to prune'
-      : `weights of ${plural(pruned.length, 'checkpoint')} ${go}; ${plural(blobs.length, 'blob')} with ${formatBytes(bytes)} ${went} removed`,
+      : `weights of ${plural(pruned.length, 'checkpoint')} ${go}; ${plural(blobs.length, 'blob')} with ${formatBytes(bytes)} ${went} deleted`,
   ];
 }

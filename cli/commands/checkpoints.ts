@@ -68,7 +68,7 @@ function parseAction({ positionals: [, name, store] }: CommandContext): Action |
     throw new UsageError(`checkpoints can be ${ACTIONS.join(', ')}, got ${JSON.stringify(name)}; ${remedy}`);
   }
   if (action === 'prune' && store !== undefined)
-    throw new UsageError(`prune works on the project's own store, got ${JSON.stringify(store)}; leave it away`);
+    throw new UsageError(`prune works on the project's own store, got ${JSON.stringify(store)}; remove that argument`);
   if (action !== 'prune' && store === undefined)
     throw new UsageError(`STORE is missing; usage: temper checkpoints RUN ${action} STORE`);
   return action;
@@ -79,6 +79,6 @@ function checkFlags({ flags }: CommandContext, action: Action | 'list'): void {
   if (idle === undefined) return;
   const owner = ACTIONS.find((candidate) => FLAGS[candidate].includes(idle));
   throw new UsageError(
-    `--${idle} has no effect here, it belongs to ${owner}; write temper checkpoints RUN ${owner} --${idle}`,
+    `--${idle} has no effect here, it is a flag of ${owner}; write temper checkpoints RUN ${owner} --${idle}`,
   );
 }

@@ -45,7 +45,7 @@ export const dev: Command = {
     });
     output.line(
       stack.adopted
-        ? 'joined the local stack that was running; Ctrl-C leaves it'
+        ? 'joined the running local stack; Ctrl-C leaves it'
         : 'the local stack runs; Ctrl-C ends it, unless another command uses it then',
     );
     output.line(`Temporal   ${stack.temporalAddress} (namespace ${stack.namespace})`);

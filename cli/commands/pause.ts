@@ -18,8 +18,8 @@ export const pause: Command = {
     const { first, afterStep, since } = await steerRun(project, env, run, (handle) =>
       handle.executeUpdate(pauseUpdate, { args: [{ reason: stringFlag(flags, 'reason') }] }),
     );
-    const told = first ? `${run} pauses after step ${afterStep}` : `${run} is paused already, since ${since}`;
-    output.line(`${told}; temper resume ${run} lets it go on`);
+    const told = first ? `${run} pauses after step ${afterStep}` : `${run} has been paused since ${since}`;
+    output.line(`${told}; continue it with temper resume ${run}`);
     return EXIT.ok;
   },
 };

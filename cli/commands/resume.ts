@@ -12,7 +12,7 @@ export const resume: Command = {
     const { resumeUpdate } = await import('../../workflows/messages.ts');
     const run = positionals[0]!;
     const { first } = await steerRun(project, env, run, (handle) => handle.executeUpdate(resumeUpdate));
-    output.line(first ? `${run} goes on` : `${run} is not paused`);
+    output.line(first ? `${run} continues` : `${run} is not paused`);
     return EXIT.ok;
   },
 };

@@ -37,9 +37,9 @@ export const rollback: Command = {
     });
     const told = first
       ? `${run} goes back from step ${undone} to step ${kept}`
-      : `${run} goes back to step ${kept} already`;
-    const again = isAgain ? '; temper train or temper dev --agent FILE lets it go on where no worker runs' : '';
-    output.line(`${told}; temper show ${run} names its branch${again}`);
+      : `${run} is already going back to step ${kept}`;
+    const again = isAgain ? '; if no worker is running, start temper train or temper dev --agent FILE' : '';
+    output.line(`${told}; see temper show ${run} for its branch${again}`);
     return EXIT.ok;
   },
 };

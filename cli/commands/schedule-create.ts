@@ -47,13 +47,13 @@ async function tell({ output, env, positionals }: CommandContext, plan: PlannedS
   output.line(
     `${name} retrains ${config.agent} on ${config.baseModel}, ${timing.text}, ${plural(config.steps, 'step')} each`,
   );
-  output.line(`next     ${next === null ? 'never: its times have passed' : formatTime(next)}`);
+  output.line(`next     ${next === null ? 'never: all its times are in the past' : formatTime(next)}`);
   output.line(
-    `begins   with ${begins === null ? 'a fresh adapter' : policyName(begins)}; later runs where the last ended`,
+    `starts   from ${begins === null ? 'a new adapter' : policyName(begins)}; later runs start where the last one ended`,
   );
   output.line(
-    `rules    a firing while one runs is skipped; one missed by more than ${CATCH_UP_MINUTES} minutes is left out; one that fails pauses the schedule`,
+    `rules    skipped while a run is in progress, or if more than ${CATCH_UP_MINUTES} minutes late; paused by a failed run`,
   );
   if (configuredTarget(env) === null)
-    output.line(`workers  firings wait until temper dev --agent ${positionals[0]} (or temper worker) runs`);
+    output.line(`workers  runs wait for a worker: start temper dev --agent ${positionals[0]} (or temper worker)`);
 }

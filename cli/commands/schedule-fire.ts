@@ -17,12 +17,12 @@ export const scheduleTrigger: Command = {
       const { runningActions } = (await handle.describe()).info;
       if (runningActions.length > 0)
         throw new CommandFailed(
-          `${name} was not triggered: a run of it is under way; see temper schedule show ${name}`,
+          `${name} was not triggered because a run is in progress; see temper schedule show ${name}`,
         );
       // By default Temporal lets a trigger overlap: two runs would begin with the same checkpoint.
       await handle.trigger(ScheduleOverlapPolicy.SKIP);
     });
-    context.output.line(`${context.positionals[0]} fires; see temper schedule show ${context.positionals[0]}`);
+    context.output.line(`${context.positionals[0]} was triggered; see temper schedule show ${context.positionals[0]}`);
     return EXIT.ok;
   },
 };
@@ -49,7 +49,7 @@ export const scheduleBackfill: Command = {
       );
     if (span.end.getTime() > Date.now())
       throw new UsageError(
-        `--to must not be after now, got ${formatTime(span.end)}; the schedule fires by itself then`,
+        `--to must not be after now, got ${formatTime(span.end)}; the schedule fires at future times itself`,
       );
     const { ScheduleOverlapPolicy } = await import('@temporalio/client');
     const { withSchedule } = await import('../schedule/server.ts');
@@ -59,7 +59,7 @@ export const scheduleBackfill: Command = {
       handle.backfill({ start, end: span.end, overlap: ScheduleOverlapPolicy.BUFFER_ALL }),
     );
     context.output.line(
-      `${context.positionals[0]} fires for each of its times from ${formatTime(span.start)} to ${formatTime(span.end)}, one run after the other`,
+      `${context.positionals[0]} runs for each of its times from ${formatTime(span.start)} to ${formatTime(span.end)}, one run after the other`,
     );
     return EXIT.ok;
   },

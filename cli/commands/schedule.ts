@@ -20,7 +20,7 @@ const scheduleList: Command = {
     const store = await openProjectStore(context.project, context.env);
     const found = await withSchedules(context, (schedules) => listSchedules(schedules, store));
     if (context.flags['json'] === true) printJson(context.output, found);
-    else if (found.length === 0) context.output.line('no schedules yet; make one with temper schedule create AGENT');
+    else if (found.length === 0) context.output.line('no schedules yet; create one with temper schedule create AGENT');
     else context.output.line(scheduleTable(found));
     return EXIT.ok;
   },
@@ -51,7 +51,7 @@ const schedulePause: Command = {
     const { withSchedule } = await import('../schedule/server.ts');
     const reason = stringFlag(context.flags, 'reason') ?? 'paused by temper schedule pause';
     await withSchedule(context, (handle) => handle.pause(reason));
-    context.output.line(`${context.positionals[0]} is paused; a run of it that is under way goes on`);
+    context.output.line(`${context.positionals[0]} is paused; a run in progress continues`);
     return EXIT.ok;
   },
 };
@@ -66,7 +66,7 @@ const scheduleResume: Command = {
     const { withSchedule } = await import('../schedule/server.ts');
     await withSchedule(context, (handle) => handle.unpause('resumed by temper schedule resume'));
     const [next] = (await readSummary(context)).nextTimes;
-    context.output.line(`${context.positionals[0]} fires next at ${next ?? 'no time any more'}`);
+    context.output.line(`${context.positionals[0]} is resumed; next time: ${next ?? 'none'}`);
     return EXIT.ok;
   },
 };
@@ -84,7 +84,7 @@ const scheduleDelete: Command = {
       await handle.describe();
       await handle.delete();
     });
-    context.output.line(`${context.positionals[0]} is deleted; its runs stay, and one that is under way goes on`);
+    context.output.line(`${context.positionals[0]} is deleted; its runs stay, and a run in progress continues`);
     return EXIT.ok;
   },
 };

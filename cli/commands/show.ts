@@ -15,8 +15,8 @@ import { flattenEval, summariseRun } from '../run-summary.ts';
 import type { RunSummary } from '../run-summary.ts';
 
 const SERVER_WITHIN_MS = 2000;
-const UNATTENDED = 'server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)';
-const OWNED = 'script     owns the loop; nothing moves unless it runs, and started again it goes on';
+const UNATTENDED = 'server     not running; the run continues once a server runs (start temper train or temper dev)';
+const OWNED = 'script     trains this run; start the script again to continue';
 
 export const show: Command = {
   name: 'show',
@@ -77,7 +77,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ['state', describeState(summary)],
     ['failure', summary.failure],
     ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],
-    ['stands on', describeLineage(summary.lineage)],
+    ['branch', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
@@ -85,7 +85,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ['time', formatDuration(summary.wallSeconds)],
     ['adapter', summary.adapterSha256],
     ['store', summary.storeUri],
-    ['waits for', summary.waitingFor],
+    ['waiting', summary.waitingFor],
     ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
     ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),

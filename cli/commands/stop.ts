@@ -18,7 +18,7 @@ export const stop: Command = {
     output.line(
       answer.first
         ? `${run} stops after step ${answer.afterStep}`
-        : `${run} was stopping already, after step ${answer.afterStep}`,
+        : `${run} is already stopping after step ${answer.afterStep}`,
     );
     return EXIT.ok;
   },

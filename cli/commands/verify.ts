@@ -48,7 +48,9 @@ function parseChoice(flags: Flags): RecomputeChoice | null {
   if (flags['no-recompute'] !== true) return choice;
   const idle = (['step', 'branch'] as const).find((name) => choice[name] !== null);
   if (idle !== undefined)
-    throw new UsageError(`--${idle} says which step is re-computed, and --no-recompute that none is; pass one of them`);
+    throw new UsageError(
+      `--${idle} chooses the step to recompute, and --no-recompute skips recomputing; pass one of them`,
+    );
   return null;
 }
 
@@ -105,5 +107,5 @@ function print(output: Output, run: string, { tallies, problems, notes }: Findin
   for (const { object, finding, remedy } of problems.slice(0, MAX_SHOWN))
     output.line(`wrong: ${object}: ${finding}; ${remedy}`);
   if (problems.length > MAX_SHOWN) output.line(`… and ${problems.length - MAX_SHOWN} more; see --json`);
-  output.line(problems.length === 0 ? `${run} is whole` : `${run} has ${plural(problems.length, 'problem')}`);
+  output.line(problems.length === 0 ? `${run} is intact` : `${run} has ${plural(problems.length, 'problem')}`);
 }

@@ -19,14 +19,14 @@ export const watch: Command = {
     const store = await openProjectStore(project, env);
     await requireRun(store, run);
     const before = { state: null, steps: [] };
-    const viewer = createViewer(output, { run, before, hint: 'Ctrl-C ends the watching, not the run' });
+    const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; the run continues' });
     await showRun(store, run, viewer, { signal, isOver: isFinal });
     viewer.close();
     const progress = await readProgress(store, run);
     const { state } = progress;
     if (isFinal(state)) for (const line of resultLines(progress)) output.line(line);
     if (state?.state === 'failed')
-      throw new CommandFailed(`the run ${run} failed: ${state.failure ?? 'it did not say why'}`);
+      throw new CommandFailed(`the run ${run} failed: ${state.failure ?? 'no reason was recorded'}`);
     return EXIT.ok;
   },
 };

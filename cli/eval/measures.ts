@@ -21,11 +21,11 @@ export function planMeasures({ models }: EvalSummary): Measure[] {
   const names = sortMetrics(new Set(models.flatMap(({ metrics }) => Object.keys(metrics))));
   return [
     measure('reward', ({ reward }) => reward),
-    measure('reward against the first', ({ rewardDifference }) => rewardDifference),
+    measure('reward vs. first model', ({ rewardDifference }) => rewardDifference),
     ...names.map((name) => measure(metricLabel(name), ({ metrics }) => metrics[name] ?? null, name.endsWith('Rate'))),
-    measure('tokens read', ({ promptTokens }) => promptTokens),
-    measure('tokens written', ({ completionTokens }) => completionTokens),
+    measure('input tokens', ({ promptTokens }) => promptTokens),
+    measure('output tokens', ({ completionTokens }) => completionTokens),
     measure('US dollars', ({ costUsd }) => costUsd),
-    measure('seconds a call', ({ latencySeconds }) => latencySeconds),
+    measure('seconds per call', ({ latencySeconds }) => latencySeconds),
   ].filter(({ values }) => values.some((value) => value !== null));
 }

@@ -75,7 +75,7 @@ async function readHeldOut(
 
 function nonEmpty(scenarios: readonly Scenario[], path: string): readonly Scenario[] {
   if (scenarios.length > 0) return scenarios;
-  throw new UsageError(`the agent has no scenarios to play (${path}); give it at least one`);
+  throw new UsageError(`the agent has no scenarios to play (${path}); add at least one`);
 }
 
 /** What is held out of one run may be trained on by another. */

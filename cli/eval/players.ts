@@ -42,7 +42,7 @@ export async function findPlayers(context: CommandContext, store: Store, agent: 
   if (names.length === 0)
     throw new UsageError('--model is missing; pass run@step, a run, a base model, or provider/model');
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new UsageError(`--model ${twice} stands twice; name each model once`);
+  if (twice !== undefined) throw new UsageError(`--model ${twice} is given twice; pass each model once`);
   const find = await createFinder(context, store);
   const found: Found[] = [];
   for (const name of names) found.push(await find(name));

@@ -4,7 +4,7 @@ import { stringFlags } from '../command.ts';
 import type { Flags } from '../command.ts';
 import { UsageError } from '../errors.ts';
 
-const EXAMPLE = 'openai/gpt-5=1.25/10 (US dollars for a million tokens, read and written)';
+const EXAMPLE = 'openai/gpt-5=1.25/10 (US dollars per million input and output tokens)';
 
 /** By the model's name, as `--model` says it. */
 export function parsePrices(flags: Flags, models: readonly string[]): ReadonlyMap<string, Price> {

@@ -77,8 +77,7 @@ function summariseState(
   return { state: isTaken ? 'running' : 'waiting', reason: isTaken ? null : NO_WORKER, nextTimes };
 }
 
-const NO_WORKER =
-  'no worker that holds the agent has taken the firing; start temper dev --agent FILE, or temper worker';
+const NO_WORKER = 'no worker with this agent is running; start temper dev --agent FILE or temper worker';
 
 async function readLastRun(store: Store, firings: readonly Firing[]): Promise<ScheduleSummary['lastRun']> {
   const last = firings.at(-1);

@@ -63,7 +63,10 @@ export async function planSchedule({
 }
 
 function checkScheduleName(name: string | null): string {
-  if (name === null) throw new UsageError('--name is missing; pass --name nightly, say: its runs are nightly-1, -2, …');
+  if (name === null)
+    throw new UsageError(
+      '--name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)',
+    );
   if (NAME_PATTERN.test(name) && name.length <= MAX_SCHEDULE_NAME) return name;
   throw new UsageError(
     `--name must be lower case letters, digits and ._- (at most ${MAX_SCHEDULE_NAME}, the first a letter or digit), got ${JSON.stringify(name)}; pass --name nightly`,
@@ -72,10 +75,10 @@ function checkScheduleName(name: string | null): string {
 
 function parseTiming(flags: Flags): Timing {
   const [every, cron] = [stringFlag(flags, 'every'), stringFlag(flags, 'cron')];
-  if (every !== null && cron !== null) throw new UsageError('--every and --cron exclude each other; pass one of them');
+  if (every !== null && cron !== null) throw new UsageError('--every and --cron cannot be combined; pass one of them');
   if (every !== null) return { text: `every ${every}`, everyMs: parseInterval(every), cron: null };
   if (cron !== null) return { text: `cron ${parseCron(cron)}`, everyMs: null, cron: parseCron(cron) };
-  throw new UsageError("a schedule needs its times; pass --every 1d, or --cron '0 3 * * *' (UTC)");
+  throw new UsageError("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");
 }
 
 /** Workers that this command does not start play the firings: they know the names of temporal.config.ts, and the built-in ones. */
@@ -91,7 +94,7 @@ async function nameBaseModel(
   const { name, models } = resolveBaseModel(text, cwd, project, configured);
   if (Object.keys(models).every((model) => Object.hasOwn(configured, model))) return name;
   throw new UsageError(
-    `later workers would not know --base-model ${text}; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: ${JSON.stringify(models[name])} }) and pass --base-model ${name}`,
+    `workers started later would not know --base-model ${text}; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: ${JSON.stringify(models[name])} }) and pass --base-model ${name}`,
   );
 }
 
@@ -112,7 +115,7 @@ async function findFrom(
   if (lineage !== null) {
     const { run } = lineage.checkpoint;
     throw new UsageError(
-      `--from has no effect: a schedule ${name} has trained ${run} already, and goes on from it; choose another --name, or leave --from out`,
+      `--from has no effect: a schedule ${name} has already trained ${run} and continues from it; choose another --name, or leave --from out`,
     );
   }
   return NAME_PATTERN.test(text) ? findNewest(store, text) : findParent(store, text);

@@ -50,7 +50,9 @@ function explain(error: unknown): unknown {
   }
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (isGrpcServiceError(cause) && REFUSED.includes(cause.code))
-      return new UsageError(`Temporal refuses it: ${cause.details}; change the flag it speaks of`, { cause: error });
+      return new UsageError(`Temporal rejected the schedule: ${cause.details}; change the flag that it names`, {
+        cause: error,
+      });
   if (isPassing(error)) {
     const message = `the Temporal server did not answer within ${ANSWER_WITHIN_MS / 1000} s; see temper doctor`;
     return new CommandFailed(message, { cause: error });

@@ -29,8 +29,8 @@ export function scheduleLines(summary: ScheduleSummary): string[] {
     ['reason', summary.reason],
     ['next', summary.nextTimes.slice(0, 5).join(' · ') || null],
     ['last run', describeLast(summary)],
-    ['begins', `with ${summary.begins ?? 'a fresh adapter'}`],
-    ['fired', `${plural(firings, 'time')}, ${skipped} skipped while one ran, ${missed} missed`],
+    ['starts', `from ${summary.begins ?? 'a new adapter'}`],
+    ['fired', `${plural(firings, 'time')}, ${skipped} skipped because a run was in progress, ${missed} missed`],
   ];
   return rows.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(9)}  ${text}`]));
 }

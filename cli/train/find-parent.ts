@@ -26,7 +26,7 @@ export async function findParent(store: Store, text: string): Promise<Parent> {
   const policy = parsePolicyName(text);
   if (policy === null) {
     throw new UsageError(
-      `the checkpoint must be named RUN@STEP, RUN~BRANCH@STEP or RUN@latest, got ${JSON.stringify(text)}; see temper runs`,
+      `the checkpoint must be RUN@STEP, RUN~BRANCH@STEP or RUN@latest, got ${JSON.stringify(text)}; see temper runs`,
     );
   }
   const run = await requireRun(store, policy.run);
@@ -62,7 +62,7 @@ function branchOf({ state }: Run): string {
 
 /** An adapter goes on in its own shape on its own base model: anything else is another adapter. */
 export function checkFits({ checkpoint, config: recorded }: Parent, config: RunConfig): void {
-  const because = `a run that begins with ${policyName(checkpoint)} goes on with its adapter`;
+  const because = `the run continues the adapter of ${policyName(checkpoint)}`;
   if (recorded.baseModel !== config.baseModel)
     throw new UsageError(
       `--base-model must be ${recorded.baseModel} (${because}), got ${config.baseModel}; pass --base-model ${recorded.baseModel}`,

@@ -18,7 +18,7 @@ export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
   const exported = await importAgent(path);
   if (isAgent(exported)) return { path, agent: locateScenarios(exported, path) };
   throw new UsageError(
-    `the agent file ${path} must export defineAgent({ … }) by default, and does not; write export default defineAgent({ name, scenarios, rollout })`,
+    `the agent file ${path} must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })`,
   );
 }
 
@@ -27,18 +27,17 @@ type ScenarioLimits = Pick<RunConfig, 'maxScenarios' | 'evalScenarios'>;
 /** Scenarios are read by a worker later; what is wrong with them is known to their author now. */
 export async function checkScenarios({ path, agent }: AgentFile, limits: ScenarioLimits): Promise<void> {
   const train = await readScenarios(agent.scenarios, limits.maxScenarios);
-  if (train.length === 0)
-    throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); give it at least one`);
+  if (train.length === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
   if (agent.evalScenarios === undefined) {
     if (train.length > 1) return checkUnique({ scenarios: train });
     throw new UsageError(
-      `the agent ${agent.name} has one scenario (${path}), a tenth is held out for evaluation; give it another one, or evalScenarios`,
+      `the agent ${agent.name} has one scenario (${path}), but a tenth is held out for evaluation; add more, or add evalScenarios`,
     );
   }
   const held = await readScenarios(agent.evalScenarios, limits.evalScenarios);
   if (held.length === 0) {
     throw new UsageError(
-      `the agent ${agent.name} has an empty evalScenarios (${path}); fill it, or leave it out and a tenth is held out`,
+      `the agent ${agent.name} has empty evalScenarios (${path}); add some, or remove it to hold out a tenth of the scenarios`,
     );
   }
   checkUnique({ scenarios: train, evalScenarios: held });

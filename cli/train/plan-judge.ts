@@ -22,7 +22,9 @@ export async function checkJudge(
 ): Promise<void> {
   if (name === null) return;
   if (reward === undefined)
-    throw new UsageError(`--judge ${name} has no effect, ${agent} rewards itself; give it reward: ruler({ … })`);
+    throw new UsageError(
+      `--judge ${name} has no effect: the agent ${agent} returns its own rewards; add reward: ruler({ … }) to it`,
+    );
   const ruler = withJudge(reward, name);
   const { judge } = ruler;
   requireJudgeKey(judge, env);
@@ -30,6 +32,6 @@ export async function checkJudge(
   const policy = judge.kind === 'engine' ? parsePolicyName(judge.model) : null;
   if (policy === null || (await readCheckpoint(store, policy)) !== null) return;
   throw new UsageError(
-    `the judge ${judge.name} must be a committed checkpoint of ${store.uri}, it is none; see temper checkpoints, or name another judge`,
+    `the judge ${judge.name} must be a committed checkpoint in ${store.uri}; see temper checkpoints, or choose another judge`,
   );
 }

@@ -78,7 +78,7 @@ export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
   const differences = describeConfigDifferences(recorded, asked).map(nameFlag);
   if (differences.length === 0) return;
   throw new UsageError(
-    `the run ${asked.run} exists with another configuration (recorded → asked for): ${differences.join(', ')}; pass another --run, or the recorded values`,
+    `the run ${asked.run} exists with another configuration (recorded → requested): ${differences.join(', ')}; pass another --run, or the recorded values`,
   );
 }
 

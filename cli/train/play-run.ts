@@ -15,7 +15,7 @@ export async function playRun(context: CommandContext, plan: PlannedRun): Promis
 /** Needs no server: the store has it all. */
 async function showCompleted(context: CommandContext, plan: PlannedRun): Promise<number> {
   const { config } = plan;
-  context.output.line(`the run ${config.run} is complete; for another one pass --run NAME`);
+  context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
   await tellResult(context, plan);
   return EXIT.ok;
 }
@@ -30,7 +30,7 @@ async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlag
   const onLeft = (told: StackLeft) => {
     left = told;
   };
-  const viewer = createViewer(output, { run, before, hint: 'Ctrl-C detaches; the same command goes on' });
+  const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
     await playSession({ plan, project, viewer, signal, env, ...asked, onLeft });
     viewer.close();

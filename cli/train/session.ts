@@ -47,7 +47,7 @@ export async function playSession(session: Session): Promise<void> {
     env,
   });
   try {
-    if (stack.adopted) viewer.note('joined the local stack that was running');
+    if (stack.adopted) viewer.note('joined the running local stack');
     if (stack.uiUrl !== null) viewer.note(`Temporal's UI: ${pageOfRun(stack.uiUrl, stack.namespace, plan.config.run)}`);
     await playOn(stack, session);
   } finally {
@@ -124,7 +124,7 @@ async function tellReasons({ plan, viewer }: Session, server: TemporalClient, si
 /** The run's own last word, as `temper show` has it: below it are causes that do not say which step they stopped. */
 function explainFailure(run: string, error: unknown): unknown {
   if (isGrpcServiceError(error))
-    return new CommandFailed(`the Temporal server does not answer: ${error.message}; see temper doctor`, {
+    return new CommandFailed(`the Temporal server is not responding: ${error.message}; see temper doctor`, {
       cause: error,
     });
   if (!(error instanceof WorkflowFailedError)) return error;

@@ -101,6 +101,6 @@ export function joinRun(progress: Progress): { line: string | null; told: Told }
   const { state } = progress;
   const { told } = linesSince(NOTHING_TOLD, progress);
   if (state === null || told.at < 0) return { line: null, told: NOTHING_TOLD };
-  const line = `${state.run} goes on after step ${Math.floor(told.at)}/${state.steps}, reward ${formatNumber(state.reward)}`;
+  const line = `${state.run} continues after step ${Math.floor(told.at)}/${state.steps}, reward ${formatNumber(state.reward)}`;
   return { line, told };
 }

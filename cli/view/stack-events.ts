@@ -30,10 +30,10 @@ export function describeStackEvent(event: StackEvent): string | null {
     case 'waiting':
       return `waiting for ${event.for} (${formatDuration(event.seconds)} of at most ${formatDuration(event.limitSeconds)})`;
     case 'child':
-      return event.child.deaths > 0 && event.child.state === 'ready' ? `${event.child.name} is back` : null;
+      return event.child.deaths > 0 && event.child.state === 'ready' ? `${event.child.name} restarted` : null;
     case 'died': {
-      const last = event.lastLines.length === 0 ? '' : `; its last words: ${event.lastLines.slice(-3).join(' | ')}`;
-      return `${event.name} died (${event.exit}), starts again in ${formatDuration(event.restartInMs / 1000)}${last}`;
+      const last = event.lastLines.length === 0 ? '' : `; last output: ${event.lastLines.slice(-3).join(' | ')}`;
+      return `${event.name} died (${event.exit}), restarting in ${formatDuration(event.restartInMs / 1000)}${last}`;
     }
     case 'notice':
       return event.message;

@@ -139,6 +139,6 @@ function takenName(run: string): TemperError {
 function otherModel(run: string, differences: readonly string[]): TemperError {
   return new TemperError(
     'BadConfig',
-    `the model ${run} exists with another configuration (recorded → asked for): ${differences.join('; ')}; name the new one differently, or use what is recorded`,
+    `the model ${run} exists with another configuration (recorded → requested): ${differences.join('; ')}; name the new one differently, or use what is recorded`,
   );
 }

@@ -299,6 +299,6 @@ describe('the run’s own engine as judge', () => {
     const input = await rolloutInput(world.store, { judge: 'engine/demo@100' });
     await call(world.activities.rollout, input);
     const failure = await failureOf(call(world.activities.judge, { group: input }));
-    expect(failure.message).toContain('the judge engine/demo@100 must be a committed checkpoint of this store');
+    expect(failure.message).toContain('the judge engine/demo@100 must be a committed checkpoint in this store');
   });
 });

@@ -136,14 +136,14 @@ describe('the agent', () => {
   test('a file without a default export', async () => {
     await writeAgent(project, { exported: 'export const agent =' });
     expect(await train()).toMatchInlineSnapshot(
-      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, and does not; write export default defineAgent({ name, scenarios, rollout })"`,
+      `"temper: the agent file PROJECT/agent.ts must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })"`,
     );
   });
 
   test('a default export that defineAgent did not make', async () => {
     await writeFile(agent, "export default { name: 'guess' };\n");
     expect(await train()).toMatchInlineSnapshot(
-      `"temper: the agent file PROJECT/agent.ts must export defineAgent({ … }) by default, and does not; write export default defineAgent({ name, scenarios, rollout })"`,
+      `"temper: the agent file PROJECT/agent.ts must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })"`,
     );
   });
 
@@ -157,14 +157,14 @@ describe('the agent', () => {
   test('zero scenarios', async () => {
     await writeAgent(project, { scenarios: '[]' });
     expect(await train()).toMatchInlineSnapshot(
-      `"temper: the agent guess has no scenarios (PROJECT/agent.ts); give it at least one"`,
+      `"temper: the agent guess has no scenarios (PROJECT/agent.ts); add at least one"`,
     );
   });
 
   test('one scenario, of which a tenth would be held out', async () => {
     await writeAgent(project, { scenarios: "[{ id: 'only' }]" });
     expect(await train()).toMatchInlineSnapshot(
-      `"temper: the agent guess has one scenario (PROJECT/agent.ts), a tenth is held out for evaluation; give it another one, or evalScenarios"`,
+      `"temper: the agent guess has one scenario (PROJECT/agent.ts), but a tenth is held out for evaluation; add more, or add evalScenarios"`,
     );
   });
 
@@ -222,7 +222,7 @@ describe('the run', () => {
   test('a name in use with another configuration says what differs', async () => {
     await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 4 });
     expect(await train('--run', 'demo', '--steps', '5', '--lora-rank', '8')).toMatchInlineSnapshot(
-      `"temper: the run demo exists with another configuration (recorded → asked for): --steps: 4 → 5, --lora-rank: 16 → 8; pass another --run, or the recorded values"`,
+      `"temper: the run demo exists with another configuration (recorded → requested): --steps: 4 → 5, --lora-rank: 16 → 8; pass another --run, or the recorded values"`,
     );
   });
 
@@ -240,7 +240,7 @@ describe('the run', () => {
 
   test('steering without a server', async () => {
     expect(await complaint(['stop', 'demo'])).toMatchInlineSnapshot(
-      `"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`,
+      `"temper: no local stack is running in this project, and TEMPORAL_ADDRESS is not set; start a local stack with temper dev or temper train"`,
     );
     for (const args of [['cancel'], ['pause'], ['resume'], ['set', 'steps=9']].map(([name = '', ...rest]) => [
       name,
@@ -248,7 +248,7 @@ describe('the run', () => {
       ...rest,
     ]))
       expect(await complaint(args)).toBe(
-        'temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train',
+        'temper: no local stack is running in this project, and TEMPORAL_ADDRESS is not set; start a local stack with temper dev or temper train',
       );
   });
 });
@@ -270,9 +270,9 @@ describe('steering', () => {
     [['set', 'demo', 'step=9'], 'unknown setting "step", did you mean steps?'],
     [
       ['set', 'demo', 'seed=9'],
-      'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --seed',
+      'seed cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --seed',
     ],
-    [['set', 'demo', 'steps=9', 'steps=10'], 'steps stands twice; pass it once'],
+    [['set', 'demo', 'steps=9', 'steps=10'], 'steps is given twice; pass it once'],
     [['rollback', 'demo'], '--step is missing; pass --step N, the last step that is kept'],
     [['rollback', 'demo', '--step', '-1'], '--step must be a whole number of at least 0, got "-1"; pass --step N'],
     [

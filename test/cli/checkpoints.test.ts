@@ -64,7 +64,7 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
     kept    4: a step under way may need it
     kept    5: the run stands there
     pruned  1, 3
-    weights of 2 checkpoints would go; 4 blobs with 344 B would be removed"
+    weights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted"
   `);
   const unknown = await runCli(project, ['checkpoints', 'demo', 'prune', '--keep-best', 'winRate:1']);
   expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('there are reward, solvedRate')]);
@@ -84,7 +84,7 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
     verdicts          10
     evaluations       1
     inputs            17
-    demo is whole"
+    demo is intact"
   `);
   expect(await run('checkpoints', 'demo', ...flags)).toContain('nothing to prune');
 });
@@ -108,7 +108,7 @@ test('what was pruned is listed as pruned: where another run has the same weight
 test('what verify finds broken, pull repairs from the copy that push made', async () => {
   await makeRun(store, { evals: { 3: 1 } });
   expect(await run('checkpoints', 'demo', 'push', 'backup')).toMatchInlineSnapshot(
-    `"demo: 4 steps in file://PROJECT/backup; 35 objects copied (SIZE), 0 were there"`,
+    `"demo: 4 steps in file://PROJECT/backup; 35 objects copied (SIZE), 0 already existed"`,
   );
   const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
   truncateSync(join(project, '.temper', 'store', adapter.key), 10);
@@ -116,7 +116,7 @@ test('what verify finds broken, pull repairs from the copy that push made', asyn
   expect(found.exitCode).toBe(1);
   expect(JSON.parse(found.stdout)).toMatchObject({ ok: false, problems: [{ object: adapter.key }] });
   expect(await run('checkpoints', 'demo', 'pull', 'backup')).toContain(`repaired  ${adapter.key}`);
-  expect(await run('verify', 'demo', '--no-recompute')).toContain('demo is whole');
+  expect(await run('verify', 'demo', '--no-recompute')).toContain('demo is intact');
 });
 
 test('a push that is killed leaves no run behind, and the next one completes it', async () => {
@@ -160,7 +160,7 @@ describe('bad input of checkpoints', () => {
       `"temper: STORE is missing; usage: temper checkpoints RUN push STORE"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
-      `"temper: prune works on the project's own store, got "x"; leave it away"`,
+      `"temper: prune works on the project's own store, got "x"; remove that argument"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', 'x', 'y'])).toMatchInlineSnapshot(
       `"temper: unexpected argument "y"; usage: temper checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]"`,
@@ -184,7 +184,7 @@ describe('bad input of checkpoints', () => {
 
   test('pruning without a word on what to keep, or with a wrong one', async () => {
     expect(await complaint(['checkpoints', 'demo', 'prune'])).toMatchInlineSnapshot(
-      `"temper: prune must be told what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N"`,
+      `"temper: prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-last', '0'])).toMatchInlineSnapshot(
       `"temper: --keep-last must keep a whole number of at least 1, got "0"; pass --keep-last 3"`,
@@ -196,7 +196,7 @@ describe('bad input of checkpoints', () => {
       `"temper: --keep-every must keep a whole number of at least 1, got "x"; pass --keep-every 3"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
-      `"temper: --keep-last has no effect here, it belongs to prune; write temper checkpoints RUN prune --keep-last"`,
+      `"temper: --keep-last has no effect here, it is a flag of prune; write temper checkpoints RUN prune --keep-last"`,
     );
   });
 });
@@ -214,7 +214,7 @@ describe('bad input of verify', () => {
       `"temper: --step must be a whole number of at least 0, got "last"; pass --step 3"`,
     );
     expect(await complaint(['verify', 'demo', '--step', '3', '--no-recompute'])).toMatchInlineSnapshot(
-      `"temper: --step says which step is re-computed, and --no-recompute that none is; pass one of them"`,
+      `"temper: --step chooses the step to recompute, and --no-recompute skips recomputing; pass one of them"`,
     );
   });
 });

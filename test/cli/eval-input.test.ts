@@ -31,7 +31,7 @@ test('without a model, with one named twice, with a provider’s key that is not
     `"temper: --model is missing; pass run@step, a run, a base model, or provider/model"`,
   );
   expect(await evaluate('--model', 'pocket', '--model', 'pocket')).toMatchInlineSnapshot(
-    `"temper: --model pocket stands twice; name each model once"`,
+    `"temper: --model pocket is given twice; pass each model once"`,
   );
   expect(await evaluate('--model', 'openai/gpt-5')).toMatchInlineSnapshot(
     `"temper: openai/gpt-5 needs a key in OPENAI_API_KEY, which is not set; export it"`,
@@ -59,7 +59,7 @@ test('flags without effect, and a price that is none', async () => {
     `"temper: --price openai/gpt-5 has no effect: it is none of the models; name it with --model"`,
   );
   expect(await evaluate('--model', 'pocket', '--price', 'pocket=cheap')).toMatchInlineSnapshot(
-    `"temper: --price must be MODEL=IN/OUT, got "pocket=cheap"; write openai/gpt-5=1.25/10 (US dollars for a million tokens, read and written)"`,
+    `"temper: --price must be MODEL=IN/OUT, got "pocket=cheap"; write openai/gpt-5=1.25/10 (US dollars per million input and output tokens)"`,
   );
 });
 

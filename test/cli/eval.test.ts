@@ -73,7 +73,7 @@ async function startServer(answer: (asked: Asked) => Answer = inCapitals) {
 }
 
 /** What takes time differs from run to run. */
-const withoutSeconds = (text: string) => text.replace(/^seconds a call.*$/m, 'seconds a call …');
+const withoutSeconds = (text: string) => text.replace(/^seconds per call.*$/m, 'seconds per call …');
 
 test('--seed changes what an agent draws, also where a hosted model plays', async () => {
   const { url, asked } = await startServer();
@@ -102,10 +102,10 @@ test('any OpenAI-compatible server plays the held-out scenarios', async () => {
   expect(exitCode).toBe(0);
   expect(withoutSeconds(stdout)).toMatchInlineSnapshot(`
     "echo: 4 scenarios
-                    some-model
-    reward          0.250 (-0.240 to 0.740)
-    right           0.250 (0.046 to 0.699)
-    seconds a call …
+                      some-model
+    reward            0.250 (-0.240 to 0.740)
+    right             0.250 (0.046 to 0.699)
+    seconds per call …
     95 % intervals in brackets; tokens and dollars of a scenario
     report: .temper/reports/eval-echo.html"
   `);
@@ -130,14 +130,14 @@ test('models side by side play the same scenarios: rewards, tokens, money, and t
   expect(exitCode).toBe(0);
   expect(withoutSeconds(stdout).replaceAll(/127\.0\.0\.1:\d{5}/g, '127.0.0.1:12345')).toMatchInlineSnapshot(`
     "echo: 4 scenarios
-                              http://127.0.0.1:12345/v1#bad  openai/good
-    reward                    0.250 (-0.240 to 0.740)        1.000 (1.000 to 1.000)
-    reward against the first  –                              0.750 (0.260 to 1.240)
-    right                     0.250 (0.046 to 0.699)         1.000 (0.510 to 1.000)
-    tokens read               100 (100 to 100)               100 (100 to 100)
-    tokens written            10 (10 to 10)                  10 (10 to 10)
-    US dollars                –                              5.0e-4 (5.0e-4 to 5.0e-4)
-    seconds a call …
+                            http://127.0.0.1:12345/v1#bad  openai/good
+    reward                  0.250 (-0.240 to 0.740)        1.000 (1.000 to 1.000)
+    reward vs. first model  –                              0.750 (0.260 to 1.240)
+    right                   0.250 (0.046 to 0.699)         1.000 (0.510 to 1.000)
+    input tokens            100 (100 to 100)               100 (100 to 100)
+    output tokens           10 (10 to 10)                  10 (10 to 10)
+    US dollars              –                              5.0e-4 (5.0e-4 to 5.0e-4)
+    seconds per call …
     95 % intervals in brackets; tokens and dollars of a scenario
     openai/good cost 0.002 US dollars in all
     report: .temper/reports/eval-echo.html"

@@ -57,7 +57,7 @@ const fork = (source: string, ...flags: string[]) => complaint(source, agent, '-
 describe('refuses', () => {
   test('a checkpoint that is not named as one', async () => {
     expect(await fork('demo')).toMatchInlineSnapshot(
-      `"temper: the checkpoint must be named RUN@STEP, RUN~BRANCH@STEP or RUN@latest, got "demo"; see temper runs"`,
+      `"temper: the checkpoint must be RUN@STEP, RUN~BRANCH@STEP or RUN@latest, got "demo"; see temper runs"`,
     );
     expect(await fork('../demo@1')).toContain('got "../demo@1"');
   });
@@ -90,20 +90,20 @@ describe('refuses', () => {
     const parent = await readCheckpoint(store, { run: 'demo', branch: 0, step: 1 });
     const hash = parent?.manifestSha256 ?? '';
     expect((await complaint('demo@1', agent, '--run', 'demo')).replace(hash, 'HASH')).toMatchInlineSnapshot(
-      `"temper: the run demo exists with another configuration (recorded → asked for): parent: null → "demo@1, manifest HASH"; pass another --run, or the recorded values"`,
+      `"temper: the run demo exists with another configuration (recorded → requested): parent: null → "demo@1, manifest HASH"; pass another --run, or the recorded values"`,
     );
   });
 
   test('another base model', async () => {
     const folder = await writeModel(join(project, 'other'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
     expect(await fork('demo@1', '--base-model', folder)).toMatchInlineSnapshot(
-      `"temper: --base-model must be pocket (a run that begins with demo@1 goes on with its adapter), got other; pass --base-model pocket"`,
+      `"temper: --base-model must be pocket (the run continues the adapter of demo@1), got other; pass --base-model pocket"`,
     );
   });
 
   test('another LoRA', async () => {
     expect(await fork('demo@1', '--lora-rank', '8')).toMatchInlineSnapshot(
-      `"temper: --lora-rank must stay 16 (a run that begins with demo@1 goes on with its adapter), got 8; leave it out"`,
+      `"temper: --lora-rank must stay 16 (the run continues the adapter of demo@1), got 8; leave it out"`,
     );
   });
 

@@ -42,7 +42,7 @@ test('a judge that nobody knows', async () => {
 
 test('a judge that is a checkpoint which is not there', async () => {
   expect(await complaint("{ judge: 'engine/demo@100' }")).toContain(
-    'the judge engine/demo@100 must be a committed checkpoint of file://PROJECT',
+    'the judge engine/demo@100 must be a committed checkpoint in file://PROJECT',
   );
 });
 
@@ -73,6 +73,6 @@ test('another judge by flag: its name, its key, its price, and that there is any
     'maxJudgeUsd has no effect where it is not known what groq/large costs',
   );
   expect(await complaint(null, ['--judge', 'groq/large'], { GROQ_API_KEY: 'x' })).toMatch(
-    /^temper: --judge groq\/large has no effect, \S+ rewards itself; give it reward: ruler/,
+    /^temper: --judge groq\/large has no effect: the agent \S+ returns its own rewards; add reward: ruler/,
   );
 });

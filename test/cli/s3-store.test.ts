@@ -88,7 +88,7 @@ test('who looks at a run goes on looking while the store is away', async () => {
   const showing = showRun(store, 'demo', viewer, { signal, isOver: isFinal });
   await expect.poll(() => states, { timeout: 20_000 }).toContain('running');
   await server.kill();
-  await expect.poll(() => notes, { timeout: 20_000 }).toEqual([expect.stringMatching(/ECONNREFUSED.*looking again/)]);
+  await expect.poll(() => notes, { timeout: 20_000 }).toEqual([expect.stringMatching(/ECONNREFUSED.*retrying/)]);
   await server.start();
   await store.replace(stateKey('demo'), encodeJson(fixtureState('demo', 2)));
   await showing;

@@ -45,10 +45,10 @@ test('an action that is none, or none at all', async () => {
 describe('create refuses', () => {
   test('times that are missing, double or wrong', async () => {
     expect(await create(...NAMED)).toMatchInlineSnapshot(
-      `"temper: a schedule needs its times; pass --every 1d, or --cron '0 3 * * *' (UTC)"`,
+      `"temper: a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)"`,
     );
     expect(await create(...NAMED, '--every', '1d', '--cron', '0 3 * * *')).toMatchInlineSnapshot(
-      `"temper: --every and --cron exclude each other; pass one of them"`,
+      `"temper: --every and --cron cannot be combined; pass one of them"`,
     );
     expect(await create(...NAMED, '--every', 'tomorrow')).toMatchInlineSnapshot(
       `"temper: an interval must be a whole number of m, h, d or w (minutes, hours, days, weeks), got "tomorrow"; write it like 6h or 1d"`,
@@ -60,7 +60,7 @@ describe('create refuses', () => {
 
   test('a name that is missing, wrong, or too long for the names of its runs', async () => {
     expect(await create('--every', '1d', '--base-model', 'pocket')).toMatchInlineSnapshot(
-      `"temper: --name is missing; pass --name nightly, say: its runs are nightly-1, -2, …"`,
+      `"temper: --name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)"`,
     );
     for (const name of ['a/b', 'Nightly', '', 'a'.repeat(51)])
       expect(await create('--name', name, '--every', '1d')).toContain('--name must be lower case letters');
@@ -72,7 +72,7 @@ describe('create refuses', () => {
     );
     const folder = await writeModel(join(project, 'mine'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
     expect(await create('--name', 'nightly', '--every', '1d', '--base-model', folder)).toMatchInlineSnapshot(
-      `"temper: later workers would not know --base-model PROJECT/mine; name it in temporal.config.ts (models: { "mine": "PROJECT/mine" }) and pass --base-model mine"`,
+      `"temper: workers started later would not know --base-model PROJECT/mine; name it in temporal.config.ts (models: { "mine": "PROJECT/mine" }) and pass --base-model mine"`,
     );
   });
 
@@ -87,7 +87,7 @@ describe('create refuses', () => {
     expect(await create(...NAMED, '--every', '1d', '--from', 'demo@9')).toContain('demo@9 is not committed');
     const other = ['--from', 'demo', '--lora-rank', '8'];
     expect(await create(...NAMED, '--every', '1d', ...other)).toMatchInlineSnapshot(
-      `"temper: --lora-rank must stay 16 (a run that begins with demo@2 goes on with its adapter), got 8; leave it out"`,
+      `"temper: --lora-rank must stay 16 (the run continues the adapter of demo@2), got 8; leave it out"`,
     );
   });
 
@@ -100,10 +100,10 @@ describe('create refuses', () => {
     );
     await store.publish(conclusionKey('nightly', 1), encodeJson({ schema: 1, checkpoint }));
     expect(await create(...NAMED, '--every', '1d', '--lora-rank', '8')).toMatchInlineSnapshot(
-      `"temper: --lora-rank must stay 16 (a run that begins with nightly-1@2 goes on with its adapter), got 8; leave it out"`,
+      `"temper: --lora-rank must stay 16 (the run continues the adapter of nightly-1@2), got 8; leave it out"`,
     );
     expect(await create(...NAMED, '--every', '1d', '--from', 'nightly-1')).toMatchInlineSnapshot(
-      `"temper: --from has no effect: a schedule nightly has trained nightly-1 already, and goes on from it; choose another --name, or leave --from out"`,
+      `"temper: --from has no effect: a schedule nightly has already trained nightly-1 and continues from it; choose another --name, or leave --from out"`,
     );
   });
 
@@ -111,9 +111,9 @@ describe('create refuses', () => {
     // A store that has its id: else making it would be the first thing that this command leaves.
     await (await writeStanding('demo')).id();
     expect(await create(...NAMED, '--every', '1d')).toMatchInlineSnapshot(
-      `"temper: no local stack runs in this project, and TEMPORAL_ADDRESS names no server; start one with temper dev, or temper train"`,
+      `"temper: no local stack is running in this project, and TEMPORAL_ADDRESS is not set; start a local stack with temper dev or temper train"`,
     );
-    expect(await complaint('list')).toContain('no local stack runs in this project');
+    expect(await complaint('list')).toContain('no local stack is running in this project');
   });
 });
 
@@ -129,7 +129,7 @@ describe('backfill refuses', () => {
       `"temper: --from must not be after --to, got 2026-01-02T00:00:00Z and 2026-01-01T00:00:00Z; change one"`,
     );
     expect(await complaint('backfill', 'nightly', '--from', '2026-01-02', '--to', '2999-01-01')).toMatchInlineSnapshot(
-      `"temper: --to must not be after now, got 2999-01-01T00:00:00Z; the schedule fires by itself then"`,
+      `"temper: --to must not be after now, got 2999-01-01T00:00:00Z; the schedule fires at future times itself"`,
     );
     expect(await complaint('backfill', 'nightly', '--from', '2026-01-02T03:00', '--to', '2026-01-03')).toContain(
       'must be an ISO time with its zone',

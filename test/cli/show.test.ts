@@ -46,8 +46,8 @@ test('show for people', async () => {
     time       2 min 32 s
     adapter    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
     store      file://PROJECT/.temper/store
-    waits for  train step 4
-    server     none answers; nothing moves until one runs (temper train goes on, so does temper dev)"
+    waiting    train step 4
+    server     not running; the run continues once a server runs (start temper train or temper dev)"
   `);
 });
 
@@ -88,8 +88,6 @@ test('show of a run that was steered says on which branch it stands, what was ch
   expect(rows.join('\n')).toMatchInlineSnapshot(`
     "state      paused since 2026-11-21T09:00:00.000Z, because: lunch
     step       3 of 9, reward 0.880
-    stands on  branch 1, from step 2 of branch 0
-    waits for  temper resume demo; paused since 2026-11-21T09:00:00.000Z, because: lunch
     changed    learningRate 0.005 → 0.001 from step 3 on, because: it diverged"
   `);
   const { stdout: json } = await runCli(project, ['show', 'demo', '--json']);

@@ -23,7 +23,7 @@ const screen = { columns: 80, rows: 30, colors: pc.createColors(false) };
 
 describe('the live view', () => {
   test('of a run under way', () => {
-    const events = ['12:00:00 gpu-worker died (SIGKILL), starts again in 0.5 s'];
+    const events = ['12:00:00 gpu-worker died (SIGKILL), restarting in 0.5 s'];
     const model = {
       run: 'demo',
       state: running,
@@ -50,7 +50,7 @@ describe('the live view', () => {
       speed 1150 tokens/s · 0.8 s a step
       eval  step 0: 0.510 win (200 held-out scenarios)
 
-      · 12:00:00 gpu-worker died (SIGKILL), starts again in 0.5 s
+      · 12:00:00 gpu-worker died (SIGKILL), restarting in 0.5 s
       waiting for the GPU worker
       Ctrl-C detaches"
     `);
@@ -179,7 +179,7 @@ describe('plain lines', () => {
 
   test('who joins later is told how far the run is, and only new steps', () => {
     const { line, told } = joinRun(progress);
-    expect(line).toMatchInlineSnapshot(`"demo goes on after step 3/100, reward 0.880"`);
+    expect(line).toMatchInlineSnapshot(`"demo continues after step 3/100, reward 0.880"`);
     expect(linesSince(told, progress).lines).toEqual([]);
   });
 });
@@ -225,8 +225,8 @@ describe('events of the local stack', () => {
       ),
     ).toMatchInlineSnapshot(`
       [
-        "gpu-worker died (SIGKILL), starts again in 0.5 s; its last words: out of memory",
-        "gpu-worker is back",
+        "gpu-worker died (SIGKILL), restarting in 0.5 s; last output: out of memory",
+        "gpu-worker restarted",
       ]
     `);
   });

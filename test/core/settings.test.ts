@@ -54,7 +54,7 @@ test.each<[string, unknown, string]>([
   [
     'what a run keeps',
     { seed: 2 },
-    'seed cannot be changed while a run is under way, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run',
+    'seed cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run',
   ],
   ['text', { steps: '9' }, 'steps must be a whole number of at least 1, got "9"; pass another value'],
   [

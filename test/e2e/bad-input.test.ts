@@ -62,7 +62,7 @@ describe('before anything is started, nothing at all is written', () => {
     await writeFixtureRun(project, { run: 'demo', agent: 'tic-tac-toe', steps: 4 });
     const before = readdirSync(project, { recursive: true });
     const text = await complaint(['train', AGENT, '--base-model', 'pocket', '--run', 'demo', '--steps', '5']);
-    expect(text).toContain('the run demo exists with another configuration (recorded → asked for): --steps: 4 → 5');
+    expect(text).toContain('the run demo exists with another configuration (recorded → requested): --steps: 4 → 5');
     expect(readdirSync(project, { recursive: true })).toEqual(before);
   });
 });

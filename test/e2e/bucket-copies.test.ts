@@ -141,5 +141,5 @@ test.each([
 test('the copy in the bucket is whole, and its last step made again has the same bytes', async () => {
   const output = await expectDone(elsewhere.project.run('verify', 'demo'));
   expect(output).toContain(`re-computed demo@${STEPS}: adapter and optimizer state have the same bytes\n`);
-  expect(output).toContain('demo is whole');
+  expect(output).toContain('demo is intact');
 });

@@ -59,7 +59,7 @@ test('a run that was stopped and pruned goes on to its end, is whole, and its la
   expect(existsSync(manifest(home, STEPS))).toBe(true);
   const output = await expectDone(home.run('verify', 'demo'));
   expect(output).toContain(`re-computed demo@${STEPS}: adapter and optimizer state have the same bytes\n`);
-  expect(output).toContain('demo is whole');
+  expect(output).toContain('demo is intact');
 });
 
 test('its copy goes on in another project, and ends with the same bytes', async () => {

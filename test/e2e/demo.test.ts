@@ -45,7 +45,7 @@ test('Ctrl-C detaches, tells what was finished, and leaves no process behind', a
 test('the same line goes on where it was, and no step is told twice or left out', async () => {
   const ended = await checkout.run('npm', 'start');
   expectDone(ended);
-  expect(ended.stdout).toMatch(/^demo goes on after step \d+\/200/m);
+  expect(ended.stdout).toMatch(/^demo continues after step \d+\/200/m);
   outputs.push(ended.stdout);
   expect(outputs.flatMap(toldSteps)).toEqual(upTo(STEPS));
   expect(checkout.alive()).toEqual([]);

@@ -104,7 +104,7 @@ test('an update beyond numbers ends a run at its last good step; it goes back, i
   expect(commitsOf(after, 1)).toBeGreaterThan(0);
   expect(adapterOf(after, 0, good)).toMatch(/\w/);
   expect(adapterOf(after, 1, good)).not.toBe(adapterOf(after, 0, good));
-  expect(await tell('verify', 'demo', '--no-recompute')).toContain('demo is whole');
+  expect(await tell('verify', 'demo', '--no-recompute')).toContain('demo is intact');
 });
 
 /** A blob of the step that a run rests after. */

@@ -39,7 +39,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
   const training = start(...TRAIN);
   await until('the first step is told', () => /^step +1\//m.test(training.stdout()), 600_000);
   expect(await tell('pause', 'demo', '--reason', 'lunch')).toMatch(
-    /^demo pauses after step \d+; temper resume demo lets it go on$/,
+    /^demo pauses after step \d+; continue it with temper resume demo$/,
   );
   expect(['pausing', 'paused']).toContain((await show())['state']);
   let paused = await show();
@@ -55,7 +55,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
     `demo: learningRate 0.005 → 0.001 from step ${last + 1} on`,
     `demo: steps 40 → ${last + 2} from step ${last + 1} on`,
   ]);
-  expect(await tell('resume', 'demo')).toBe('demo goes on');
+  expect(await tell('resume', 'demo')).toBe('demo continues');
   const { code, stdout, stderr } = await training.ended;
   expect(code, stdout + stderr).toBe(0);
   expect(await show()).toMatchObject({ state: 'completed', step: last + 2, steps: last + 2, branch: 0 });

@@ -37,8 +37,10 @@ test('a queue that nobody polls is named, with what to start', async () => {
     );
     const { gpu } = started.input.queues;
     expect(found).toMatchObject({ attempt: 1, queue: gpu, lastFailure: null, reason: expect.stringContaining(gpu) });
-    expect(found.text).toMatch(/^initialise on queue gpu\/\S+: waits for a worker, since 2\S+: nobody polls queue gpu/);
-    expect(reason).toBe(`initialise: nobody polls queue ${gpu}; start a GPU worker, or temper dev`);
+    expect(found.text).toMatch(
+      /^initialise on queue gpu\/\S+: waiting for a worker, since 2\S+: no worker polls queue gpu/,
+    );
+    expect(reason).toBe(`initialise: no worker polls queue ${gpu}; start a GPU worker, or temper dev`);
     expect(Date.parse(found.since!)).toBeLessThanOrEqual(Date.now());
   });
 });
@@ -55,9 +57,9 @@ test('a judge that limits its rate is named as what a group waits for', async ()
     const { found, reason } = await pendingOf(started, (pending) => pending.reason?.includes('429') ?? false);
     gate.open();
     expect(found.text).toContain(
-      'step 1: judged by openai/gpt-5-mini; waits for the judge openai/gpt-5-mini, since 2026-01-01T00:00:00.000Z: 429 slow down',
+      'step 1: judged by openai/gpt-5-mini; waiting for the judge openai/gpt-5-mini, since 2026-01-01T00:00:00.000Z: 429 slow down',
     );
-    expect(reason).toBe('judge: waits for the judge openai/gpt-5-mini: 429 slow down');
+    expect(reason).toBe('judge: waiting for the judge openai/gpt-5-mini: 429 slow down');
   });
 });
 
@@ -70,9 +72,7 @@ test('what fails again and again is named with its type, the count of tries and 
     const isRight = ({ attempt, nextTryAt }: PendingActivity) => attempt > 2 && nextTryAt !== null;
     const { found, reason } = await pendingOf(started, isRight);
     expect(found).toMatchObject({ activity: 'train', lastFailure: `StoreUnavailable: ${message}` });
-    expect(found.text).toMatch(
-      /^train, attempt \d+ on queue \S+: tried again in \d+ s; last failure: StoreUnavailable/,
-    );
+    expect(found.text).toMatch(/^train, attempt \d+ on queue \S+: retry in \d+ s; last failure: StoreUnavailable/);
     expect(reason).toBe(`train: last failure: StoreUnavailable: ${message}`);
   });
 });
@@ -87,11 +87,13 @@ test('an engine that does not answer is named by those who wait for it', async (
     await gate.opened;
   };
   await bed.play({ fake: { before } }, async (started) => {
-    const { found, reason } = await pendingOf(started, ({ text }) => text.includes('wait for the engine'));
+    const { found, reason } = await pendingOf(started, ({ text }) => text.includes('waiting for the engine'));
     expect(found).toMatchObject({ activity: 'rollout', nextTryAt });
     expect(found.text).toContain('step 1: 1 of 4 attempts played');
-    expect(found.text).toContain('3 attempts wait for the engine, since 2026-01-01T00:00:00.000Z: 429: slow down');
-    expect(reason).toBe('rollout: waits for the engine: 429: slow down');
+    expect(found.text).toContain(
+      '3 attempts are waiting for the engine, since 2026-01-01T00:00:00.000Z: 429: slow down',
+    );
+    expect(reason).toBe('rollout: waiting for the engine: 429: slow down');
     gate.open();
   });
 });
@@ -104,8 +106,8 @@ test('a GPU worker tells what it does with a step', async () => {
     await gate.opened;
   };
   await bed.play({ fake: { before } }, async (started) => {
-    const { found } = await pendingOf(started, ({ text }) => text.includes('waits for the device'));
-    expect(found.text).toContain('step 1: waits for the device since 2026-01-01T00:00:00+00:00');
+    const { found } = await pendingOf(started, ({ text }) => text.includes('waiting for the device'));
+    expect(found.text).toContain('step 1: waiting for the device since 2026-01-01T00:00:00+00:00');
     gate.open();
   });
 });
@@ -126,7 +128,7 @@ test('a run that no worker decides is named', async () => {
     await handle.terminate();
     expect(pending[0]).toMatchObject({ activity: 'workflow', queue: taskQueue, pollers: 0 });
     expect(worstReason(pending)).toBe(
-      `workflow: nobody runs workflows on queue ${taskQueue}; start temper dev or temper worker`,
+      `workflow: no worker runs workflows on queue ${taskQueue}; start temper dev or temper worker`,
     );
   });
 });

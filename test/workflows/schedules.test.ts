@@ -94,7 +94,7 @@ test('a firing while one runs is skipped', async () => {
       ({ state }) => state === 'running',
     );
     const told = await scheduled.schedule('trigger', name);
-    expect(told).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a run of it is under way') as string });
+    expect(told).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a run is in progress') as string });
     // As a time that comes: past the command's own look.
     await scheduled.client.schedule.getHandle(scheduleId(name)).trigger(ScheduleOverlapPolicy.SKIP);
     await eventually(
@@ -128,7 +128,7 @@ test('a run that fails pauses its schedule, with the reason; resumed, it begins 
     const listed = JSON.parse((await scheduled.schedule('list', '--json')).stdout) as { name: string }[];
     expect(listed.map((each) => each.name)).toContain(name);
     expect(stdout).toContain(`the run ${name}-2 failed`);
-    expect((await scheduled.schedule('resume', name)).stdout).toMatch(/fires next at 20\d\d-/);
+    expect((await scheduled.schedule('resume', name)).stdout).toMatch(/is resumed; next time: 20\d\d-/);
     await scheduled.schedule('trigger', name);
     const firings = await scheduled.concluded(name, 2);
     expect(firings.map(({ run, parent }) => [run, parent?.run ?? null])).toEqual([
@@ -220,7 +220,7 @@ test('a schedule is made once; made anew under its name it goes on from its last
     expect((await scheduled.schedule('delete', name)).exitCode).toBe(0);
     const again = await scheduled.create(name, ...RARELY, '--from', `${name}-1@1`);
     expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--from has no effect') as string });
-    expect((await scheduled.create(name, ...RARELY)).stdout).toContain(`begins   with ${name}-1@2`);
+    expect((await scheduled.create(name, ...RARELY)).stdout).toContain(`starts   from ${name}-1@2`);
   });
 });
 

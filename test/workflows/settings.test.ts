@@ -89,7 +89,7 @@ test('what cannot be is refused with what to do, and changes nothing', async () 
     const refusals: [unknown, string][] = [
       [{ settings: { steps: 1 }, reason: null }, 'steps must be more than the 1 that are done, got 1'],
       [{ settings: { groupSize: 1 }, reason: null }, 'groupSize must be a whole number of at least 2 (an advantage'],
-      [{ settings: { loss: 1 }, reason: null }, 'loss cannot be changed while a run is under way'],
+      [{ settings: { loss: 1 }, reason: null }, 'loss cannot be changed after a run has started'],
       [{ settings: {}, reason: null }, 'nothing to set; name at least one of'],
       [{ settings: null, reason: null }, 'must be an object'],
       [{ settings: { steps: 9 }, reason: 7 }, 'a reason must be null or text'],
