@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { ENGINE_OPTIONS } from '../engine-flags.ts';
+import { ENGINE_OPTIONS, engineFlags } from '../engine-flags.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const fork: Command = {
@@ -30,6 +30,7 @@ export const fork: Command = {
   async run(context) {
     const { planFork } = await import('../train/plan-fork.ts');
     const { playRun } = await import('../train/play-run.ts');
-    return playRun(context, await planFork(context));
+    const asked = engineFlags(context.flags);
+    return playRun(context, await planFork(context), asked);
   },
 };

@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { ENGINE_OPTIONS } from '../engine-flags.ts';
+import { ENGINE_OPTIONS, engineFlags } from '../engine-flags.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const train: Command = {
@@ -23,6 +23,7 @@ export const train: Command = {
   async run(context) {
     const { planRun } = await import('../train/plan-run.ts');
     const { playRun } = await import('../train/play-run.ts');
-    return playRun(context, await planRun(context));
+    const asked = engineFlags(context.flags);
+    return playRun(context, await planRun(context), asked);
   },
 };

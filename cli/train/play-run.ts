@@ -2,13 +2,12 @@
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import type { CommandContext } from '../command.ts';
-import { engineFlags, type EngineFlags } from '../engine-flags.ts';
+import type { EngineFlags } from '../engine-flags.ts';
 import { CommandFailed, EXIT } from '../errors.ts';
 import { readProgress } from '../follow-run.ts';
 import type { PlannedRun } from './plan-run.ts';
 
-export async function playRun(context: CommandContext, plan: PlannedRun): Promise<number> {
-  const asked = engineFlags(context.flags);
+export function playRun(context: CommandContext, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   return plan.isComplete ? showCompleted(context, plan) : play(context, plan, asked);
 }
 
