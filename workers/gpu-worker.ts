@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { TemperError } from '../core/failures.ts';
 import { loadConfig } from './config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from './folders.ts';
+import { gpuWorkerEnvironment } from './local-stack/child-environment.ts';
 import type { StackEvent } from './local-stack/events.ts';
 import { leashed } from './local-stack/leashed.ts';
 import { absoluteModels } from './local-stack/specify.ts';
@@ -35,11 +36,15 @@ export async function runGpuWorker({ project, env, signal, onEvent, flags }: Gpu
     '--models': models,
     '--queue': config.queues.gpu,
     '--threads': String(config.engine.threads),
+    '--device': config.engine.device,
+    '--dtype': config.engine.dtype,
+    '--kv-cache-bytes': String(config.engine.kvCacheBytes),
+    '--slots': String(config.engine.slots),
   };
   const args = ['-m', 'temper_gpu', ...Object.entries(configured).flat(), ...flags, '--leash'];
   const [command, commandArgs] = leashed(python, args);
   const child = spawn(command, commandArgs, {
-    env: { ...env, PYTHONPATH: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1', TEMPER_ENGINE_KEY: key },
+    env: { ...gpuWorkerEnvironment(env), PYTHONPATH: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1', TEMPER_ENGINE_KEY: key },
     cwd: project,
     // The end of its stdin ends it, should this process die; Ctrl-C reaches both.
     stdio: ['pipe', 'inherit', 'inherit'],

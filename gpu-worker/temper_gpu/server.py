@@ -344,9 +344,8 @@ def unexpected(error: Exception) -> Refusal:
     """A bug, or a request that nobody foresaw. Its kind alone: an attempt that fails by it keeps the message, which
     must be the same whenever it is played; texts of exceptions may hold addresses and paths."""
     kind = type(error).__name__
-    return Refusal(
-        500, "internal", f"the GPU worker failed on this request ({kind}); see 'request failed' in its log, or change it"
-    )
+    message = f"the GPU worker failed on this request ({kind}); see 'request failed' in its log, or change it"
+    return Refusal(500, "internal", message)
 
 
 class EmbeddedServer(uvicorn.Server):

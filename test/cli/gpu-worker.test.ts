@@ -39,12 +39,20 @@ test.each([undefined, ''])('without a key it does not start, and says how to mak
 
 test('the worker finds store, queue, key and Temporal where the project and the environment say', async () => {
   const TEMPORAL = { TEMPORAL_ADDRESS: 'temporal.internal:7233', TEMPORAL_NAMESPACE: 'lab' };
-  const env = { TEMPER_ENGINE_KEY: 'a key', TEMPER_STORE: 's3://bucket/runs', ...TEMPORAL };
+  const env = {
+    TEMPER_ENGINE_KEY: 'a key',
+    OPENAI_API_KEY: "a provider's",
+    TEMPER_STORE: 's3://bucket/runs',
+    ...TEMPORAL,
+  };
   const { exitCode, started } = await start(['--host', '10.0.0.5', '--allow-host', 'gpu-1', '--allow-host', 'b'], env);
   expect(exitCode).toBe(0);
   expect(started.env).toMatchObject({ TEMPER_ENGINE_KEY: 'a key', ...TEMPORAL });
+  expect(started.env['OPENAI_API_KEY']).toBeUndefined();
   const command = started.args.join(' ');
-  expect(command).toMatch(/^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 /);
+  expect(command).toMatch(
+    /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 --device auto --dtype auto /,
+  );
   expect(command).toContain(' --host=10.0.0.5 --allow-host=gpu-1 --allow-host=b --leash');
 });
 

@@ -36,7 +36,7 @@ def url() -> Iterator[str]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     engine = EngineSettings(num_threads=1, max_pass_tokens=256)
     host = EngineHost(library, Resolver(), engine, DeviceLock(), on_death=lambda error: None)
-    with serving(host, ServerSettings(max_header_bytes=10_000, header_timeout_s=0.5)) as url:
+    with serving(host, ServerSettings(max_header_bytes=10_000, header_timeout_s=2)) as url:
         yield url
     host.close()
 
@@ -179,9 +179,7 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(chunks)
 
 
-@pytest.mark.parametrize(
-    "sent", [b"", b"G", b"\r\n", b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half", b"POST /v1/chat/completions HT"]
-)
+@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half"])
 def test_a_request_that_is_never_finished_is_hung_up(url: str, sent: bytes):
     with connect(url) as connection:
         connection.sendall(sent)
@@ -236,7 +234,7 @@ def test_a_client_with_the_key_keeps_its_connection(url: str):
         for _ in range(2):
             connection.sendall(request)
             assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
-            time.sleep(1)
+            time.sleep(3)
 
 
 def test_a_body_that_never_comes_is_waited_for_until_its_deadline(client: httpx.Client, url: str):
