@@ -345,7 +345,9 @@ def unexpected(error: Exception) -> Refusal:
     must be the same whenever it is played; texts of exceptions may hold addresses and paths."""
     kind = type(error).__name__
     return Refusal(
-        500, "internal", f"the GPU worker failed on this request ({kind}); see 'request failed' in its log, or change it"
+        500,
+        "internal",
+        f"the GPU worker failed on this request ({kind}); see 'request failed' in its log, or change it",
     )
 
 
