@@ -35,6 +35,10 @@ export async function runGpuWorker({ project, env, signal, onEvent, flags }: Gpu
     '--models': models,
     '--queue': config.queues.gpu,
     '--threads': String(config.engine.threads),
+    '--device': config.engine.device,
+    '--dtype': config.engine.dtype,
+    '--kv-cache-bytes': String(config.engine.kvCacheBytes),
+    '--slots': String(config.engine.slots),
   };
   const args = ['-m', 'temper_gpu', ...Object.entries(configured).flat(), ...flags, '--leash'];
   const [command, commandArgs] = leashed(python, args);
