@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fakePrograms, type FakePrograms } from '../workers/fake-programs.ts';
@@ -17,7 +17,12 @@ interface Started {
 }
 
 /** What the Python GPU worker is started with, where it ends with `exitCode`. */
-async function start(flags: string[], env: NodeJS.ProcessEnv, exitCode = 0): Promise<CliResult & { started: Started }> {
+async function start(
+  flags: string[],
+  env: NodeJS.ProcessEnv,
+  exitCode = 0,
+  folder: string | null = null,
+): Promise<CliResult & { started: Started }> {
   const file = join(programs.folder, 'started.json');
   const write = `fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify({ args, env: process.env }))`;
   programs.add(
@@ -25,7 +30,7 @@ async function start(flags: string[], env: NodeJS.ProcessEnv, exitCode = 0): Pro
     `if (args[0] === '-c') console.log('missing:'); else { ${write}; process.exit(${exitCode}); }`,
   );
   const TEMPER_PYTHON = join(programs.folder, 'bin', 'python');
-  const project = await temporaryFolder();
+  const project = folder ?? (await temporaryFolder());
   const result = await runCli(project, ['gpu-worker', ...flags], { env: { ...programs.env, TEMPER_PYTHON, ...env } });
   return { ...result, started: JSON.parse(readFileSync(file, 'utf8')) as Started };
 }
@@ -54,6 +59,16 @@ test('the worker finds store, queue, key and Temporal where the project and the 
     /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 --device auto --dtype auto /,
   );
   expect(command).toContain(' --host=10.0.0.5 --allow-host=gpu-1 --allow-host=b --leash');
+});
+
+test("device, numbers and memory are those of the project's configuration", async () => {
+  const project = await temporaryFolder();
+  const engine = { device: 'cuda:1', dtype: 'bfloat16', kvCacheBytes: 2 ** 33, slots: 256 };
+  writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
+  const { started } = await start([], { TEMPER_ENGINE_KEY: 'a key' }, 0, project);
+  expect(started.args.join(' ')).toContain(
+    ' --device cuda:1 --dtype bfloat16 --kv-cache-bytes 8589934592 --slots 256 ',
+  );
 });
 
 test('its key is on no command line', async () => {
