@@ -326,7 +326,8 @@ test('dev', () => {
 
     Usage: temper dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]
 
-    Runs until Ctrl-C and then stops everything it started. If a local stack is already running, it joins that one.
+    Runs until Ctrl-C. If a local stack is already running, it joins that one. The stack stops with the last command
+    that uses it.
 
     Options:
       --agent FILE     also play this agent, so that its runs continue

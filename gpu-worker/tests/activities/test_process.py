@@ -129,9 +129,10 @@ def test_one_that_stands_by_takes_a_port_only_when_its_turn_comes(tmp_path: Path
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
 def test_one_that_stands_by_imports_at_the_lowest_priority_and_then_has_the_usual_one(tmp_path: Path):
     process = start("--store", tmp_path.as_uri(), "--leash", "--no-temporal", "--standby")
-    assert process.stdout is not None and process.stdin is not None
+    stdout = process.stdout
+    assert stdout is not None and process.stdin is not None
     said: list[str] = []
-    reader = threading.Thread(target=lambda: said.append(process.stdout.readline()), daemon=True)
+    reader = threading.Thread(target=lambda: said.append(stdout.readline()), daemon=True)
     reader.start()
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     while_importing: set[int] = set()
