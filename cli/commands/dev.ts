@@ -47,7 +47,7 @@ export const dev: Command = {
     output.line(
       stack.adopted
         ? 'joined the running local stack; Ctrl-C leaves it'
-        : 'the local stack runs; Ctrl-C ends it, unless another command uses it then',
+        : 'the local stack is running; Ctrl-C stops it, unless another command is using it',
     );
     output.line(`Temporal   ${stack.temporalAddress} (namespace ${stack.namespace})`);
     if (stack.uiUrl !== null) output.line(`UI         ${stack.uiUrl}`);

@@ -125,7 +125,10 @@ function storeAgent(agent: AgentActivities, store: Store): AgentActivities {
     ...agent,
     async prepare(input) {
       const { config } = input;
-      await store.publish(runKey(config.run), encodeJson({ schema: 1, config, parent: config.parent }));
+      await store.publish(
+        runKey(config.run),
+        encodeJson({ schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent: config.parent }),
+      );
       return agent.prepare(input);
     },
     async record(input) {
