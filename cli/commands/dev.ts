@@ -9,8 +9,7 @@ export const dev: Command = {
   summary: 'run the local stack in the foreground: Temporal server and UI, workers, GPU worker',
   usage: 'dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]',
   details: [
-    'Runs until Ctrl-C. If a local stack is already running, it joins that one. The stack stops with the last command',
-    'that uses it.',
+    'Runs until Ctrl-C, or joins a local stack that is already running. The stack stops with the last command using it.',
   ],
   positionals: [],
   options: {

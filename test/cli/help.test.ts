@@ -326,8 +326,7 @@ test('dev', () => {
 
     Usage: temper dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]
 
-    Runs until Ctrl-C. If a local stack is already running, it joins that one. The stack stops with the last command
-    that uses it.
+    Runs until Ctrl-C, or joins a local stack that is already running. The stack stops with the last command using it.
 
     Options:
       --agent FILE     also play this agent, so that its runs continue
