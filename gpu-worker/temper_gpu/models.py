@@ -229,6 +229,30 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
             f"every layer of model {name} must attend to its whole context, got {sorted(kinds)}; take "
             " a model without sliding windows or linear attention",
         )
+    require_independent_tokens(name, model)
+
+
+def require_independent_tokens(name: str, model: PreTrainedModel) -> None:
+    """Where a token's numbers depend on who else is in the pass, batch invariance cannot hold."""
+    if any(path.rpartition(".")[2] == "experts" for path, _ in model.named_modules()):
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must compute each token by itself, a mixture of experts ({type(model).__name__}) computes "
+            "the tokens of one expert together, whoever they belong to; take a dense model",
+        )
+    if "longrope" in rope_types(model.config):
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must compute each token by itself, its rotary frequencies (longrope) follow the longest "
+            "prompt of a pass; take a model with another rope_type",
+        )
+
+
+def rope_types(config: PreTrainedConfig) -> set[str]:
+    """Of the whole model, or of each kind of layer."""
+    parameters: dict[str, Any] = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    entries = [parameters, *(entry for entry in parameters.values() if isinstance(entry, dict))]
+    return {str(entry.get("rope_type") or entry.get("type")) for entry in entries}
 
 
 def end_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig, Qwen3MoeConfig
 
 from temper_gpu.answers import http_meaning
 from temper_gpu.checkpoints import StoreResolver
@@ -17,6 +18,15 @@ from temper_gpu.failures import TemperError
 from temper_gpu.models import POCKET_FOLDER, BaseModel, ModelLibrary
 from temper_gpu.store import FileStore
 
+SMALL = {
+    "vocab_size": 264,
+    "hidden_size": 64,
+    "intermediate_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+}
 IDS = torch.tensor([[258, 49, 50, 261, 259]])
 
 
@@ -211,3 +221,34 @@ def edit(folder: Path, **changes: object) -> None:
     path.write_text(
         json.dumps({**json.loads(path.read_text()), **changes, "use_sliding_window": "layer_types" in changes})
     )
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (
+            Qwen3MoeConfig(**SMALL, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, head_dim=16),
+            "mixture of experts",
+        ),
+        (MixtralConfig(**SMALL, num_local_experts=4), "mixture of experts"),
+        (
+            LlamaConfig(
+                **SMALL,
+                rope_scaling={
+                    "rope_type": "longrope",
+                    "factor": 4.0,
+                    "short_factor": [1.0] * 8,
+                    "long_factor": [2.0] * 8,
+                    "original_max_position_embeddings": 64,
+                },
+            ),
+            "longrope",
+        ),
+    ],
+    ids=["Qwen3-MoE", "Mixtral", "longrope"],
+)
+def test_a_model_whose_tokens_depend_on_their_neighbours_is_refused(copy: Path, config, words: str):
+    AutoModelForCausalLM.from_config(config).save_pretrained(copy)
+    with pytest.raises(TemperError, match=rf"model mine must compute each token by itself.*{words}.*; take a") as caught:
+        library(mine=copy).get("mine")
+    assert caught.value.type == "BadConfig"
