@@ -249,6 +249,8 @@ def edit(folder: Path, **changes: object) -> None:
 )
 def test_a_model_whose_tokens_depend_on_their_neighbours_is_refused(copy: Path, config, words: str):
     AutoModelForCausalLM.from_config(config).save_pretrained(copy)
-    with pytest.raises(TemperError, match=rf"model mine must compute each token by itself.*{words}.*; take a") as caught:
+    with pytest.raises(
+        TemperError, match=rf"model mine must compute each token by itself.*{words}.*; take a"
+    ) as caught:
         library(mine=copy).get("mine")
     assert caught.value.type == "BadConfig"
