@@ -18,7 +18,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.models import POCKET_FOLDER, BaseModel, ModelLibrary
 from temper_gpu.store import FileStore
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "vocab_size": 264,
     "hidden_size": 64,
     "intermediate_size": 32,
@@ -26,6 +26,15 @@ SMALL = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "max_position_embeddings": 256,
+}
+LONGROPE: dict[str, Any] = {
+    "rope_scaling": {
+        "rope_type": "longrope",
+        "factor": 4.0,
+        "short_factor": [1.0] * 8,
+        "long_factor": [2.0] * 8,
+        "original_max_position_embeddings": 64,
+    }
 }
 IDS = torch.tensor([[258, 49, 50, 261, 259]])
 
@@ -231,26 +240,13 @@ def edit(folder: Path, **changes: object) -> None:
             "mixture of experts",
         ),
         (MixtralConfig(**SMALL, num_local_experts=4), "mixture of experts"),
-        (
-            LlamaConfig(
-                **SMALL,
-                rope_scaling={
-                    "rope_type": "longrope",
-                    "factor": 4.0,
-                    "short_factor": [1.0] * 8,
-                    "long_factor": [2.0] * 8,
-                    "original_max_position_embeddings": 64,
-                },
-            ),
-            "longrope",
-        ),
+        (LlamaConfig(**SMALL, **LONGROPE), "longrope"),
     ],
     ids=["Qwen3-MoE", "Mixtral", "longrope"],
 )
 def test_a_model_whose_tokens_depend_on_their_neighbours_is_refused(copy: Path, config, words: str):
     AutoModelForCausalLM.from_config(config).save_pretrained(copy)
-    with pytest.raises(
-        TemperError, match=rf"model mine must compute each token by itself.*{words}.*; take a"
-    ) as caught:
+    rule = "model mine must compute each token by itself"
+    with pytest.raises(TemperError, match=rf"{rule}.*{words}.*; take a") as caught:
         library(mine=copy).get("mine")
     assert caught.value.type == "BadConfig"
