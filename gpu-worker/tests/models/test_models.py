@@ -236,7 +236,7 @@ def edit(folder: Path, **changes: object) -> None:
     ("config", "words"),
     [
         (
-            Qwen3MoeConfig(**SMALL, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, head_dim=16),
+            Qwen3MoeConfig(**SMALL, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16),
             "mixture of experts",
         ),
         (MixtralConfig(**SMALL, num_local_experts=4), "mixture of experts"),
