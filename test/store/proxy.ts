@@ -7,6 +7,8 @@ export type Direction = 'up' | 'down';
 interface Trap {
   direction: Direction;
   bytesLeft: number;
+  /** Whether what comes after waits in the proxy. */
+  holds: boolean;
   spring(): void;
 }
 
@@ -14,6 +16,7 @@ export class Proxy {
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
   private trap: Trap | null = null;
+  private held: Socket | null = null;
 
   private constructor(server: Server) {
     this.server = server;
@@ -35,8 +38,20 @@ export class Proxy {
   /** Resolves once so many bytes have gone that way. */
   passed(direction: Direction, bytes: number): Promise<void> {
     return new Promise((resolve) => {
-      this.trap = { direction, bytesLeft: bytes, spring: resolve };
+      this.trap = { direction, bytesLeft: bytes, holds: false, spring: resolve };
     });
+  }
+
+  /** Likewise, and what comes from that side afterwards is not read until `letGo`. */
+  hold(direction: Direction, bytes: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.trap = { direction, bytesLeft: bytes, holds: true, spring: resolve };
+    });
+  }
+
+  letGo(): void {
+    this.held?.resume();
+    this.held = null;
   }
 
   /** Breaks all connections. */
@@ -61,11 +76,12 @@ export class Proxy {
       const { trap } = this;
       if (trap?.direction === direction && (trap.bytesLeft -= chunk.length) <= 0) {
         this.trap = null;
+        if (trap.holds) this.held = from.pause();
         trap.spring();
       }
       if (!to.write(chunk)) from.pause();
     });
-    to.on('drain', () => from.resume());
+    to.on('drain', () => this.held === from || from.resume());
     // A broken side breaks the other.
     from.on('error', () => to.destroy());
     from.on('close', () => {

@@ -195,10 +195,11 @@ describe('a server that goes away', () => {
   test('killed while a blob comes down, and away for good: it is StoreUnavailable', async () => {
     const store = await open('down', { timeouts });
     await store.putBlob(content);
-    const passed = proxy.passed('down', 5 * MIB);
+    const held = proxy.hold('down', 5 * MIB);
     const failing = failureOf(store.getBlob(ref));
-    await passed;
+    await held;
     await server.kill();
+    proxy.letGo();
     expect(await failing).toMatchObject({ type: 'StoreUnavailable' });
     await server.start();
   });
@@ -206,10 +207,12 @@ describe('a server that goes away', () => {
   test('frozen in the middle of a download: it is StoreUnavailable, and once thawed all is well', async () => {
     const store = await open('down', { timeouts });
     await store.putBlob(content);
-    const passed = proxy.passed('down', 5 * MIB);
+    // The proxy lets no more than this through, so that the download cannot end before the server is frozen.
+    const held = proxy.hold('down', 5 * MIB);
     const failing = failureOf(store.getBlob(ref));
-    await passed;
+    await held;
     server.process.kill('SIGSTOP');
+    proxy.letGo();
     const failure = await failing;
     server.process.kill('SIGCONT');
     expect(failure).toMatchObject({ type: 'StoreUnavailable' });

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.attention import ATTENTION
+from temper_gpu.engine.activations import instantiate
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import (
     RANK_BLOCK,
@@ -53,7 +53,7 @@ class Policies:
         self._base = base
         self._device_lock = device_lock
         self._max_policies = max_policies
-        self._models: OrderedDict[str | None, PreTrainedModel] = OrderedDict({None: base.instantiate(ATTENTION)})
+        self._models: OrderedDict[str | None, PreTrainedModel] = OrderedDict({None: instantiate(base)})
         self._num_users: dict[str | None, int] = {}
         self._changed = threading.Condition()
 
@@ -96,11 +96,11 @@ class Policies:
 
     def _place(self, adapter: Adapter | None) -> PreTrainedModel:
         if adapter is None:
-            return self._base.instantiate(ATTENTION)
+            return instantiate(self._base)
         if is_merged(self._base.dtype):
-            model = self._base.instantiate(ATTENTION, merged_weights(self._base, adapter))
+            model = instantiate(self._base, merged_weights(self._base, adapter))
         else:
-            model = attach(self._base.instantiate(ATTENTION), adapter)
+            model = attach(instantiate(self._base), adapter)
         require_in_effect(self._base, model, adapter)
         return model
 

@@ -13,15 +13,29 @@ from temper_gpu.lora import dtype_name
 
 # cuBLAS is deterministic only with a workspace of fixed size; read when CUDA starts.
 _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+# On Intel's processors MKL adds in an order that depends on a row's place in a matrix (on AVX2 in nearly every shape,
+# on AVX-512 with several threads in some), unless it is told to be strict. Read at its first call. AMD's keep the
+# kernels that they had: the order was not seen to depend on places there.
+_STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
+_INTEL = "GenuineIntel"
+# Each limits a library to fewer instructions than the processor has, and so changes last bits.
+_INSTRUCTION_LIMITS = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
 
 
 def make_deterministic(threads: int) -> None:
     """Once per process, before any tensor work: the order of additions depends on the number of threads."""
     os.environ.setdefault(*_CUBLAS_WORKSPACE)
+    fix_kernels()
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True)
     # Filling fresh memory finds reads of it, which we have none of, and costs a pass over every new tensor.
     torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]  (made by a metaclass)
+
+
+def fix_kernels() -> None:
+    """Before MKL's first call: kernels whose numbers do not depend on a row's place."""
+    if _cpu_field("vendor_id") == _INTEL:
+        os.environ.setdefault(*_STRICT_MKL)
 
 
 def fix_threads() -> None:
@@ -37,7 +51,8 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
         **_libraries(),
         **gpu,
         **({} if name == DEFAULT_DTYPE else {"dtype": name}),
-        "cpu": _cpu(),
+        **_instruction_limits(),
+        "cpu": _cpu_field("model name") or platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
     }
@@ -48,9 +63,15 @@ def _libraries() -> dict[str, str]:
     return {name: version(name) for name in ("torch", "transformers", "peft")}
 
 
+def _instruction_limits() -> dict[str, str]:
+    """Absent where nothing is limited: the processor's name says what is used."""
+    limits = [f"{name}={os.environ[name]}" for name in _INSTRUCTION_LIMITS if os.environ.get(name)]
+    return {"instructions": " ".join(limits)} if limits else {}
+
+
 @cache
-def _cpu() -> str:
+def _cpu_field(field: str) -> str:
+    """Of the first processor, as Linux describes it; empty elsewhere."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text().splitlines() if information.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return next(iter(names), "") or platform.processor() or platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")

@@ -1,15 +1,18 @@
 """What a request samples depends on (adapter, prompt, parameters, seed) alone: bit for bit, whoever is beside it."""
 
 import random
+from contextlib import suppress
 
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import temper_gpu.engine.engine as engine_module
 import temper_gpu.engine.forward as forward
 import temper_gpu.engine.scheduler as scheduler
 from temper_gpu.engine import Engine
+from temper_gpu.engine.activations import WholeVectors, padded_size
 from temper_gpu.engine.proof import prove_sizes
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
@@ -111,11 +114,65 @@ def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypat
         return scores.softmax(-1) @ value.repeat_interleave(groups, 1) * noise
 
     monkeypatch.setattr(forward, "attend", careless)
+    sizes = Sizes((16, 48, 128, 256, 512), 0)
+    with suppress(TemperError):
+        assert len(prove_sizes(base, sizes, 128).allowed) < len(sizes.allowed)
+    monkeypatch.setattr(engine_module, "prove_sizes", lambda base, sizes, max_slots: sizes)
     engine = open_engine(base)
     requests = [request(seed, 12, 4) for seed in range(8)]
     alone = [ask(engine, asked) for asked in requests]
     assert ask_together(engine, [*requests, request(9, 100, 8)])[:8] != alone
     engine.close()
+
+
+@pytest.mark.parametrize("size", [48, 128, 256])
+@pytest.mark.parametrize("mutant", ["first layer", "last layer", "far positions", "decode"])
+def test_a_mutant_that_breaks_invariance_for_one_size_is_found_by_the_proof(
+    base, monkeypatch: pytest.MonkeyPatch, size: int, mutant: str
+):
+    """One bit of a token (of every other one in the last layer, where only sampled tokens count)."""
+    true_attend = forward.ForwardPass.attend
+
+    def attend(self, layer, query_1HMD, scaling):
+        output = true_attend(self, layer, query_1HMD, scaling)
+        tile = self.tiles[-1]
+        is_far = tile.num_keys > 144
+        is_decode = tile.queries_RC is None
+        is_hit = {
+            "first layer": layer == 0 and not is_decode,
+            "last layer": layer == 1 and not is_decode,
+            "far positions": layer == 0 and is_far,
+            "decode": layer == 0 and is_decode,
+        }[mutant]
+        if is_hit and query_1HMD.shape[2] == size:
+            output = output.clone()
+            hit = slice(None, None, 2) if mutant == "last layer" else size // 2
+            output[0, hit] = torch.nextafter(output[0, hit], torch.tensor(torch.inf))
+        return output
+
+    monkeypatch.setattr(forward.ForwardPass, "attend", attend)
+    sizes = Sizes((16, 48, 128, 256, 512), 0)
+    assert prove_sizes(base, sizes, 256).allowed == tuple(each for each in sizes.allowed if each != size)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 3, 4, 5, 16])
+@pytest.mark.parametrize("width", [16, 77, 96, 100, 112, 271])
+def test_an_activation_gives_an_element_the_same_bits_wherever_it_stands(width: int, num_threads: int):
+    """`silu` of torch does not: what is left of a thread's share after its whole vectors has other last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(num_threads)
+    rows = torch.randn(24, width, generator=torch.Generator().manual_seed(0)) * 3
+    for activation in (torch.nn.SiLU(), torch.nn.GELU(approximate="tanh")):
+        safe = WholeVectors(activation)
+        expected = safe(rows[torch.arange(16) % 16])
+        for size in (16, 48, 64, 256, 1024):
+            places = torch.arange(size).roll(size // 3) % 16
+            assert torch.equal(safe(rows[places]), expected[places])
+    torch.set_num_threads(before)
+
+
+def test_an_activation_of_whole_vectors_is_not_copied():
+    assert [padded_size(num_elements, 2) for num_elements in (16 * 64, 48 * 96, 1024 * 128)] == [1024, 4608, 131072]
 
 
 def test_chance_that_depends_on_the_row_is_noticed(base, monkeypatch: pytest.MonkeyPatch):

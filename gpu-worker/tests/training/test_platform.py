@@ -1,0 +1,42 @@
+"""What a manifest says about the machine that made it."""
+
+import os
+
+import pytest
+import torch
+
+from temper_gpu.training import platform
+from temper_gpu.training.platform import fix_kernels, platform_fingerprint
+
+LIMITS = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
+
+
+@pytest.fixture(autouse=True)
+def no_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in LIMITS:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
+def fingerprint() -> dict[str, str | int]:
+    return platform_fingerprint(torch.device("cpu"), torch.float32)
+
+
+def test_a_limited_instruction_set_stands_in_the_fingerprint_and_an_unlimited_one_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    plain = fingerprint()
+    assert "instructions" not in plain
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    assert fingerprint() == {**plain, "instructions": "ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2"}
+
+
+@pytest.mark.parametrize(("vendor", "setting"), [("GenuineIntel", "AUTO,STRICT"), ("AuthenticAMD", None), ("", None)])
+def test_on_intels_processors_matrix_products_are_strict(monkeypatch: pytest.MonkeyPatch, vendor: str, setting):
+    monkeypatch.setattr(platform, "_cpu_field", lambda field: vendor)
+    fix_kernels()
+    assert os.environ.get("MKL_CBWR") == setting
+    monkeypatch.setenv("MKL_CBWR", "AVX2")
+    fix_kernels()
+    assert os.environ["MKL_CBWR"] == "AVX2"
