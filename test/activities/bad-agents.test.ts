@@ -29,6 +29,8 @@ async function playBeside(bad: Play, rollout = ROLLOUT) {
 }
 
 const SHORT = { ...ROLLOUT, attemptTimeoutMs: 300 };
+/** For agents that keep the event loop busy for seconds: their neighbours are not what is tried. */
+const UNHURRIED = { ...ROLLOUT, attemptTimeoutMs: 60_000, callTimeoutMs: 30_000, callRetryBudgetMs: 60_000 };
 
 test.each<[string, Play, string]>([
   ['throws', () => Promise.reject(new RangeError('lost the plot')), 'RangeError: lost the plot'],
@@ -63,7 +65,7 @@ test.each<[string, Play]>([
     },
   ],
 ])('an agent that calls the model 10,000 times, %s, is stopped at maxCallsPerAttempt', async (_, play) => {
-  const { world, result, bad } = await playBeside(play, { ...ROLLOUT, maxCallsPerAttempt: 12 });
+  const { world, result, bad } = await playBeside(play, { ...UNHURRIED, maxCallsPerAttempt: 12 });
   expect(result).toMatchObject({ use: 'trained', failed: 1 });
   expect(bad.failure?.message).toBe('an attempt may make maxCallsPerAttempt 12 calls, it asked for one more');
   // The two good attempts ask once each.
