@@ -42,7 +42,7 @@ let second: SecondWorker | null = null;
 
 beforeAll(async () => {
   stack = project.start('dev', '--agent', AGENT);
-  const isUp = () => stack.output().includes('Ctrl-C ends it') || stack.child.exitCode !== null;
+  const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
   await until('the stack runs', isUp, 180_000);
   server = await connectClient({ address: temporalAddress(project), namespace: 'default' });
   await train('alone');

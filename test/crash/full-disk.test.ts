@@ -72,7 +72,7 @@ describe.skipIf(!isMounted)('a disk', () => {
 
   beforeAll(async () => {
     stack = project.start('dev', '--agent', AGENT);
-    const isUp = () => stack.output().includes('Ctrl-C ends it') || stack.child.exitCode !== null;
+    const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
     await until('the stack runs', isUp, 180_000);
     const { code, output } = await train('undisturbed').ended;
     expect(code, output).toBe(0);

@@ -26,7 +26,7 @@ const manifest = (run: string, step: number) =>
 
 beforeAll(async () => {
   stack = project.start('dev', '--agent', AGENT);
-  const isUp = () => stack.output().includes('Ctrl-C ends it') || stack.child.exitCode !== null;
+  const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
   await until('the stack runs', isUp, 180_000);
   second = await startSecondGpuWorker(project);
 });

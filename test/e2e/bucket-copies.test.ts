@@ -72,7 +72,7 @@ function committedHere({ project }: Place, run: string): unknown[] {
 async function withStack({ project }: Place, work: () => Promise<void>): Promise<void> {
   const stack = project.start('dev', '--agent', AGENT);
   try {
-    const isUp = () => stack.output().includes('Ctrl-C ends it') || stack.child.exitCode !== null;
+    const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
     await until('the stack runs', isUp);
     await work();
   } finally {

@@ -30,7 +30,7 @@ const ENV = {
 
 beforeAll(async () => {
   const stack = start('dev', '--agent', AGENT);
-  await until('the stack runs', () => stack.stdout().includes('the local stack runs'), 300_000);
+  await until('the stack runs', () => stack.stdout().includes('the local stack is running'), 300_000);
 });
 
 afterAll(async () => {

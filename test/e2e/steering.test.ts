@@ -62,7 +62,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
 
   const before = project.committed('demo');
   const stack = start('dev', '--agent', AGENT);
-  await until('the stack runs', () => stack.stdout().includes('the local stack runs'), 600_000);
+  await until('the stack runs', () => stack.stdout().includes('the local stack is running'), 600_000);
   expect(await tell('rollback', 'demo', '--step', String(last), '--set', 'learningRate=0.01')).toContain(
     `demo goes back from step ${last + 2} to step ${last}`,
   );
