@@ -77,6 +77,14 @@ describe.skipIf(process.platform === 'win32')('the socket that stack.json names'
     expect(await isAdopted(() => undefined)).toBe(true);
   });
 
+  it('is adopted where .temper is a link to a folder elsewhere', async () => {
+    renameSync(folders.state, `${folders.project}.state`);
+    symlinkSync(`${folders.project}.state`, folders.state);
+    stack = { ...stack, socket: folders.stackSocket };
+    expect(await isAdopted(() => writeStackFile(folders.stackFile, stack))).toBe(true);
+    rmSync(`${folders.project}.state`, { recursive: true });
+  });
+
   it.each<[string, () => void]>([
     ['the recorded process has ended', () => writeStackFile(folders.stackFile, { ...stack, startTime: 'before' })],
     ['others can write to its folder', () => chmodSync(socketFolder, 0o777)],

@@ -1,5 +1,5 @@
 /** The leash's socket: open to this user alone, at a path short enough to be one. */
-import { chmodSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -23,8 +23,9 @@ export function isOwnSocketPath(path: string, folders: ProjectFolders): boolean 
   if (!HAS_SOCKET_FILES) return path.startsWith('\\\\.\\pipe\\temper-');
   const folder = dirname(path);
   const isTemporary = dirname(folder) === tmpdir() && basename(folder).startsWith(TEMPORARY_PREFIX);
-  const isExpected = path === folders.stackSocket || (isTemporary && basename(path) === SOCKET_NAME);
-  return isExpected && isOwnFolder(folder) && isOwnSocket(path);
+  // `.temper` may be a link to a larger disk: where it leads must be this user's.
+  const isInState = path === folders.stackSocket && isOwnFolder(folder, statSync);
+  return (isInState || (isTemporary && basename(path) === SOCKET_NAME && isOwnFolder(folder))) && isOwnSocket(path);
 }
 
 export function removeSocket(path: string, folders: ProjectFolders): void {
