@@ -137,6 +137,15 @@ describe('cleaning up after a stack', () => {
     expect(existsSync(dirname(inFolder))).toBe(true);
   });
 
+  it('removes the folder of a socket that its server took away, if nothing else is in it', () => {
+    writeFileSync(join(socketFolder, 'other'), 'mine');
+    removeSocket(stack.socket, folders);
+    expect(existsSync(join(socketFolder, 'other'))).toBe(true);
+    rmSync(join(socketFolder, 'other'));
+    removeSocket(stack.socket, folders);
+    expect(existsSync(socketFolder)).toBe(false);
+  });
+
   it.each([
     ['a process group', { children: [{ name: 'x', pid: -1, startTime: 'x' }] }],
     ['every process', { children: [{ name: 'x', pid: 0, startTime: 'x' }] }],
