@@ -12,6 +12,7 @@ import { BranchFileSchema, ChangesFileSchema, readStored } from './file-schemas.
 import { encodeJson } from './json.ts';
 import * as layout from './layout.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
+import { unmarkPruned } from './pruned.ts';
 import { readCommit, readEval } from './run-reader.ts';
 import { readRunSpending } from './verdicts.ts';
 import type { Store } from './store.ts';
@@ -40,7 +41,8 @@ export async function openBranch(store: Store, run: string, { requestId, step }:
     const made = files.find((file) => file.requestId === requestId);
     if (made !== undefined) return made.branch;
     const newest = files.at(-1)?.branch ?? 0;
-    await requireWeights(store, run, step);
+    // What was pruned, and is there because another run has the same bytes, is this run's again.
+    await unmarkPruned(store, await requireWeights(store, run, step));
     const fromBranch = branchOfStep(planLineage(files, newest), step);
     const file: BranchFile = { schema: 1, branch: newest + 1, fromBranch, fromStep: step, requestId };
     const { created } = await store.publish(layout.branchKey(run, file.branch), encodeJson(file));
@@ -99,12 +101,13 @@ async function findCommit(store: Store, run: string, lineage: readonly Branch[],
   throw new TemperError('StoreCorrupt', `the run ${run} has no commit up to step ${after}; restore it from a copy`);
 }
 
-/** A run must not go back to what cannot be trained on: weights may have been removed, or broken. */
-export async function requireWeights(store: Store, run: string, step: number): Promise<void> {
+/** A run must not go back to what cannot be trained on: weights may have been removed, or broken. Returns whose they are. */
+export async function requireWeights(store: Store, run: string, step: number): Promise<layout.StepPlace> {
   const branches = await readBranches(store, run);
   const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
   const { manifest } = await findCommit(store, run, lineage, step);
   for (const ref of [manifest.adapter, manifest.adapterConfig, manifest.optimizer]) await store.getBlob(ref);
+  return { run, branch: manifest.branch, step: manifest.step };
 }
 
 /** Every group that was played has one file, those that were replaced included: what the deal counts. */

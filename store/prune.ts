@@ -41,14 +41,13 @@ export async function planPrune(store: Store, run: string, retention: Retention)
     keepAhead(checkpoints, 0, reasons, 'a branch was begun, and has no step yet');
   for (const twin of await findTwins(store, run, checkpoints))
     keepAhead(checkpoints, twin, reasons, 'another run is about to make the same');
-  const kept = checkpoints
-    .filter(({ weights }) => weights !== 'pruned')
-    .filter((checkpoint) => reasons.has(checkpoint));
-  const needed = await neededBlobs(store, run, kept);
+  const wanted = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
+  const kept = wanted.filter(({ weights }) => weights !== 'pruned');
+  const needed = await neededBlobs(store, run, wanted);
   const unneeded = (checkpoint: CheckpointEntry) => weightsOf(checkpoint).filter(({ sha256 }) => !needed.has(sha256));
   // Who was killed after a mark left blobs behind; those of a marked one that others need are no work.
   const hasWork = (entry: CheckpointEntry) => entry.weights === 'kept' || unneeded(entry).length > 0;
-  const pruned = checkpoints.filter((entry) => !kept.includes(entry) && entry.areThere && hasWork(entry));
+  const pruned = checkpoints.filter((entry) => !reasons.has(entry) && entry.areThere && hasWork(entry));
   const blobs = [...new Map(pruned.flatMap(unneeded).map((ref) => [ref.sha256, ref])).values()];
   return {
     pruned,

@@ -28,9 +28,9 @@ export function isOwnSocket(path: string): boolean {
   return stats !== undefined && stats.isSocket() && isOwn(stats);
 }
 
-/** A folder, not a link to one, that nobody else can write to. */
-export function isOwnFolder(path: string): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
+/** A folder that nobody else can write to; no link to one, unless `look` follows it. */
+export function isOwnFolder(path: string, look: typeof lstatSync = lstatSync): boolean {
+  const stats = look(path, { throwIfNoEntry: false });
   return stats !== undefined && stats.isDirectory() && isOwn(stats) && (stats.mode & OTHERS_WRITE) === 0;
 }
 

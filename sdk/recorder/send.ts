@@ -9,6 +9,7 @@ import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
 import type { EngineConnection, HttpAnswer } from './engine-connection.ts';
+import { hasOutgrown } from './outgrown.ts';
 
 export interface SendOptions {
   engine: EngineConnection;
@@ -42,11 +43,6 @@ const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 2000;
 const OUTAGE_STATUSES = new Set([408, 425, 429]);
 const OUT_OF_CREDIT = 'insufficient_quota';
-/** A conversation that outgrew the model is the agent's affair: data, like any other lost game. */
-const CONTEXT_EXCEEDED = ['context_length_exceeded', 'too_large'];
-/** As vLLM says it, without a code. */
-const CONTEXT_EXCEEDED_TEXT = /maximum context length/;
-const OUTGROWN_STATUSES = new Set([400, 413]);
 /** What the GPU worker calls a failure of its own that it did not foresee. It may pass, or come with each try. */
 const INTERNAL = 'internal';
 const INTERNAL_TRIES = 4;
@@ -125,7 +121,7 @@ function judgeAnswer(answer: HttpAnswer, engine: EngineConnection, ms: number): 
     const outage = { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
     return parseError(text)?.code === INTERNAL ? { ...outage, internal: excerpt(text) } : outage;
   }
-  if (OUTGROWN_STATUSES.has(status) && isContextExceeded(text)) return { sent: { refusal: { status, text } } };
+  if (hasOutgrown({ ...parseError(text), status })) return { sent: { refusal: { status, text } } };
   throw namedFailure(text, engine.url) ?? refused(status, text, engine);
 }
 
@@ -175,11 +171,6 @@ export function parseRetryAfter(value: string | null): number {
 function isOutOfCredit(text: string): boolean {
   const error = parseError(text);
   return error?.code === OUT_OF_CREDIT || error?.type === OUT_OF_CREDIT;
-}
-
-function isContextExceeded(text: string): boolean {
-  const error = parseError(text);
-  return CONTEXT_EXCEEDED.some((code) => code === error?.code) || CONTEXT_EXCEEDED_TEXT.test(String(error?.message));
 }
 
 /** What the engine says for itself, or the beginning of what it sent. */

@@ -3,6 +3,7 @@ import type OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
 import { checkCount, checkOptions } from '../options.ts';
+import { hasOutgrown } from '../recorder/outgrown.ts';
 import type { RewardTurn } from '../recorder/turns.ts';
 import { runCall, type FunctionCall, type Once, type PlayedToolCall } from './run-call.ts';
 import type { Tool } from './tool.ts';
@@ -143,7 +144,7 @@ class Loop {
       if (choices[0] === undefined) throw new Error('the model must answer with a choice, it gave none');
       return choices[0];
     } catch (error) {
-      if (isContextExceeded(error)) return null;
+      if (hasOutgrown(error ?? {})) return null;
       throw error;
     }
   }
@@ -187,12 +188,6 @@ class Loop {
     const { once = null } = this.context;
     return runCall(call, { tools: this.tools, once, turn: this.turns, index });
   }
-}
-
-/** As OpenAI and the GPU worker say it, or as vLLM does. */
-function isContextExceeded(error: unknown): boolean {
-  const { status, code, message } = (error ?? {}) as { status?: unknown; code?: unknown; message?: unknown };
-  return status === 400 && (code === 'context_length_exceeded' || /maximum context length/.test(String(message)));
 }
 
 function checkLoop({ once, rewardTurn }: ToolLoopContext, options: ToolLoopOptions): void {

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'n
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { openBranch, requireWeights } from '../../store/lineage.ts';
 import { openStore } from '../../store/open-store.ts';
 import { readManifest } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -103,6 +104,16 @@ test('what was pruned is listed as pruned: where another run has the same weight
     kept    5: the run stands there
     nothing to prune"
   `);
+});
+
+test('a pruned checkpoint that the run goes back to is needed again', async () => {
+  await makeRun(store, { steps: 5 });
+  await makeRun(store, { steps: 5, run: 'twin' });
+  await run('checkpoints', 'demo', 'prune', '--keep-last', '1');
+  await openBranch(store, 'demo', { requestId: 'back', step: 2 });
+  await run('checkpoints', 'twin', 'prune', '--keep-last', '1');
+  await run('checkpoints', 'demo', 'prune', '--keep-last', '1');
+  await requireWeights(store, 'demo', 2);
 });
 
 test('what verify finds broken, pull repairs from the copy that push made', async () => {

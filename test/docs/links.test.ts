@@ -1,4 +1,4 @@
-/** Links of the pages lead somewhere, to the heading too; and each page says what to read next. */
+/** Links of the pages lead somewhere, to the heading too; and each page says what to read next; and no merge was left half done. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -31,4 +31,8 @@ test.each(PAGES.filter((page) => !WITHOUT_NEXT.has(page)))('%s ends with what to
   const [, ...parts] = readPage(page).split(/^(?=Next: |## Next$)/m);
   expect(parts, 'one line Next: …, or a heading Next with a list').toHaveLength(1);
   expect(linksOf(page).some((link) => parts[0]!.includes(`](${link})`))).toBe(true);
+});
+
+test.each(PAGES)('%s holds no mark of a merge', (page) => {
+  expect(readPage(page)).not.toMatch(/^(<{7}|>{7}|={7}$)/m);
 });

@@ -194,10 +194,13 @@ test('an answer that was cut ends the loop', async () => {
   expect(result).toMatchObject({ ended: 'tokens', answer: null });
 });
 
-test('a conversation that outgrows the model ends the loop, with what was played', async () => {
+test.each([
+  ['outgrows the model', 400, 'context_length_exceeded'],
+  ['is too long to be sent', 413, 'too_large'],
+])('a conversation that %s ends the loop, with what was played', async (_, status, code) => {
   const answering = await stage.begin([[['search', { query: 'x' }]]]);
-  const body = JSON.stringify({ error: { message: 'too long', type: 'BadConfig', code: 'context_length_exceeded' } });
-  answering.failWhen((_, received) => (received > 1 ? { status: 400, body } : null));
+  const body = JSON.stringify({ error: { message: 'too long', type: 'BadConfig', code } });
+  answering.failWhen((_call, received) => (received > 1 ? { status, body } : null));
   const { result } = await stage.play([], [search]);
   expect(result).toMatchObject({ ended: 'context', turns: 1 });
   expect(result.calls).toHaveLength(1);

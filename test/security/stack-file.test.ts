@@ -77,6 +77,14 @@ describe.skipIf(process.platform === 'win32')('the socket that stack.json names'
     expect(await isAdopted(() => undefined)).toBe(true);
   });
 
+  it('is adopted where .temper is a link to a folder elsewhere', async () => {
+    renameSync(folders.state, `${folders.project}.state`);
+    symlinkSync(`${folders.project}.state`, folders.state);
+    stack = { ...stack, socket: folders.stackSocket };
+    expect(await isAdopted(() => writeStackFile(folders.stackFile, stack))).toBe(true);
+    rmSync(`${folders.project}.state`, { recursive: true });
+  });
+
   it.each<[string, () => void]>([
     ['the recorded process has ended', () => writeStackFile(folders.stackFile, { ...stack, startTime: 'before' })],
     ['others can write to its folder', () => chmodSync(socketFolder, 0o777)],
@@ -127,6 +135,15 @@ describe('cleaning up after a stack', () => {
       expect(readFileSync(file, 'utf8')).toBe('mine');
     }
     expect(existsSync(dirname(inFolder))).toBe(true);
+  });
+
+  it('removes the folder of a socket that its server took away, if nothing else is in it', () => {
+    writeFileSync(join(socketFolder, 'other'), 'mine');
+    removeSocket(stack.socket, folders);
+    expect(existsSync(join(socketFolder, 'other'))).toBe(true);
+    rmSync(join(socketFolder, 'other'));
+    removeSocket(stack.socket, folders);
+    expect(existsSync(socketFolder)).toBe(false);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 /** The leash's socket: open to this user alone, at a path short enough to be one. */
-import { chmodSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -22,15 +22,24 @@ export function chooseSocketPath(folders: ProjectFolders): string {
 export function isOwnSocketPath(path: string, folders: ProjectFolders): boolean {
   if (!HAS_SOCKET_FILES) return path.startsWith('\\\\.\\pipe\\temper-');
   const folder = dirname(path);
-  const isTemporary = dirname(folder) === tmpdir() && basename(folder).startsWith(TEMPORARY_PREFIX);
-  const isExpected = path === folders.stackSocket || (isTemporary && basename(path) === SOCKET_NAME);
-  return isExpected && isOwnFolder(folder) && isOwnSocket(path);
+  // `.temper` may be a link to a larger disk: where it leads must be this user's.
+  const isInState = path === folders.stackSocket && isOwnFolder(folder, statSync);
+  return (isInState || (isTemporary(path) && isOwnFolder(folder))) && isOwnSocket(path);
 }
 
+function isTemporary(path: string): boolean {
+  const folder = dirname(path);
+  return (
+    dirname(folder) === tmpdir() && basename(folder).startsWith(TEMPORARY_PREFIX) && basename(path) === SOCKET_NAME
+  );
+}
+
+/** And the temporary folder that was made for it. The socket itself may be gone: a server that closes removes it. */
 export function removeSocket(path: string, folders: ProjectFolders): void {
-  if (!HAS_SOCKET_FILES || !isOwnSocketPath(path, folders)) return;
-  rmSync(path, { force: true });
-  if (path !== folders.stackSocket) rmdirSync(dirname(path));
+  if (!HAS_SOCKET_FILES) return;
+  if (isOwnSocketPath(path, folders)) rmSync(path, { force: true });
+  const folder = dirname(path);
+  if (isTemporary(path) && isOwnFolder(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
 export function listenOn(server: Server, path: string): Promise<void> {

@@ -1,0 +1,18 @@
+/** A conversation that outgrew the model is the agent's affair: data, like any other lost game. */
+
+interface Refused {
+  readonly status?: unknown;
+  readonly code?: unknown;
+  readonly message?: unknown;
+}
+
+/** 413: it was too long to be sent at all. */
+const STATUSES: readonly unknown[] = [400, 413];
+const CODES: readonly unknown[] = ['context_length_exceeded', 'too_large'];
+/** As vLLM says it, without a code. */
+const TEXT = /maximum context length/;
+
+/** As OpenAI, the GPU worker and vLLM refuse what is longer than the model can read. */
+export function hasOutgrown({ status, code, message }: Refused): boolean {
+  return STATUSES.includes(status) && (CODES.includes(code) || TEXT.test(String(message)));
+}
