@@ -153,8 +153,8 @@ def lay_activity_points(activities: ModuleType) -> None:
 
     perform, beat = activities.GpuActivities._perform, activity.heartbeat
 
-    async def perform_with_points(self: Any, run: str, step: int, make: Any) -> Any:
-        result = await perform(self, run, step, make)
+    async def perform_with_points(self: Any, *work: Any) -> Any:
+        result = await perform(self, *work)
         # In a thread, so that one who is held here goes on beating.
         import asyncio
 
