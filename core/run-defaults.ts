@@ -1,6 +1,7 @@
 /** What a run is where nobody said otherwise (docs: algorithms, defaults), and the rules that tie fields together. */
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
 import { TemperError } from './failures.ts';
+import { canonicalJson } from './hashes.ts';
 import { complaintAboutLoss, DEFAULT_LOSS, LOSSES } from './loss-options.ts';
 
 const MINUTE_MS = 60_000;
@@ -56,8 +57,11 @@ export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
     };
   };
 
-/** Defaults filled in and the rules between fields checked; single fields are the schema's business. */
-export function defaultRunConfig(options: RunOptions): RunConfig {
+/**
+ * Defaults filled in and the rules between fields checked; single fields are the schema's business. A loss that a run was
+ * `recorded` with is taken again: that run goes on as it is.
+ */
+export function defaultRunConfig(options: RunOptions, recorded: LossConfig | null = null): RunConfig {
   const train = options.train ?? {};
   const schedule = options.learningRateSchedule ?? RUN.learningRateSchedule;
   const config: RunConfig = {
@@ -73,13 +77,14 @@ export function defaultRunConfig(options: RunOptions): RunConfig {
       optimizer: { ...OPTIMIZER, ...train.optimizer },
     },
   };
-  checkRunConfig(config);
+  checkRunConfig(config, recorded);
   return config;
 }
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */
-function checkRunConfig(config: RunConfig): void {
-  const complaint = complaintAbout(config) ?? complaintAboutLoss(config.train);
+function checkRunConfig(config: RunConfig, recorded: LossConfig | null): void {
+  const isNewLoss = recorded === null || canonicalJson(recorded) !== canonicalJson(config.train.loss);
+  const complaint = complaintAbout(config) ?? (isNewLoss ? complaintAboutLoss(config.train) : null);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
 }
 

@@ -1,6 +1,7 @@
+import { TemperError } from '../../core/failures.ts';
 import type { Command } from '../command.ts';
 import { JSON_OPTION } from '../command.ts';
-import { EXIT } from '../errors.ts';
+import { describeError, EXIT } from '../errors.ts';
 import { describeHeadline, formatDuration, formatNumber } from '../format.ts';
 import { printJson } from '../output.ts';
 import { openProjectStore } from '../project-store.ts';
@@ -17,12 +18,21 @@ export const runs: Command = {
   async run({ flags, project, env, output }) {
     const { listRuns, readRun } = await import('../../store/run-reader.ts');
     const store = await openProjectStore(project, env);
-    const found = await Promise.all((await listRuns(store)).map((name) => readRun(store, name)));
+    const broken: unknown[] = [];
+    const read = (name: string) =>
+      readRun(store, name).catch((error: unknown) => {
+        if (!(error instanceof TemperError && error.type === 'StoreCorrupt')) throw error;
+        broken.push(error);
+        return null;
+      });
+    const found = await Promise.all((await listRuns(store)).map(read));
     const summaries = found.flatMap((run) => (run === null ? [] : [summariseRun(run, store.uri)]));
     if (flags['json'] === true) printJson(output, summaries);
-    else if (summaries.length === 0) output.line('no runs yet; start one with temper train AGENT');
-    else output.line(renderTable(summaries));
-    return EXIT.ok;
+    else if (found.length === 0) output.line('no runs yet; start one with temper train AGENT');
+    else if (summaries.length > 0) output.line(renderTable(summaries));
+    // One broken run, which may have been pulled from somebody else, hides no other.
+    for (const error of broken) output.errorLine(describeError(error).text);
+    return broken.length === 0 ? EXIT.ok : EXIT.failed;
   },
 };
 

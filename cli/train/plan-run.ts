@@ -45,9 +45,10 @@ export async function planRun({ flags, positionals, project, cwd, env }: Command
   const model = resolveBaseModel(baseModel, cwd, project, configured);
   const { agent, path } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
-  const config = applyRunFlags({ ...names, ...judgeOptions(agent) }, values);
-  await checkScenarios(agentFile, config);
   const store = await openProjectStore(project, env);
+  const recorded = (await readRun(store, names.run))?.file.config.train.loss ?? null;
+  const config = applyRunFlags({ ...names, ...judgeOptions(agent) }, values, recorded);
+  await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
   return { config, agentFile: path, models: model.models, store, ...(await findExisting(store, config)) };
 }

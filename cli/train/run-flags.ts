@@ -1,6 +1,6 @@
 /** From flags to a run's configuration: parsed, held to the contract, and every complaint in terms of flags. */
 import type { z } from 'zod';
-import { RunConfig } from '../../core/contract.ts';
+import { type LossConfig, RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
@@ -70,7 +70,11 @@ export function parseValue({ kind }: RunFlag, value: unknown, { name, prefix }: 
 }
 
 /** The given values on top of `start` and the defaults, each held to its field's schema, then all of them to the rules between fields. */
-export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unknown>): RunConfig {
+export function applyRunFlags(
+  start: RunOptions,
+  values: ReadonlyMap<string, unknown>,
+  recorded: LossConfig | null = null,
+): RunConfig {
   const options = structuredClone(start) as unknown as Record<string, unknown>;
   for (const [path, value] of values) {
     const row = RUN_FLAGS.find((candidate) => candidate.path === path)!;
@@ -78,7 +82,7 @@ export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unk
     setPath(options, path.split('.'), value);
   }
   try {
-    return RunConfig.parse(defaultRunConfig(options as RunOptions));
+    return RunConfig.parse(defaultRunConfig(options as RunOptions, recorded));
   } catch (error) {
     if (error instanceof TemperError) throw new UsageError(nameFlags(error.message), { cause: error });
     throw error;

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-EVERY_ADDRESS = frozenset(["0.0.0.0", "::"])
+# The empty one is what a variable of a shell that is not set leaves.
+EVERY_ADDRESS = frozenset(["0.0.0.0", "::", ""])
 # As a client's Host header has it: a name, an address, or an address of IPv6 (without brackets).
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*")
 
@@ -54,8 +55,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     arguments = Arguments(**vars(parser.parse_args(argv)))
     if arguments.host in EVERY_ADDRESS and not arguments.allow_host:
         parser.error(
-            f"--host {arguments.host} must come with --allow-host, or clients of other machines are refused; pass "
-            "--allow-host and the name or address that they use"
+            f"--host {arguments.host or repr('')} must come with --allow-host, or clients of other machines are "
+            "refused; pass --allow-host and the name or address that they use"
         )
     return arguments
 

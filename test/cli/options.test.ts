@@ -14,7 +14,10 @@ import { planFork } from '../../cli/train/plan-fork.ts';
 import { planRun } from '../../cli/train/plan-run.ts';
 import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
+import { encodeJson } from '../../store/json.ts';
+import { runKey } from '../../store/layout.ts';
 import { openStore } from '../../store/open-store.ts';
+import { readRun } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config.ts';
 import { projectFolders } from '../../workers/folders.ts';
@@ -215,6 +218,17 @@ describe('the configuration of a run', () => {
       if (typeof after === 'string' && after.includes(' ')) expect(after).toContain(`--${flag}`);
     },
   );
+
+  test('a run that was recorded with a loss goes on with it, by the same command', async () => {
+    const same = '--run demo --steps 5 --groups-per-step 2 --group-size 2 --loss ppo';
+    const { file } = (await readRun(store, 'demo'))!;
+    const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
+    const config = { ...file.config, train: { ...file.config.train, loss } };
+    await store.replace(runKey('demo'), encodeJson({ ...file, config }));
+    const { existing } = await planRun(contextOf(`${TRAIN} ${same}`.split(' ')));
+    expect(existing?.file.config.train.loss).toEqual(loss);
+    await expect(planRun(contextOf(`${TRAIN} ${same} --dual-clip 4`.split(' ')))).rejects.toThrow('have no effect');
+  });
 
   const paths = leavesOf(RunConfig).map(({ path }) => path);
 

@@ -136,8 +136,10 @@ describe('an attempt has no more than attemptTimeoutMs', () => {
   });
 
   test('and a call that was sent in time is answered', async () => {
-    const slow = await startFakeEngine({ delayMs: 200 });
-    const attempt = await playOne(slow, async (context) => (await say(context, 'x')).length, { rollout });
+    const slow = await startFakeEngine({ delayMs: 2000 });
+    // Time enough to send it on a busy machine, and too little for its answer.
+    const sent = { ...rollout, attemptTimeoutMs: 1000, callTimeoutMs: 30_000 };
+    const attempt = await playOne(slow, async (context) => (await say(context, 'x')).length, { rollout: sent });
     expect(attempt).toMatchObject({ status: 'ok', calls: [{}] });
     await slow.close();
   });

@@ -13,7 +13,7 @@ export interface OtherUser {
   remove(): void;
 }
 
-/** A real user; a text says why there can be none. */
+/** A real user, for `beforeAll`: a file none of whose tests is run removes none. A text says why there can be none. */
 export function addOtherUser(): OtherUser | string {
   if (process.getuid?.() !== 0) return 'only root can make another user';
   let made = useradd();

@@ -21,12 +21,13 @@ const START_BODY = JSON.stringify({ workflowType: { name: 'trainRun' }, taskQueu
 
 // Each of these characters means something in a URI.
 const project = join(makeProject(), 'tried #1? 50%');
-const other: OtherUser | string = addOtherUser();
+let other: OtherUser | string;
 let stack: LocalStack;
 let server: TemporalClient;
 let ui: Address & { readonly key: string };
 
 beforeAll(async () => {
+  other = addOtherUser();
   mkdirSync(project);
   for (const folder of [dirname(project), project]) chmodSync(folder, 0o755);
   process.env['OPENAI_API_KEY'] = PROVIDER_KEY;

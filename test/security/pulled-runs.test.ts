@@ -56,6 +56,19 @@ test.each([
   });
 });
 
+test('a broken run hides no other from the list of runs', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, { steps: 2 });
+  const store = new FileStore(join(project, '.temper', 'store'));
+  await store.replace('runs/pulled/run.json', encodeJson({ schema: 1, config: SCRIPT }));
+  const { exitCode, stdout, stderr } = await runCli(project, ['runs']);
+  expect({ exitCode, stdout, stderr }).toEqual({
+    exitCode: 1,
+    stdout: expect.stringContaining('demo') as string,
+    stderr: expect.stringContaining('runs/pulled/run.json is not as Temper writes it') as string,
+  });
+});
+
 test('rollouts with markup where text should be are refused by name', async () => {
   const project = await temporaryFolder();
   await writeFixtureRun(project, { steps: 2 });

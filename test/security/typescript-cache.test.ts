@@ -4,9 +4,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { modulePath, nodeFlags } from '../../workers/module-path.ts';
 import { addOtherUser } from './attackers.ts';
+import type { OtherUser } from './attackers.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const CHILD = modulePath('lines');
@@ -45,7 +46,10 @@ const POISON = `
   }
   console.log(JSON.stringify(readdirSync(to)));`;
 
-const other = addOtherUser();
+let other: OtherUser | string;
+beforeAll(() => {
+  other = addOtherUser();
+});
 afterAll(() => {
   if (typeof other !== 'string') other.remove();
 });

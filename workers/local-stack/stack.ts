@@ -69,12 +69,9 @@ export async function createStack(
         .flatMap((child) =>
           Object.entries(child.pids()).flatMap(([name, pid]) => (pid && markProcess(name, pid)) || []),
         ),
-    async end() {
+    end() {
       uiServer?.close();
-      // Workers first: they finish what they can while the server still listens.
-      const workers = children.names().filter((name) => name !== 'temporal-server');
-      await Promise.all(workers.map((name) => children.stop(name)));
-      await children.stop('temporal-server');
+      return children.end();
     },
   };
 }
@@ -83,6 +80,7 @@ class Children {
   readonly #context: ChildContext;
   readonly #onEvent: (event: StackEvent) => void;
   readonly #byName = new Map<string, Child>();
+  #isEnding = false;
 
   constructor(context: ChildContext, onEvent: (event: StackEvent) => void) {
     this.#context = context;
@@ -129,6 +127,8 @@ class Children {
   }
 
   startWorker(agent: AgentRequest | null): void {
+    // Somebody may let go of an agent, or ask for one, while all of them end.
+    if (this.#isEnding) return;
     const file = agent?.file ?? null;
     const name = workerName(file, (wanted) => this.#byName.has(wanted));
     this.#start(typescriptWorker(this.#context, name, file), agent);
@@ -139,6 +139,14 @@ class Children {
     await child?.supervised.stop();
     child?.log.close();
     this.#byName.delete(name);
+  }
+
+  /** Workers first: they finish what they can while the server still listens. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    const workers = this.names().filter((name) => name !== 'temporal-server');
+    await Promise.all(workers.map((name) => this.stop(name)));
+    await this.stop('temporal-server');
   }
 
   #start(child: ChildSpec, agent: AgentRequest | null = null): void {

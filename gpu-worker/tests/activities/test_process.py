@@ -197,6 +197,7 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
     [
         (["--host", "0.0.0.0"], "--host 0.0.0.0 must come with --allow-host"),
         (["--host", "::"], "--host :: must come with --allow-host"),
+        (["--host", ""], "--host '' must come with --allow-host"),
         (["--allow-host", "http://gpu.example"], "must be a name or an address without port"),
         (["--allow-host", "gpu.example:8017"], "must be a name or an address without port"),
         (["--allow-host", ""], "must be a name or an address without port"),
@@ -216,6 +217,7 @@ def test_hosts_that_would_not_be_answered_are_refused(flags: list[str], words: s
         (["--host", "10.0.0.5"], {"10.0.0.5"}),
         (["--host", "0.0.0.0", "--allow-host", "GPU-1", "--allow-host", "10.0.0.5"], {"gpu-1", "10.0.0.5"}),
         (["--host", "::", "--allow-host", "fd00::5"], {"fd00::5"}),
+        (["--host", "", "--allow-host", "gpu-1"], {"gpu-1"}),
     ],
 )
 def test_clients_may_use_the_address_that_is_listened_on_and_the_names_that_were_told(
