@@ -299,7 +299,7 @@ describe('the surroundings', () => {
   test('a report that cannot be written', async () => {
     await writeFixtureRun(project, { steps: 2 });
     expect(await complaint(['report', 'demo', '--out', 'package.json/report.html'])).toMatchInlineSnapshot(
-      `"temper: cannot write the report to PROJECT/package.json/report.html (Error: EEXIST: file already exists, mkdir 'PROJECT/package.json'); choose another place with --out FILE"`,
+      `"temper: cannot write the report to PROJECT/package.json/report.html (Error: EEXIST: file already exists, mkdir 'PROJECT/package.json'); choose another path with --out FILE"`,
     );
   });
 
