@@ -122,7 +122,7 @@ test('a run that stops is not paused', async () => {
     await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
     await expect(pause(handle)).rejects.toMatchObject({
       cause: {
-        message: `${input.config.run} is stopping after step 1 and can no longer be paused; wait until it ends, then continue with temper rollback`,
+        message: `${input.config.run} is stopping after step 1 and cannot be paused; wait until it ends, then continue with temper rollback`,
       },
     });
     held.release();
