@@ -218,7 +218,7 @@ function tell(event: StackEvent): void {
 
 function describe(event: StackEvent): string | null {
   if (event.kind === 'notice') return event.message;
-  if (event.kind === 'died') return `${event.name} ended unexpectedly (${event.exit}); restarting it`;
+  if (event.kind === 'died') return `${event.name} died (${event.exit}); restarting it`;
   if (event.kind === 'progress') return event.finished ? event.message : null;
   if (event.kind !== 'waiting' || event.seconds % SHORT_WAIT_SECONDS !== 0 || event.seconds === 0) return null;
   return `waiting for ${event.for}, ${event.seconds} s of at most ${event.limitSeconds} s`;
