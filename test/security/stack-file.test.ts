@@ -65,9 +65,7 @@ async function isAdopted(prepare: () => void): Promise<boolean> {
   prepare();
   const makeSpec = () => Promise.reject(new Error('a new stack is started'));
   const holding = holdLeash({ folders, agents: [], models: {}, makeSpec, onEvent: () => undefined });
-  await holding.catch((error: Error) =>
-    expect(error.message).toMatch(/a new stack is started|ended during a request/),
-  );
+  await holding.catch((error: Error) => expect(error.message).toMatch(/a new stack is started|ended during a request/));
   server.close();
   return connections > 0;
 }
