@@ -55,14 +55,14 @@ function parseInput<I>(schema: z.ZodType<I>, input: unknown, { info }: Context):
   if (error === undefined) return data;
   throw new TemperError(
     'BadConfig',
-    `the input of the activity ${info.activityType} must follow the contract of this version of Temper, this one does not (${firstIssue(error)}); start runs with temper, and run one version of it on all hosts`,
+    `the input of the activity ${info.activityType} must follow the contract of this version of Temper, but does not (${firstIssue(error)}); start runs with temper, and run one version of it on all hosts`,
   );
 }
 
 /** A worker that goes away cancels nothing: another one takes its activities. */
 function describeEnd(reason: unknown): unknown {
   if (!(reason instanceof CancelledFailure) || reason.message !== 'WORKER_SHUTDOWN') return reason;
-  const message = 'the worker is shutting down; the activity goes on at another one';
+  const message = 'the worker is shutting down; the activity continues on another worker';
   return ApplicationFailure.create({ type: 'WorkerShutdown', message, category: ApplicationFailureCategory.BENIGN });
 }
 
@@ -78,7 +78,8 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
     signal: context.cancellationSignal,
     isFresh,
     checkFresh: () => {
-      if (!isFresh()) throw new TemperError('StaleAttempt', 'this process stood still; another one has its work');
+      if (!isFresh())
+        throw new TemperError('StaleAttempt', 'this process was suspended; another worker took over its work');
     },
     attempt: context.info.attempt,
     showDetail: (detail) => void (shown = detail),
@@ -104,6 +105,6 @@ function checkEntry({ info }: Context, dependencies: Dependencies): void {
   const rule = `an activity must start within its heartbeat timeout of ${limitMs} ms`;
   throw new TemperError(
     'StaleAttempt',
-    `${rule}, this one was scheduled ${ageMs} ms ago and this process stood still; another try has it`,
+    `${rule}, this one was scheduled ${ageMs} ms ago and this process was suspended; Temporal retries the activity`,
   );
 }

@@ -50,6 +50,6 @@ export function requireAgent(agents: ReadonlyMap<string, LoadedAgent>, name: str
   const known = agents.size === 0 ? 'none' : [...agents.keys()].join(', ');
   throw new TemperError(
     'BadConfig',
-    `this worker must have the agent ${name}, it has ${known}; start it with --agent FILE`,
+    `this worker must have the agent ${name}, it has only ${known}; start it with --agent FILE`,
   );
 }

@@ -45,7 +45,10 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     const { created, bytes } = await store.publish(evalRolloutsKey(input), encoded);
     const { run, branch, step } = input;
     if (!created)
-      dependencies.logger.info({ run, branch, step }, 'another try evaluated first; this play is discarded');
+      dependencies.logger.info(
+        { run, branch, step },
+        'another attempt at this activity finished first; this evaluation is discarded',
+      );
     return bytes;
   }
 

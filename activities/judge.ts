@@ -92,13 +92,16 @@ function requireRuler(
 ): Ruler {
   const ruler = requireAgent(agents, name).agent.reward;
   if (ruler === undefined) {
-    const rule = `the run ${run} is judged by ${expected}, and its agent ${name} has no reward: ruler({ … }) any more`;
-    throw new TemperError('BadConfig', `${rule}; give it back, or start another run`);
+    const rule = `the run ${run} is judged by ${expected}, but its agent ${name} no longer has reward: ruler({ … })`;
+    throw new TemperError('BadConfig', `${rule}; restore it, or start another run`);
   }
   // Its own, by flag or from the file as it was; an endpoint that the file names no more cannot be found again.
   if (expected !== null && isJudgeName(expected)) return withJudge(ruler, expected);
   if (ruler.judge.name !== expected)
-    logger.warn({ run, agent: name, judge: ruler.judge.name, expected }, 'the judge has changed; the run goes on');
+    logger.warn(
+      { run, agent: name, judge: ruler.judge.name, expected },
+      'the judge has changed since the run started; the run continues with the new judge',
+    );
   return ruler;
 }
 

@@ -27,7 +27,7 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
   if (codeSha256 !== input.agentCodeSha256) {
     dependencies.logger.warn(
       { ...fields, agent: input.agent },
-      'the agent has changed since the run began; it goes on',
+      'the agent has changed since the run started; the run continues with the new agent',
     );
   }
   const startedAt = Date.now();

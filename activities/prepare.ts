@@ -45,7 +45,10 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     const differences = describeConfigDifferences(recorded.config, config);
     if (differences.length > 0) throw otherConfig(config.run, differences);
     if (recorded.agentCodeSha256 !== agentCodeSha256) {
-      logger.warn({ run: config.run, agent: config.agent }, 'the agent has changed since the run began; it goes on');
+      logger.warn(
+        { run: config.run, agent: config.agent },
+        'the agent has changed since the run started; the run continues with the new agent',
+      );
     }
   }
 

@@ -55,7 +55,7 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
     if (created) return { rollouts, sha256: hashBytes(bytes) };
     dependencies.logger.info(
       { run: input.run, branch, step, group },
-      'another try played this group first; this play is discarded',
+      'another attempt at this activity finished first; the attempts of this one are discarded',
     );
     return readWritten(bytes, rolloutsKey(input));
   }

@@ -64,7 +64,7 @@ function readTemplate(schedule: string, recorded: unknown): RunConfig {
   const [issue] = error.issues;
   throw new TemperError(
     'BadConfig',
-    `the schedule ${schedule} must have a configuration of this version of Temper, its ${issue?.path.join('.')} is none (${issue?.message}); delete the schedule and create it again`,
+    `the schedule ${schedule} must have a configuration of this version of Temper, but its ${issue?.path.join('.')} is invalid (${issue?.message}); delete the schedule and create it again`,
   );
 }
 
@@ -78,6 +78,6 @@ function toAllocated(
 function nothingCommitted(run: string, adapterSha256: string | null): TemperError {
   return new TemperError(
     'StoreCorrupt',
-    `the run ${run} must have committed the adapter ${adapterSha256} that it ended with, its store has none; restore it from a copy`,
+    `the run ${run} must have committed the adapter ${adapterSha256} that it ended with, but its store does not have it; restore it from a copy`,
   );
 }

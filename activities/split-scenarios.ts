@@ -81,6 +81,6 @@ function tooFew({ name }: Agent, list: string, least: string, found: number): Te
 function allTrained({ name }: Agent, count: number): TemperError {
   return new TemperError(
     'BadConfig',
-    `scenarios of the agent ${name} must hold one that the parent was not trained on, got ${count} that it was; add some, or give the agent evalScenarios`,
+    `scenarios of the agent ${name} must hold at least one that the parent was not trained on, but it was trained on all ${count}; add some, or give the agent evalScenarios`,
   );
 }

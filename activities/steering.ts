@@ -18,13 +18,16 @@ export function createSteeringActivities(dependencies: Dependencies) {
     const { bytes } = await store.publish(key, encodeJson(file));
     if (canonicalJson(decodeJson(bytes, key)) === canonicalJson(file)) return;
     const rule = `${key} holds other changes than those of this run's workflow`;
-    throw new TemperError('StepConflict', `${rule}: another one has steered the run; go on with temper train`);
+    throw new TemperError(
+      'StepConflict',
+      `${rule}: another workflow changed the settings of the run; continue with temper train`,
+    );
   }
 
   async function locate({ run, rollback }: LocateInput): Promise<Located> {
     if (rollback === null) return findPosition(store, run, null);
     const branch = await openBranch(store, run, rollback);
-    logger.info({ run, branch, step: rollback.step }, 'goes back');
+    logger.info({ run, branch, step: rollback.step }, 'rolled back');
     return findPosition(store, run, branch);
   }
 

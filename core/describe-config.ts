@@ -10,7 +10,7 @@ export function configDetails(config: RunConfig): string {
   const { agent, baseModel, steps, groupsPerStep, groupSize, learningRate, seed, train, parent } = config;
   return [
     `Trains the agent **${agent}** on **${baseModel}**: ${steps} steps of ${groupsPerStep} groups × ${groupSize} attempts.`,
-    ...(parent ? [`Begins with the adapter and the optimizer state of **${policyName(parent)}**.`] : []),
+    ...(parent ? [`Starts from the adapter and the optimizer state of **${policyName(parent)}**.`] : []),
     `Loss ${train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), LoRA rank ${train.lora.rank}, seed ${seed}.`,
     `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
   ].join('\n\n');

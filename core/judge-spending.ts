@@ -32,13 +32,13 @@ function add(left: JudgeSpending, right: JudgeSpending): JudgeSpending {
   };
 }
 
-/** `412 answers, 3 verdicts known before, 1204000 tokens, $1.84` */
+/** `412 answers, 3 cached verdicts, 1204000 tokens, $1.84` */
 export function describeSpending({ calls, cached, promptTokens, completionTokens, usd }: JudgeSpending): string {
   const parts = [
     `${calls} ${calls === 1 ? 'answer' : 'answers'}`,
-    ...(cached === 0 ? [] : [`${cached} ${cached === 1 ? 'verdict' : 'verdicts'} known before`]),
+    ...(cached === 0 ? [] : [`${cached} cached ${cached === 1 ? 'verdict' : 'verdicts'}`]),
     `${promptTokens + completionTokens} tokens`,
-    usd === null ? 'at a price that is not known' : `$${formatUsd(usd)}`,
+    usd === null ? 'at an unknown price' : `$${formatUsd(usd)}`,
   ];
   return parts.join(', ');
 }

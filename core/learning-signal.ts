@@ -8,12 +8,12 @@ export type Unused = StepSummary['unused'];
 const REASONS: Readonly<Record<string, { had: string; remedy: string }>> = {
   'no-variance': {
     had: 'identical rewards (no learning signal)',
-    remedy: 'scenarios that are neither hopeless nor certain, partial credit in the reward, larger groups',
+    remedy: 'scenarios that are neither impossible nor always solved, partial credit in the reward, larger groups',
   },
-  'too-few-attempts': { had: 'too many failed attempts', remedy: 'mending the failures that the report shows' },
+  'too-few-attempts': { had: 'too many failed attempts', remedy: 'fixing the failures that the report shows' },
   'no-sampled-tokens': {
     had: 'no tokens sampled by the model',
-    remedy: 'asking the model through the client of the rollout',
+    remedy: 'calling the model through the client of the rollout',
   },
   'all-truncated': { had: 'only truncated attempts', remedy: 'a higher token limit, shorter prompts' },
 };

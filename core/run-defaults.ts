@@ -98,6 +98,6 @@ export function complaintAbout(config: RunConfig): string | null {
   if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
   if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
-    return `maxJudgeUsd ${config.maxJudgeUsd} has no effect where no judge gives the rewards; give the agent reward: ruler({ … })`;
+    return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
   return null;
 }

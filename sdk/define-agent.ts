@@ -101,7 +101,7 @@ function complaintAbout(definition: unknown): string | null {
   const { name, scenarios, evalScenarios, reward, rollout, ...rest } = definition as Record<string, unknown>;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined)
-    return `defineAgent knows ${Object.keys(OPTION_TABLES.defineAgent).join(', ')}, got ${unknown}; take it out`;
+    return `defineAgent has the options ${Object.keys(OPTION_TABLES.defineAgent).join(', ')}, got ${unknown}; correct its name, or remove it`;
   if (typeof name !== 'string' || !NAME.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME.source}), got ${shown(name)}; rename it`;
   }

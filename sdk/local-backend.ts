@@ -72,7 +72,7 @@ export class LocalBackend implements Backend {
     if (found === null)
       throw new TemperError(
         'BadConfig',
-        `${run} must have a committed step${notAfterStep === undefined ? '' : ` up to ${notAfterStep}`} to be forked, the store ${store.uri} has none; see temper runs`,
+        `${run} must have a committed step${notAfterStep === undefined ? '' : ` up to ${notAfterStep}`} to be forked, but the store ${store.uri} has none; see temper runs`,
       );
     model.beginFrom(found);
   }
@@ -218,7 +218,7 @@ function tell(event: StackEvent): void {
 
 function describe(event: StackEvent): string | null {
   if (event.kind === 'notice') return event.message;
-  if (event.kind === 'died') return `${event.name} died (${event.exit}) and is restarted`;
+  if (event.kind === 'died') return `${event.name} died (${event.exit}); restarting it`;
   if (event.kind === 'progress') return event.finished ? event.message : null;
   if (event.kind !== 'waiting' || event.seconds % SHORT_WAIT_SECONDS !== 0 || event.seconds === 0) return null;
   return `waiting for ${event.for}, ${event.seconds} s of at most ${event.limitSeconds} s`;

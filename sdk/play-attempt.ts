@@ -84,7 +84,7 @@ async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outco
     const reward = options.recorder.turns.addTo(outcome.reward);
     return Number.isFinite(reward)
       ? { ...outcome, reward }
-      : { failure: `turns must earn a finite sum, got ${reward}` };
+      : { failure: `the turn rewards of an attempt must have a finite sum, got ${reward}` };
   } catch (error) {
     return { failure: describe(error) };
   }
@@ -112,7 +112,7 @@ function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metric
 function withoutEffect(): TemperError {
   return new TemperError(
     'BadConfig',
-    'rewardTurn has no effect where the judge alone gives the rewards; give the agent a weight in ruler({ weights }), or leave it out',
+    'rewardTurn has no effect when only the judge gives rewards; give the agent a weight in ruler({ weights }), or remove the call',
   );
 }
 
@@ -139,13 +139,13 @@ function checkResult(result: unknown, noted: Metrics, mayLack: boolean): Outcome
   }
   const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
   if (wrong === undefined) return { reward: isMissing ? null : Number(reward), metrics: all as Metrics };
-  return { failure: `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; leave it out` };
+  return { failure: `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; remove it` };
 }
 
 function tooManyMetrics(names: readonly string[]): string {
   const rule = `an attempt may report ${MAX_METRICS} metrics with names of up to ${MAX_METRIC_NAME} characters`;
   const longest = Math.max(...names.slice(0, 1000).map(({ length }) => length));
-  return `${rule}, got ${names.length}, the longest of ${longest}; log what is no metric`;
+  return `${rule}, got ${names.length}, the longest with ${longest} characters; log other values instead`;
 }
 
 /**
@@ -165,7 +165,7 @@ function startDeadline({ recorder, isFresh }: AttemptOptions): () => void {
 }
 
 function stale(): TemperError {
-  return new TemperError('StaleAttempt', 'this process stood still; the attempt is played again');
+  return new TemperError('StaleAttempt', 'this process was suspended; the attempt is retried');
 }
 
 function describe(error: unknown): string {

@@ -95,7 +95,7 @@ export function findHostedModel(text: string, env: Environment): HostedModel | n
   const found = slash < 0 ? null : findProvider(text.slice(0, slash));
   if (found === null) return null;
   const model = text.slice(slash + 1);
-  if (model === '') throw new TemperError('BadConfig', `${text} names no model; write ${found.name}/MODEL`);
+  if (model === '') throw new TemperError('BadConfig', `${text} does not name a model; write ${found.name}/MODEL`);
   const { baseUrlVariable, ...rest } = found;
   const own = readVariable(env, baseUrlVariable);
   const baseUrl = own === null ? found.baseUrl : checkBaseUrl(baseUrlVariable, own);

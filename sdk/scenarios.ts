@@ -55,7 +55,7 @@ async function* readLines(file: string): AsyncGenerator {
     }
   } catch (cause) {
     const problem =
-      cause instanceof SyntaxError ? `line ${number} of the dataset is no JSON` : 'the dataset cannot be read';
+      cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
     throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; scenarios are JSON lines`, { cause });
   }
 }
@@ -76,7 +76,7 @@ function toJson(value: unknown, index: number): unknown {
   try {
     return JSON.parse(JSON.stringify(value) ?? 'null') as unknown;
   } catch (cause) {
-    throw new TemperError('BadConfig', `scenario ${index} must be JSON: ${String(cause)}; leave out what is not`, {
+    throw new TemperError('BadConfig', `scenario ${index} must be JSON: ${String(cause)}; remove what is not JSON`, {
       cause,
     });
   }

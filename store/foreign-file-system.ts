@@ -65,6 +65,6 @@ async function readPlainFile(file: string): Promise<Uint8Array> {
 function notInside(path: string): TemperError {
   return new TemperError(
     'StoreCorrupt',
-    `${path} must be a file or folder of the store itself, it is a link or something else; have the store copied with what its links name`,
+    `${path} must be a file or folder of the store itself, it is a link or something else; copy the store with its links replaced by the files that they point to`,
   );
 }

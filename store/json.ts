@@ -22,6 +22,6 @@ function parse(text: string, name: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new TemperError('StoreCorrupt', `${name} is no JSON; restore it from a copy`, { cause });
+    throw new TemperError('StoreCorrupt', `${name} is not valid JSON; restore it from a copy`, { cause });
   }
 }

@@ -43,7 +43,7 @@ export function parseCommit(bytes: Uint8Array, key: string): Commit {
   if (parsed.success) return { manifest: parsed.data, sha256: hashBytes(bytes) };
   const issue = parsed.error.issues[0];
   const detail = `${issue?.path.join('.')}: ${issue?.message}`;
-  throw new TemperError('StoreCorrupt', `${key} is no manifest (${detail}); restore it from a copy`);
+  throw new TemperError('StoreCorrupt', `${key} is not a valid manifest (${detail}); restore it from a copy`);
 }
 
 export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: Commit): Checkpoint {

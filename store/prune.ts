@@ -38,9 +38,9 @@ export async function planPrune(store: Store, run: string, retention: Retention)
   const reasons = reasonsToKeep(checkpoints, retention, await readState(store, run));
   // It may begin after any step: its first manifest will tell.
   if (await hasBareBranch(store, run, checkpoints))
-    keepAhead(checkpoints, 0, reasons, 'a branch was begun, and has no step yet');
+    keepAhead(checkpoints, 0, reasons, 'a branch was started and has no step yet');
   for (const twin of await findTwins(store, run, checkpoints))
-    keepAhead(checkpoints, twin, reasons, 'another run is about to make the same');
+    keepAhead(checkpoints, twin, reasons, 'another run is about to make the same weights');
   const wanted = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
   const kept = wanted.filter(({ weights }) => weights !== 'pruned');
   const needed = await neededBlobs(store, run, wanted);
@@ -70,10 +70,10 @@ function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, met
   if (checkpoints.some((checkpoint) => metricOf(checkpoint, metric) !== null)) return;
   const evaluations = checkpoints.flatMap(({ evaluation }) => evaluation ?? []);
   const names = new Set(evaluations.flatMap(({ metrics }) => ['reward', ...Object.keys(metrics)]));
-  const known = names.size === 0 ? 'none of its checkpoints was evaluated' : `there are ${[...names].join(', ')}`;
+  const known = names.size === 0 ? 'none of its checkpoints has been evaluated' : `there are ${[...names].join(', ')}`;
   throw new TemperError(
     'BadConfig',
-    `what is best must be told by a metric that evaluations of ${run} have, got ${metric} (${known}); nothing was pruned`,
+    `--keep-best must name a metric of the evaluations of ${run}, got ${metric} (${known}); nothing was pruned`,
   );
 }
 
@@ -88,20 +88,20 @@ function reasonsToKeep(checkpoints: readonly CheckpointEntry[], retention: Reten
   const { keepLast, keepBest, keepEvery } = retention;
   keep(
     checkpoints.filter(({ step }) => step === 0),
-    'the run begins with it',
+    'the run starts from it',
   );
   keep(
     checkpoints.filter(({ step }) => step === state?.step),
-    'the run stands there',
+    'it is the current step of the run',
   );
   const branchPoints = new Set(checkpoints.filter((entry) => !hasOwnParent(entry, checkpoints)).map(parentOf));
   keep(
     checkpoints.filter(({ commit }) => branchPoints.has(commit.sha256)),
-    'a branch begins after it',
+    'a branch starts from it',
   );
   for (const branch of new Set(checkpoints.map((checkpoint) => checkpoint.branch))) {
     const ofBranch = checkpoints.filter((checkpoint) => checkpoint.branch === branch);
-    keep(ofBranch.slice(-NEEDED_LAST), 'a step under way may need it');
+    keep(ofBranch.slice(-NEEDED_LAST), 'a step in progress may need it');
     keep(lastOf(ofBranch, keepLast), `one of the last ${keepLast}`);
     for (const best of keepBest) keep(bestOf(ofBranch, best), `one of the best ${best.count} by ${best.metric}`);
   }

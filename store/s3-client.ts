@@ -30,7 +30,7 @@ export async function createS3Client({ connectMs, idleMs }: S3Timeouts): Promise
 export async function describeEndpoint(client: S3Client): Promise<string | null> {
   const endpoint = await configuredEndpoint(client);
   if (endpoint === null) return null;
-  return URL.canParse(endpoint) ? new URL(endpoint).origin : 'an endpoint that is no URL';
+  return URL.canParse(endpoint) ? new URL(endpoint).origin : 'an endpoint that is not a URL';
 }
 
 /** AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or the profile's. */

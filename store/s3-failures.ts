@@ -9,35 +9,35 @@ export interface S3Place {
 }
 
 const CREDENTIALS = 'correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE';
-const UNKNOWN_KEY = `the access key is not known there; ${CREDENTIALS}`;
+const UNKNOWN_KEY = `the server does not know the access key; ${CREDENTIALS}`;
 const OTHER_REGION = 'the bucket is in another region; correct AWS_REGION';
 
 /** What no repetition mends. */
 const CONFIG: Record<string, string> = {
   NoSuchBucket: 'there is no such bucket; create it, or correct the name',
-  InvalidBucketName: 'this is no name of a bucket; correct it',
+  InvalidBucketName: 'this is not a valid bucket name; correct it',
   InvalidAccessKeyId: UNKNOWN_KEY,
   XAdminUserNotFound: UNKNOWN_KEY,
-  SignatureDoesNotMatch: `the secret key is not the access key's; ${CREDENTIALS}`,
-  AccessDenied: 'these credentials may not do that; allow s3:GetObject, PutObject, DeleteObject and ListBucket',
-  Forbidden: `the credentials are wrong or may not do that; ${CREDENTIALS}`,
-  RequestTimeTooSkewed: 'the clocks of this host and of the server differ; set them',
+  SignatureDoesNotMatch: `the secret key does not belong to the access key; ${CREDENTIALS}`,
+  AccessDenied: 'these credentials lack a permission; allow s3:GetObject, PutObject, DeleteObject and ListBucket',
+  Forbidden: `the credentials are wrong or lack a permission; ${CREDENTIALS}`,
+  RequestTimeTooSkewed: 'the clocks of this host and of the server differ; synchronize them',
   PermanentRedirect: OTHER_REGION,
   AuthorizationHeaderMalformed: OTHER_REGION,
   CredentialsProviderError: `there are no credentials; ${CREDENTIALS}`,
-  MissingRegion: "no region is configured; set AWS_REGION (us-east-1 for most servers of one's own)",
-  NotImplemented: 'the server does not know this request; use one that does',
-  NotFound: 'what answers there is no S3; correct AWS_ENDPOINT_URL',
-  ERR_INVALID_URL: 'the endpoint is no URL; correct AWS_ENDPOINT_URL',
+  MissingRegion: 'no region is configured; set AWS_REGION (us-east-1 for most self-hosted servers)',
+  NotImplemented: 'the server does not support this request; use one that does',
+  NotFound: 'the server at that address does not speak S3; correct AWS_ENDPOINT_URL',
+  ERR_INVALID_URL: 'the endpoint is not a URL; correct AWS_ENDPOINT_URL',
 };
 
 const UNAVAILABLE: Record<string, string> = {
   ExpiredToken: 'the credentials have expired; renew them',
-  SlowDown: 'the server asks for fewer requests; start fewer workers',
-  ECONNREFUSED: 'nothing listens there; start the server, or correct AWS_ENDPOINT_URL',
-  ENOTFOUND: 'the host is not known; correct AWS_ENDPOINT_URL, or look to the network',
-  ECONNRESET: 'the connection broke; look to the server and the network',
-  TimeoutError: 'the server was silent for too long; look to the server and the network',
+  SlowDown: 'the server limits the request rate; start fewer workers',
+  ECONNREFUSED: 'nothing listens at that address; start the server, or correct AWS_ENDPOINT_URL',
+  ENOTFOUND: 'the host is unknown; correct AWS_ENDPOINT_URL, or check the network',
+  ECONNRESET: 'the connection broke; check the server and the network',
+  TimeoutError: 'the server took too long to answer; check the server and the network',
 };
 
 /** Answers to HEAD have no body, so that their status is all there is. */

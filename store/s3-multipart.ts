@@ -25,7 +25,7 @@ export async function uploadInParts(
 ): Promise<void> {
   const create = new CreateMultipartUploadCommand({ ...object, ChecksumAlgorithm: 'CRC32' });
   const { UploadId } = await client.send(create);
-  if (UploadId === undefined) throw new Error('the server began no upload in parts');
+  if (UploadId === undefined) throw new Error('the server did not start a multipart upload');
   const upload = { ...object, UploadId };
   try {
     const Parts = await uploadParts(client, upload, bytes, partBytes);

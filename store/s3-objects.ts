@@ -148,7 +148,7 @@ export class S3Objects {
     } catch (error) {
       const cause = error instanceof BrokenBody ? error.cause : error;
       if (!isChecksumMismatch(cause)) throw cause;
-      const what = `${key} in ${this.place.uri} has not the checksum it was stored with`;
+      const what = `${key} in ${this.place.uri} does not have the checksum that it was stored with`;
       throw new TemperError('StoreCorrupt', `${what}; restore it from a copy`, { cause });
     }
   }
@@ -170,7 +170,7 @@ async function reading<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
-    throw new BrokenBody('the body broke off', { cause });
+    throw new BrokenBody('the response body ended early', { cause });
   }
 }
 

@@ -77,10 +77,10 @@ export class S3Store implements Store {
     const present = await this.objects.get(STORE_KEY);
     // The same bytes: where the server does write them, nothing has changed.
     if (present === null || !(await this.objects.putNew(STORE_KEY, present))) return;
-    const rule = `the server of ${this.uri} must refuse a write with If-None-Match: * to a key that is taken`;
+    const rule = `the server of ${this.uri} must refuse a write with If-None-Match: * to a key that exists`;
     throw new TemperError(
       'BadConfig',
-      `${rule}, but it wrote; use a server or a version that knows conditional writes`,
+      `${rule}, but it accepted one; use a server or a version that supports conditional writes`,
     );
   }
 
@@ -109,7 +109,7 @@ export class S3Store implements Store {
     if (await this.objects.putNew(key, bytes)) return { created: true, bytes };
     const winner = await this.objects.get(key);
     if (winner !== null) return { created: false, bytes: winner };
-    throw new TemperError('StoreUnavailable', `${key} in ${this.uri} is taken, but cannot be read; look to the server`);
+    throw new TemperError('StoreUnavailable', `${key} in ${this.uri} exists but cannot be read; check the server`);
   }
 
   read(key: string): Promise<Uint8Array | null> {
@@ -130,7 +130,7 @@ export class S3Store implements Store {
   async openJournal(prefix: string): Promise<JournalSegments> {
     const spool = await this.spool();
     if (spool !== null) return openS3Journal(this.objects, spool, this.settings.uploads, checkKey(prefix));
-    const rule = `a journal in ${this.uri} needs a folder where it lies until it is uploaded`;
+    const rule = `a journal in ${this.uri} needs a local folder to be kept in until it is uploaded`;
     throw new TemperError('BadConfig', `${rule}; open the store with { spoolFolder }`);
   }
 

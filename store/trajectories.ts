@@ -166,7 +166,7 @@ export async function decodeRollouts(bytes: Uint8Array, name: string): Promise<R
     return { header: header as RolloutHeader, attempts: attempts as AttemptRecord[] };
   } catch (cause) {
     const rule = `gzipped JSON lines of at most ${MAX_ROLLOUT_BYTES / 1024 ** 2} MiB`;
-    throw new TemperError('StoreCorrupt', `${name} must be ${rule}, it is not; restore it from a copy`, { cause });
+    throw new TemperError('StoreCorrupt', `${name} must be ${rule}, but is not; restore it from a copy`, { cause });
   }
 }
 

@@ -97,7 +97,7 @@ export function forgetfulAnswers(): Answers {
 function parseVerdictFile(bytes: Uint8Array, name: string): Verdict {
   const verdict = decodeJson(bytes, name) as Partial<Verdict> | null;
   if (typeof verdict?.scores === 'object' && Object.values(verdict.scores).every(isScore)) return verdict as Verdict;
-  throw new TemperError('StoreCorrupt', `${name} is no verdict; remove it, and the judge is asked again`);
+  throw new TemperError('StoreCorrupt', `${name} is not a valid verdict; delete it, and the judge is called again`);
 }
 
 function isScore(value: unknown): value is Score {

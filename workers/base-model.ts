@@ -41,7 +41,7 @@ export function resolveBaseModel(
   const names = [...BUILT_IN, ...Object.keys(configured)].join(', ');
   throw new TemperError(
     'BadConfig',
-    `unknown base model ${JSON.stringify(text)}: neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,
+    `unknown base model ${JSON.stringify(text)}: it is neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,
   );
 }
 
@@ -95,7 +95,7 @@ function hasChatTemplate(folder: string): boolean {
     const { chat_template: template } = JSON.parse(readFileSync(file, 'utf8')) as { chat_template?: unknown };
     return template !== undefined && template !== null;
   } catch (cause) {
-    throw new TemperError('BadConfig', `${file} is no JSON; restore it`, { cause });
+    throw new TemperError('BadConfig', `${file} is not valid JSON; restore it`, { cause });
   }
 }
 

@@ -77,7 +77,7 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
   if (idle === undefined) return config;
   throw new TemperError(
     'BadConfig',
-    `${idle} in temporal.config.ts has no effect with engine.url (it is for the GPU worker that the local stack starts); remove one of them`,
+    `${idle} in temporal.config.ts has no effect with engine.url (it configures the GPU worker that the local stack starts); remove one of them`,
   );
 }
 

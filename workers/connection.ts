@@ -32,7 +32,7 @@ export function configuredTarget(env: NodeJS.ProcessEnv = process.env): Temporal
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new TemperError(
       'BadConfig',
-      `the Temporal profile could not be read (${reason}); mend temporal.toml or the TEMPORAL_* variables`,
+      `the Temporal profile could not be read (${reason}); fix temporal.toml or the TEMPORAL_* variables`,
       { cause },
     );
   }
@@ -73,7 +73,7 @@ function unreachable(address: string, cause: unknown): TemperError {
   const port = /:(\d+)$/.exec(address)?.[1] ?? '7233';
   return new TemperError(
     'BadConfig',
-    `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or unset it and Temper starts its own`,
+    `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`,
     { cause },
   );
 }

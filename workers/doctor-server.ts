@@ -67,7 +67,7 @@ async function checkQueues(client: TemporalClient, { config, folders, agents, pr
     queues.map(({ name, kind, remedy }) =>
       attempt(`queue ${name}`, async () => {
         const pollers = await countPollers(client, name, kind);
-        if (pollers === 0) throw new Error(`nobody polls it; ${remedy}`);
+        if (pollers === 0) throw new Error(`no worker polls it; ${remedy}`);
         return `${pollers} ${pollers === 1 ? 'worker polls' : 'workers poll'} it`;
       }),
     ),

@@ -55,7 +55,7 @@ function checkTemporalCli({ env, folders }: Patient): Promise<Check> {
     const databaseServer = readDatabaseServer(folders.temporalVersion, folders.database);
     const cli = await findInstalledCli({ env, cache: cacheFolder(env), databaseServer });
     return cli === null
-      ? 'none yet; the first start downloads or builds one'
+      ? 'not installed yet; the first start downloads or builds it'
       : `${cli.path} (server ${cli.serverVersion})`;
   });
 }
@@ -80,7 +80,7 @@ async function checkEngine({ config, folders, target }: Patient): Promise<Check>
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(
-        `${url} does not answer as it should (${reason}); look into .temper/logs/gpu-worker.jsonl, or correct engine.url in temporal.config.ts (TEMPER_ENGINE_URL where that is set)`,
+        `${url} does not answer as expected (${reason}); see .temper/logs/gpu-worker.jsonl, or correct engine.url in temporal.config.ts (or TEMPER_ENGINE_URL, if set)`,
         { cause },
       );
     }

@@ -57,9 +57,9 @@ export async function runGpuWorker({ project, env, signal, onEvent, flags }: Gpu
 }
 
 function missingKey(variable: string): TemperError {
-  const rule = `the GPU worker needs the key that its clients send, in ${variable}, which is not set`;
+  const rule = `the GPU worker needs ${variable}, the key that its clients send, which is not set`;
   return new TemperError(
     'BadConfig',
-    `${rule}; export ${variable}="$(openssl rand -base64 32)", and the same elsewhere`,
+    `${rule}; export ${variable}="$(openssl rand -base64 32)", and the same key wherever its clients run`,
   );
 }

@@ -112,10 +112,12 @@ export async function explainFailure(folder: string, work: () => Promise<void>):
     const place = dirname(folder);
     if (isDiskFull(cause) || (cause instanceof CommandFailed && freeBytes(place) < NEARLY_FULL_BYTES)) {
       const rule = `the disk is full while installing into ${place}`;
-      throw new TemperError('BadConfig', `${rule}; make room there or set TEMPER_CACHE to another folder`, { cause });
+      throw new TemperError('BadConfig', `${rule}; free some space there or set TEMPER_CACHE to another folder`, {
+        cause,
+      });
     }
     if (!(cause instanceof CommandFailed)) throw cause;
-    throw new TemperError('BadConfig', `${cause.message}; look to the network, then try again`, { cause });
+    throw new TemperError('BadConfig', `${cause.message}; check the network connection, then try again`, { cause });
   }
 }
 

@@ -123,7 +123,7 @@ async function explicitPython(python: string, modules: readonly string[]): Promi
   if (missing === '') return { python, folder: null };
   throw new TemperError(
     'BadConfig',
-    `TEMPER_PYTHON (${python}) must have all packages installed, it lacks ${missing}; install them or unset it`,
+    `TEMPER_PYTHON (${python}) must have all packages installed, but lacks ${missing}; install them or unset it`,
   );
 }
 

@@ -60,7 +60,7 @@ async function askInterpreter(
 /** Python 2 and the first 3.x lack what the question uses; what they are is said all the same. */
 function tooOldToAsk(file: string, output: string): (Interpreter & { usable: boolean }) | null {
   const isPython = /SyntaxError|ImportError|AttributeError/.test(output);
-  return isPython ? { executable: file, version: 'too old to say', hasVenv: false, usable: false } : null;
+  return isPython ? { executable: file, version: 'an older version', hasVenv: false, usable: false } : null;
 }
 
 function fits({ version, usable }: { version: string; usable: boolean }): boolean {
@@ -78,6 +78,6 @@ function withoutVenvError({ executable, version }: Interpreter): TemperError {
   const minor = version.split('.').slice(0, 2).join('.');
   return new TemperError(
     'BadConfig',
-    `${executable} (Python ${version}) lacks venv and ensurepip, which Debian and Ubuntu package apart; run apt install python${minor}-venv, or install uv`,
+    `${executable} (Python ${version}) lacks venv and ensurepip, which Debian and Ubuntu package separately; run apt install python${minor}-venv, or install uv`,
   );
 }

@@ -43,7 +43,7 @@ const locked = (lockFile: string): string[] => ['--require-hashes', '--no-deps',
 /** Its default build on other systems than Linux is the small one. */
 async function canInstallCpuBuild(lockFile: string, { uv, python, progress, accelerated }: Place): Promise<boolean> {
   if (accelerated || process.platform !== 'linux') return false;
-  progress.tell('looking for the build of PyTorch that fits');
+  progress.tell('choosing the PyTorch build');
   const tried = await uv.run(
     ['pip', 'install', '--dry-run', '--python', python, CPU_INDEX, ...locked(lockFile)],
     () => undefined,

@@ -54,7 +54,7 @@ async function download(
   progress: Progress,
   signal?: AbortSignal,
 ): Promise<string | null> {
-  progress.tell('looking for a ready Temporal server');
+  progress.tell('looking for a prebuilt Temporal server');
   const archive = join(partial, 'archive');
   try {
     const { archiveUrl, sha256 } = await describeArchive();
@@ -79,10 +79,10 @@ async function describeArchive(): Promise<{ archiveUrl: string; sha256: string }
   const arch = ARCHITECTURES[process.arch];
   const sha256 = ARCHIVES[`${platform}-${arch}`];
   if (!platform || !arch || !sha256)
-    throw new Error(`no ready binary is known for ${process.platform} ${process.arch}`);
+    throw new Error(`no prebuilt binary is known for ${process.platform} ${process.arch}`);
   const url = `${DOWNLOADS}/v${TEMPORAL_CLI_VERSION}?${new URLSearchParams({ platform, arch, format: 'tar.gz' }).toString()}`;
   const response = await fetch(url, { signal: AbortSignal.timeout(SILENCE_MS) });
-  if (!response.ok) throw new Error(`the download answers ${response.status}`);
+  if (!response.ok) throw new Error(`the download returned status ${response.status}`);
   const { archiveUrl } = (await response.json()) as { archiveUrl: string };
   return { archiveUrl, sha256 };
 }
@@ -90,11 +90,11 @@ async function describeArchive(): Promise<{ archiveUrl: string; sha256: string }
 /** Returns the sha256 of what came. */
 async function fetchTo(url: string, file: string, progress: Progress, signal?: AbortSignal): Promise<string> {
   const silence = new AbortController();
-  const onSilence = () => silence.abort(new Error(`the download was silent for ${SILENCE_MS / 1000} s`));
+  const onSilence = () => silence.abort(new Error(`the download sent nothing for ${SILENCE_MS / 1000} s`));
   let timer = setTimeout(onSilence, SILENCE_MS);
   try {
     const response = await fetch(url, { signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal });
-    if (!response.ok || response.body === null) throw new Error(`the download answers ${response.status}`);
+    if (!response.ok || response.body === null) throw new Error(`the download returned status ${response.status}`);
     const total = Number(response.headers.get('content-length')) || null;
     let done = 0;
     const hash = createHash('sha256');
@@ -126,11 +126,11 @@ async function build(
   if (!(await hasGo(env))) {
     throw new TemperError(
       'BadConfig',
-      `a Temporal server is needed, none is on PATH and its download failed (${downloadFailure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`,
+      `a Temporal server is needed, but none is on PATH and the download failed (${downloadFailure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`,
     );
   }
   const counts = { modules: 0, packages: 0 };
-  progress.tell('building the Temporal server from source, some 4 minutes, once');
+  progress.tell('building the Temporal server from source (about 4 minutes, only once)');
   await buildGoProgram(partial, program, {
     module: GO_MODULE,
     sum: GO_MODULE_SUM,

@@ -58,7 +58,7 @@ function fitting(cli: TemporalCli | null, what: string, databaseServer: string |
     );
   const reason = misfit(cli, databaseServer);
   if (reason === null) return cli;
-  throw new TemperError('BadConfig', `${what} brings server ${cli.serverVersion}, ${reason}`);
+  throw new TemperError('BadConfig', `${what} contains server ${cli.serverVersion}, ${reason}`);
 }
 
 function misfit(cli: TemporalCli, databaseServer: string | null): string | null {

@@ -26,7 +26,7 @@ function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): Worke
   if (!url) {
     throw new TemperError(
       'BadConfig',
-      'a worker needs an engine, none is named; set engine.url in temporal.config.ts or TEMPER_ENGINE_URL, or let temper dev start one',
+      'a worker needs an engine, but none is configured; set engine.url in temporal.config.ts or TEMPER_ENGINE_URL, or let temper dev start one',
     );
   }
   checkBaseUrl('engine.url of temporal.config.ts, or TEMPER_ENGINE_URL,', url);

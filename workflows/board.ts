@@ -97,7 +97,7 @@ export class Board {
   stopping(reason: string | null): void {
     this.update({ state: 'stopping', pause: null });
     this.note(
-      `stop asked for during ${this.#state.phase}, ${reason === null ? 'no reason given' : `because: ${reason}`}`,
+      `stop requested during ${this.#state.phase}, ${reason === null ? 'no reason given' : `because: ${reason}`}`,
     );
   }
 
@@ -118,7 +118,7 @@ export class Board {
     const { state, step } = this.#state;
     const rested = state === 'paused';
     this.update({ state: 'running', pause: null, ...(rested ? { waitingFor: null } : {}) });
-    this.note(rested ? `resumed after step ${step}` : 'resumed before the step in hand was finished');
+    this.note(rested ? `resumed after step ${step}` : 'resumed before the current step finished');
   }
 
   /** `kept` came into effect; `told` will. */
@@ -130,7 +130,7 @@ export class Board {
   }
 
   goingBack({ step, finished, reason }: { step: number; finished: number; reason: string | null }): void {
-    this.note(`back to step ${step} asked for after step ${finished}${because(reason)}`);
+    this.note(`rollback to step ${step} requested after step ${finished}${because(reason)}`);
   }
 
   /** The run stands where its store says: on a new branch, or where it was when it ended. */
@@ -146,7 +146,7 @@ export class Board {
 
   goingOn(): void {
     const { step, branch, lineage } = this.#state;
-    this.note(`goes on after step ${step}${branch === 0 ? '' : ` on ${describeLineage(lineage)}`}`);
+    this.note(`continued after step ${step}${branch === 0 ? '' : ` on ${describeLineage(lineage)}`}`);
   }
 
   note(text: string): void {

@@ -13,15 +13,15 @@ const MAX_FAILURE_LENGTH = 2000;
  */
 export function isLearningOver(board: Board, { emptySteps, checkpoint }: RunPosition): boolean {
   if (emptySteps < EMPTY_STEPS_LIMIT) return false;
-  const facts = `${emptySteps} steps in a row were skipped, in the last one ${describeUnused(board.lastUnused)}`;
+  const facts = `${emptySteps} steps in a row were skipped; in the last one, ${describeUnused(board.lastUnused)}`;
   if (checkpoint.step > 0) {
     board.note(
-      `ended early: ${facts}; nothing is left to learn from these scenarios, the result is checkpoint ${checkpoint.step}`,
+      `ended early: ${facts}; nothing is left to learn from these scenarios; the result is checkpoint ${checkpoint.step}`,
     );
     return true;
   }
   throw ApplicationFailure.nonRetryable(
-    `run ${board.state.run} learns nothing: ${facts}; try ${describeRemedy(board.lastUnused)}`,
+    `run ${board.state.run} learned nothing: ${facts}; try ${describeRemedy(board.lastUnused)}`,
     'BadConfig',
   );
 }

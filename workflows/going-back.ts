@@ -52,7 +52,7 @@ async function tryLocate({ activities, board, steering }: Run, told: RollbackTol
   } catch (error) {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     const { type, message } = crossing(error);
-    board.note(`could not go back to step ${step} (${type}: ${message}); the run goes on as it was`);
+    board.note(`could not roll back to step ${step} (${type}: ${message}); the run continues unchanged`);
     return null;
   }
 }

@@ -63,7 +63,7 @@ function refuseEnding({ steering, board }: Facts, what: string): void {
   const { run, step } = board.state;
   if (!steering.isEnding) return;
   throw new Error(
-    `${run} ends after step ${step}, and cannot be ${what} any more; wait for its end, then see temper show ${run}`,
+    `${run} is ending after step ${step} and can no longer be ${what}; wait until it ends, then run temper show ${run}`,
   );
 }
 
@@ -72,7 +72,7 @@ function refuseStopping(facts: Facts, what: string): void {
   refuseEnding(facts, what);
   if (!steering.told.stop) return;
   throw new Error(
-    `${board.state.run} stops after step ${board.stepInHand}, and cannot be ${what}; wait for its end, then go on with temper rollback`,
+    `${board.state.run} is stopping after step ${board.stepInHand} and cannot be ${what}; wait until it ends, then continue with temper rollback`,
   );
 }
 
@@ -81,7 +81,9 @@ function refuseOverBudget({ steering, board }: Facts): void {
   const complaint = steering.budgetComplaint;
   if (complaint === null || steering.told.pause === null) return;
   const { run } = board.state;
-  throw new Error(`${run} cannot be resumed: ${complaint}; allow more first with temper set ${run} max-judge-usd=N`);
+  throw new Error(
+    `${run} cannot be resumed: ${complaint}; raise the limit first with temper set ${run} max-judge-usd=N`,
+  );
 }
 
 function refuseSettings({ steering, board, judging }: Facts, settings: unknown, stepsDone: number): void {
@@ -91,7 +93,7 @@ function refuseSettings({ steering, board, judging }: Facts, settings: unknown, 
   if (complaint !== null) throw new Error(complaint);
   if ('maxJudgeUsd' in settings && judging.isCostUnknown)
     throw new Error(
-      `maxJudgeUsd has no effect on ${board.state.run}: it is not known what its judge costs; give ruler its prices in the agent's file`,
+      `maxJudgeUsd has no effect on ${board.state.run}: the price of its judge is unknown; set the prices in ruler in the agent's file`,
     );
 }
 
@@ -99,12 +101,12 @@ function refuseBadStep({ steering, board }: Facts, step: unknown): void {
   const { run, phase } = board.state;
   if (phase === 'prepare' || phase === 'initialise')
     throw new Error(
-      `${run} has nothing to go back to yet (${phase}); wait for its first step, or temper cancel ${run}`,
+      `${run} has no step to roll back to yet (phase ${phase}); wait for its first step, or run temper cancel ${run}`,
     );
   const last = steering.lastKept;
   if (typeof step === 'number' && Number.isSafeInteger(step) && step >= 0 && step <= last) return;
   throw new Error(
-    `the step to go back to must be a whole number from 0 to ${last}, the last finished step of ${run}, got ${JSON.stringify(step)}; pass one of these`,
+    `the step to roll back to must be a whole number from 0 to ${last}, the last finished step of ${run}, got ${JSON.stringify(step)}; pass one of these`,
   );
 }
 
@@ -113,6 +115,6 @@ function refuseNothingLeft({ steering, board }: Facts, { step, settings }: Rollb
   const steps = settings?.steps ?? steering.wanted.steps;
   if (step < steps) return;
   throw new Error(
-    `${board.state.run} has ${steps} steps, none is left after step ${step}; go back to an earlier one, or pass --set steps=${step + 1} or more`,
+    `${board.state.run} has ${steps} steps and none is left after step ${step}; roll back to an earlier step, or pass --set steps=${step + 1} or more`,
   );
 }

@@ -34,7 +34,7 @@ export interface RetrainInput {
 export async function retrain({ schedule, config: template, from, queues }: RetrainInput): Promise<Checkpoint> {
   const activities = createScheduleActivities(queues);
   const firing = workflowInfo().workflowId;
-  setCurrentDetails(`Waits for a worker on queue ${queues.rollout}`);
+  setCurrentDetails(`Waiting for a worker on queue ${queues.rollout}`);
   const { number, config, concluded } = await activities.allocate({ schedule, firing, config: template, from });
   if (concluded !== null) return concluded;
   setCurrentDetails(configDetails(config));

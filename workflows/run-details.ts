@@ -19,11 +19,11 @@ function facts(state: RunState): string {
   const lineage = describeLineage(state.lineage);
   return [
     `- **phase** ${state.phase}`,
-    `- **waits for** ${state.waitingFor ?? 'nothing'}`,
+    `- **waiting for** ${state.waitingFor ?? 'nothing'}`,
     `- **reward** ${shown(state.reward)}`,
     ...(state.judging ? [`- **judging** ${describeSpending(state.judging)}`] : []),
     `- **agent** ${state.agent} on ${state.baseModel}`,
-    ...(lineage === null ? [] : [`- **stands on** ${lineage}`]),
+    ...(lineage === null ? [] : [`- **position** ${lineage}`]),
     ...state.changes.slice(-MAX_SHOWN_NOTES).map((change) => `- **changed** ${describeChange(change)}`),
     ...state.evals.slice(-MAX_SHOWN_NOTES).map(evaluation),
   ].join('\n');

@@ -20,7 +20,7 @@ export function evalLines(summary: EvalSummary): string[] {
     ),
     ...notes.map((note) => `note: ${note}`),
     ...models.flatMap(({ model, failures }) => failures.map((failure) => `failure of ${model}: ${failure}`)),
-    ...models.flatMap(({ model, error }) => (error === null ? [] : [`${model} was not played: ${error}`])),
+    ...models.flatMap(({ model, error }) => (error === null ? [] : [`${model} was not evaluated: ${error}`])),
   ];
 }
 

@@ -27,26 +27,26 @@ const color = (index: number): string => `--series-${(index % COLORS) + 1}`;
 const TRAIN_NOTES: Readonly<Record<string, string>> = {
   entropy: 'nats per sampled token',
   gradNorm: 'norm of the gradient before clipping',
-  logprobK3: 'sampler against trainer before the update; 0 is exact',
+  logprobK3: 'sampler versus trainer before the update; 0 is an exact match',
   maxAbsLogRatio: 'largest |log ratio| of sampler and trainer',
   clippedShare: 'share of tokens whose ratio was clipped',
   loss: 'of the step',
   advantageMass: 'mean |advantage|',
-  forks: 'rows begun because the history of a conversation was rewritten',
-  histories: 'rows begun by further conversations of an attempt: sub-agents, compacted contexts',
-  rewardedTurns: 'turns that earned something by themselves',
+  forks: 'rows started because a conversation’s history was rewritten',
+  histories: 'rows started by additional conversations of an attempt: sub-agents, compacted contexts',
+  rewardedTurns: 'turns with a reward of their own',
   truncated: 'attempts cut off at their token limit',
-  oneSidedGroups: 'groups of which a mask left attempts on one side of the mean alone',
-  trainedTokens: 'sampled tokens that were trained',
+  oneSidedGroups: 'groups in which a mask left only attempts on one side of the mean',
+  trainedTokens: 'sampled tokens used for training',
 };
 /** What a step's judging came to, in all. */
 const JUDGE_NOTES: Readonly<Record<string, string>> = {
-  judgeCalls: 'answers that the judge gave in a step',
-  judgeCached: 'verdicts of a step that were known before',
-  judgeTokens: 'tokens of the judge in a step, in and out',
-  judgeUsd: 'US dollars that the judge cost in a step',
-  agentReward: 'the agent’s own reward, mean over the attempts of a step',
-  rulerScore: 'the judge’s score, mean over the attempts of a step',
+  judgeCalls: 'answers from the judge per step',
+  judgeCached: 'cached verdicts per step',
+  judgeTokens: 'judge tokens per step, input and output',
+  judgeUsd: 'cost of the judge per step, in US dollars',
+  agentReward: 'the agent’s own reward, averaged over the attempts of a step',
+  rulerScore: 'the judge’s score, averaged over the attempts of a step',
 };
 /** Shown elsewhere on the page. */
 const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens', 'attempts', 'groups'];
@@ -84,7 +84,7 @@ function rewardChart(steps: readonly StepSummary[], evals: readonly EvalResult[]
   const held = byStep(evals, (evaluation) => evaluation.reward);
   return {
     title: 'Reward',
-    note: 'mean of a step’s attempts, its running mean, and the held-out evaluations',
+    note: 'mean over the attempts of a step, the running mean of these, and the held-out evaluations',
     x,
     series: [
       { label: 'step', values: x.map((step) => rewards.get(step) ?? null), style: 'faint', color: '--faint' },
@@ -106,7 +106,7 @@ function smooth(steps: readonly StepSummary[]): { step: number; value: number | 
 
 function ratesChart(rates: readonly string[], steps: readonly StepSummary[]): Chart {
   return {
-    title: 'Outcomes while training',
+    title: 'Outcomes in training',
     note: 'share of a step’s attempts',
     x: steps.map(({ step }) => step),
     series: rates.map((name, index) => ({
@@ -121,7 +121,7 @@ function ratesChart(rates: readonly string[], steps: readonly StepSummary[]): Ch
 
 function evalChart(rates: readonly string[], evals: readonly EvalResult[]): Chart {
   return {
-    title: 'Outcomes held out',
+    title: 'Outcomes on held-out scenarios',
     note: 'share of the evaluation’s scenarios',
     x: evals.map(({ step }) => step),
     series: rates.map((name, index) => ({

@@ -29,7 +29,8 @@ export async function readEpisodes(store: Store, { run, lineage, step: last, eva
     evals.map((evaluation) => evaluation.step),
     BOUNDS.steps,
   );
-  const leftOut = steps.length < last ? [`Episodes of ${plural(steps.length, 'step')} out of ${last} are shown.`] : [];
+  const leftOut =
+    steps.length < last ? [`This page shows the episodes of ${plural(steps.length, 'step')} out of ${last}.`] : [];
   const places: { name: string; step: number; read: ReadSet }[] = [
     ...evaluated.map((step) => ({ name: `evaluation after step ${step}`, step, read: readEvaluation })),
     ...steps.map((step) => ({ name: `step ${step}`, step, read: readStep })),
@@ -42,7 +43,7 @@ export async function readEpisodes(store: Store, { run, lineage, step: last, eva
     if (set !== null && size <= room) sets.push(set);
     else
       leftOut.push(
-        `The episodes of ${name} are not shown: ${set === null ? 'the store has none' : 'they are too large'}.`,
+        `The episodes of ${name} are not shown: ${set === null ? 'the store has no copy of them' : 'they are too large'}.`,
       );
     room -= size <= room ? size : 0;
   }

@@ -27,7 +27,7 @@ export function renderEvalReport({ summary, outcomes, scenarioIds, version }: Ev
     data: { charts: [], episodes: compareEpisodes(outcomes, scenarioIds) },
     body: markup`<header class="masthead">
       <h1>${agent}</h1>
-      <span class="dim">${scenarios} scenarios, each played once by each model; bars with 95 % intervals</span>
+      <span class="dim">${scenarios} scenarios, each played once by every model; lines are 95 % intervals</span>
     </header>
     <div class="notes">${[...notes, ...troubles(summary)].map((note) => markup`<p class="note">${note}</p>`)}</div>
     <h2>Models</h2>
@@ -38,14 +38,14 @@ export function renderEvalReport({ summary, outcomes, scenarioIds, version }: Ev
     <h2>Episodes</h2>
     <div id="picker" class="picker"></div>
     <div id="episodes"></div>
-    <footer><p>Made by Temper ${version}. This file is complete in itself and loads nothing.</p></footer>`,
+    <footer><p>Made by Temper ${version}. This file is self-contained and loads nothing from the network.</p></footer>`,
   });
 }
 
 function troubles({ models }: EvalSummary): string[] {
   return models.flatMap(({ model, failed, attempts, failures, error }) => [
     ...(failed > 0 ? [`${failed} of ${attempts} attempts of ${model} failed, the first with: ${failures[0]}`] : []),
-    ...(error === null ? [] : [`${model} was not played: ${error}`]),
+    ...(error === null ? [] : [`${model} was not evaluated: ${error}`]),
   ]);
 }
 

@@ -17,7 +17,7 @@ export function renderReport(data: ReportData): string {
 <h2>Steps</h2>
 ${stepTable(data)}
 <h2>Episodes</h2>
-<p class="note">Calls of an attempt stand in the order in which they were asked.</p>
+<p class="note">The calls of an attempt are listed in the order in which it made them.</p>
 <div id="picker" class="picker"></div>
 <div id="episodes"></div>
 ${footer(data)}`,
@@ -67,7 +67,7 @@ const COUNTER_COLUMNS: readonly string[] = ['truncated', 'forks', 'histories', '
 function footer({ leftOut, storeUri, version, config }: ReportData): Html {
   return markup`<footer>
     ${leftOut.map((sentence) => markup`<p>${sentence}</p>`)}
-    <p>Everything, lossless, is in the store: <code>${storeUri}</code></p>
+    <p>The complete, lossless data is in the store: <code>${storeUri}</code></p>
     ${
       config === null
         ? null
@@ -76,6 +76,6 @@ function footer({ leftOut, storeUri, version, config }: ReportData): Html {
             <pre>${JSON.stringify(config, null, 2)}</pre>
           </details>`
     }
-    <p>Made by Temper ${version}. This file is complete in itself and loads nothing.</p>
+    <p>Made by Temper ${version}. This file is self-contained and loads nothing from the network.</p>
   </footer>`;
 }

@@ -51,7 +51,7 @@ export async function writePage(file: string, page: string): Promise<void> {
   } catch (cause) {
     throw new TemperError(
       'StoreUnavailable',
-      `cannot write the report to ${file} (${String(cause)}); choose another place with --out FILE`,
+      `cannot write the report to ${file} (${String(cause)}); choose another path with --out FILE`,
       { cause },
     );
   }

@@ -15,7 +15,7 @@ export function renderSummary({ state, steps, config }: ReportData): Html {
   return markup`<header class="masthead">
       <h1>${state.run}</h1>
       <span class="chip ${state.state}">${state.state}</span
-      ><span class="dim">${state.agent} on ${state.baseModel}${config?.parent ? `, begun from ${policyName(config.parent)}` : ''}</span>
+      ><span class="dim">${state.agent} on ${state.baseModel}${config?.parent ? `, started from ${policyName(config.parent)}` : ''}</span>
     </header>
     ${state.failure === null ? null : markup`<p class="card failure">${state.failure}</p>`}
     <div class="summary">
@@ -36,8 +36,8 @@ function steeringNotes({ notes, changes, lineage, state, waitingFor }: RunState)
   return [
     ...notes,
     ...changes.map((each) => `changed: ${describeChange(each)}`),
-    ...(place === null ? [] : [`stands on ${place}`]),
-    ...(state === 'paused' && waitingFor !== null ? [`waits for ${waitingFor}`] : []),
+    ...(place === null ? [] : [`current position: ${place}`]),
+    ...(state === 'paused' && waitingFor !== null ? [`waiting for ${waitingFor}`] : []),
   ];
 }
 
@@ -70,7 +70,7 @@ function outcome(state: RunState): Html {
 }
 
 function describeCounts({ attempts, failed }: EvalResult): string {
-  const note = failed > 0 ? `, of which ${failed} failed before the training` : '';
+  const note = failed > 0 ? `; ${failed} of them failed before training` : '';
   return `the same ${attempts} scenarios before and after${note}; lines are 95 % intervals`;
 }
 

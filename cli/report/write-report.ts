@@ -14,7 +14,7 @@ export function defaultReportFile(project: string, run: string): string {
 export async function writeReport(store: Store, run: string, file: string, version: string): Promise<void> {
   const { file: recorded, state, steps } = await requireRun(store, run);
   if (state === null)
-    throw new TemperError('BadConfig', `run ${run} has not recorded anything yet; wait for its first evaluation`);
+    throw new TemperError('BadConfig', `run ${run} has no results yet; wait for its first evaluation`);
   const { sets, leftOut } = await readEpisodes(store, state);
   const page = renderReport({
     state,

@@ -57,7 +57,7 @@ class GpuActivities:
     async def initialise(self, given: Any) -> TrainResult:
         """Commits step 0 of a branch: the seeded adapter."""
         work = parse_input(InitialiseInput, given)
-        remedy = "take a smaller base model, or --dtype bfloat16"
+        remedy = "use a smaller base model, or --dtype bfloat16"
         return await self._perform(work.run, 0, lambda _: self._trainer.initialise(work), remedy)
 
     @activity.defn(name="train")
@@ -175,7 +175,7 @@ def parse_input(contract: type[Work], given: Any) -> Work:
             TemperError(
                 "BadConfig",
                 f"the input of the activity {activity.info().activity_type} must follow the contract of this version "
-                f"of Temper, this one does not ({place}: {issue['msg']}); start runs with temper, and run one version "
+                f"of Temper, but does not ({place}: {issue['msg']}); start runs with temper, and run one version "
                 "of it on all hosts",
             )
         ) from error
@@ -186,7 +186,8 @@ def require_probed(probe: Probe, policy: str, adapter_sha256: str) -> None:
     if found != adapter_sha256:
         raise TemperError(
             "PolicyMismatch",
-            f"the engine must answer as {policy} with adapter {adapter_sha256}, it has {found}; restart the GPU worker",
+            f"the engine must answer as {policy} with adapter {adapter_sha256}, but it has {found}; restart the GPU "
+            "worker",
         )
 
 
@@ -224,7 +225,7 @@ def require_fresh(info: activity.Info, pulse: Pulse, now: datetime, fields: dict
         TemperError(
             "StaleAttempt",
             f"{info.activity_type} must begin within its heartbeat timeout ({limit_s:g} s), this attempt was handed "
-            f"out {age_s:.1f} s ago and this process stood still for {gap_s:.1f} s; it is tried again",
+            f"out {age_s:.1f} s ago and this process was suspended for {gap_s:.1f} s; Temporal retries it",
         )
     )
 

@@ -55,8 +55,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     arguments = Arguments(**vars(parser.parse_args(argv)))
     if arguments.host in EVERY_ADDRESS and not arguments.allow_host:
         parser.error(
-            f"--host {arguments.host or repr('')} must come with --allow-host, or clients of other machines are "
-            "refused; pass --allow-host and the name or address that they use"
+            f"--host {arguments.host or repr('')} must come with --allow-host, otherwise requests from other machines "
+            "are refused; pass --allow-host and the name or address that they use"
         )
     return arguments
 

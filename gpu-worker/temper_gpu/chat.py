@@ -92,7 +92,7 @@ def check_unsupported(body: dict[str, Any]) -> None:
         if name in READ or name in IGNORED:
             continue
         if name not in NEUTRAL:
-            raise TemperError("BadConfig", f"parameter {name} must be one that this server knows; leave it out")
+            raise TemperError("BadConfig", f"parameter {name} must be one that this server supports; leave it out")
         if not any(is_same(value, neutral) for neutral in NEUTRAL[name]):
             raise TemperError(
                 "BadConfig",

@@ -149,7 +149,7 @@ def require_same_inputs(commit: Commit, inputs_sha256: str, key: str) -> None:
     if commit.manifest.inputs_sha256 != inputs_sha256:
         raise TemperError(
             "StepConflict",
-            f"{key} was committed from inputs {commit.manifest.inputs_sha256}, and is asked for from inputs "
+            f"{key} was committed from inputs {commit.manifest.inputs_sha256}, but was requested from inputs "
             f"{inputs_sha256}; a step is written once: use another run name, or another branch",
         )
 

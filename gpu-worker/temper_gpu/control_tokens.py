@@ -78,8 +78,8 @@ class ControlTokens:
         token, place = SEAL.findall(sealed)[0]
         subject = f"message {ord(place) - FIRST - 1}" if ord(place) > FIRST + TOOLS else "tools"
         rule = f"{subject} must not contain {self._sealed[token]}"
-        reason = f"the tokenizer of {self._name} can write it as a control token only"
-        raise TemperError("BadConfig", f"{rule}: {reason}; take it out")
+        reason = f"the tokenizer of {self._name} encodes it only as a control token"
+        raise TemperError("BadConfig", f"{rule}: {reason}; remove it")
 
     @cached_property
     def _plain(self) -> Tokenizer | None:

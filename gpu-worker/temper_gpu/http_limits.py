@@ -84,7 +84,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _too_large(self) -> Refusal:
         most = self.settings.max_header_bytes
-        return Refusal(431, "headers_too_large", f"headers must have at most {most} bytes, these have more; send fewer")
+        return Refusal(
+            431, "headers_too_large", f"headers must have at most {most} bytes, but these have more; send fewer"
+        )
 
     def _set_deadline(self) -> None:
         self._clear_deadline()
@@ -100,7 +102,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
             return
         limit = f"{self.settings.header_timeout_s:g} s"
-        self._refuse(Refusal(408, "timeout", f"headers must be complete within {limit}, these are not; send them"))
+        self._refuse(
+            Refusal(408, "timeout", f"headers must be complete within {limit}, but these are not; send them faster")
+        )
 
     def _refuse(self, refusal: Refusal) -> None:
         """Straight onto the wire: there is no request yet that could be answered."""

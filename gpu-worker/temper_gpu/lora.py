@@ -79,7 +79,8 @@ def attach(model: "PreTrainedModel", adapter: Adapter) -> "PreTrainedModel":
         layer = model.get_submodule(name)
         if not isinstance(layer, nn.Linear):
             raise TemperError(
-                "BadConfig", f"an adapter must stand on linear layers, {name} is a {type(layer).__name__}; name others"
+                "BadConfig",
+                f"an adapter must target linear layers, but {name} is a {type(layer).__name__}; name other layers",
             )
         a_RI, b_OR = _factors(adapter, name)
         model.set_submodule(name, LoraLinear(layer, a_RI, b_OR * (adapter.alpha / adapter.rank)))
@@ -107,8 +108,8 @@ def require_in_effect(base: "BaseModel", model: "PreTrainedModel", adapter: Adap
     if math.isfinite(found) and found < LEAST_SHARE * wanted and noise**0.5 < MOST_NOISE * wanted:
         raise TemperError(
             "PolicyMismatch",
-            f"an adapter must be in effect in the engine, of what {adapter.sha256} changes {found / wanted:.0%} is in "
-            f"{dtype_name(base.dtype)}; start the GPU worker with --dtype float32",
+            f"an adapter must take effect in the engine, but only {found / wanted:.0%} of what {adapter.sha256} "
+            f"changes is kept in {dtype_name(base.dtype)}; start the GPU worker with --dtype float32",
         )
 
 

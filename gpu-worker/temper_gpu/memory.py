@@ -29,7 +29,7 @@ class Shortage:
             tries = self._tries
         message = f"{self._subject} must fit into memory: {describe_error(error)}, {describe_memory()}"
         if tries < TRIES:
-            return TemperError("EngineFailed", f"{message}; tried again ({tries} of {TRIES})")
+            return TemperError("EngineFailed", f"{message}; retrying ({tries} of {TRIES})")
         return TemperError("OutOfMemory", f"{message}, {tries} times in a row; {self._remedy}")
 
     def succeeded(self) -> None:

@@ -126,7 +126,7 @@ class ModelLibrary:
         if folder is None:
             raise TemperError(
                 "BadConfig",
-                f"model {name} must be registered on this host, which knows {', '.join(self.names())}; name it in "
+                f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in "
                 f'models of temporal.config.ts ("{name}": "{HUB}{name}", or a folder), or pass it by --base-model here',
             )
         if hub_id is not None:
@@ -182,7 +182,7 @@ def check_complete(name: str, missing: Iterable[str]) -> None:
     if absent:
         raise TemperError(
             "BadConfig",
-            f"model {name} must have all weights that its config.json speaks of, {len(absent)} are missing "
+            f"model {name} must have all weights that its config.json declares, but {len(absent)} are missing "
             f"({absent[0]} …); download it again, or put the right config.json beside the weights",
         )
 
@@ -194,13 +194,13 @@ def check_decoder(name: str, model: PreTrainedModel) -> None:
     if config.get_text_config(decoder=True) is not config:
         reason = f"{kind} has more parts than a text decoder (images, sound)"
     elif not isinstance(getattr(config, "num_hidden_layers", None), int) or not _has_linear_layers(model):
-        reason = f"{kind} has no linear layers that an adapter could stand on"
+        reason = f"{kind} has no linear layers that an adapter could target"
     elif hasattr(config, "kv_lora_rank"):
         reason = f"{kind} keeps compressed keys (multi-head latent attention)"
     if reason is not None:
         raise TemperError(
             "BadConfig",
-            f"model {name} must be a plain text decoder, but {reason}; take a Qwen2, Qwen3, Llama or Mistral model",
+            f"model {name} must be a plain text decoder, but {reason}; use a Qwen2, Qwen3, Llama or Mistral model",
         )
 
 
@@ -213,14 +213,14 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
     if not tokenizer.chat_template:
         raise TemperError(
             "BadConfig",
-            f"model {name} must have a chat template, its tokenizer has none; take the -Instruct or -Chat edition, or "
-            "add chat_template.jinja to its folder",
+            f"model {name} must have a chat template, but its tokenizer has none; use the -Instruct or -Chat "
+            "edition, or add chat_template.jinja to its folder",
         )
     if not getattr(model, "_supports_attention_backend", False):
         raise TemperError(
             "BadConfig",
-            f"model {name} must work with transformers' attention interface, {type(model).__name__} does not; "
-            "take a Qwen, Llama or Mistral model",
+            f"model {name} must work with transformers' attention interface, but {type(model).__name__} does not; "
+            "use a Qwen, Llama or Mistral model",
         )
     kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
     if kinds != {"full_attention"}:
@@ -237,14 +237,14 @@ def require_independent_tokens(name: str, model: PreTrainedModel) -> None:
     if any(path.rpartition(".")[2] == "experts" for path, _ in model.named_modules()):
         raise TemperError(
             "BadConfig",
-            f"model {name} must compute each token by itself, a mixture of experts ({type(model).__name__}) computes "
-            "the tokens of one expert together, whoever they belong to; take a dense model",
+            f"model {name} must compute each token by itself, but a mixture of experts ({type(model).__name__}) "
+            "computes the tokens of one expert together, whichever requests they belong to; use a dense model",
         )
     if "longrope" in rope_types(model.config):
         raise TemperError(
             "BadConfig",
-            f"model {name} must compute each token by itself, its rotary frequencies (longrope) follow the longest "
-            "prompt of a pass; take a model with another rope_type",
+            f"model {name} must compute each token by itself, but its rotary frequencies (longrope) follow the longest "
+            "prompt of a pass; use a model with another rope_type",
         )
 
 

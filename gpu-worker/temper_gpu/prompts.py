@@ -101,14 +101,16 @@ class Prompts:
             role, message = "system", {**message, "role": "system"}
         if role in TOLD and self._writes_role(role, is_first) is False:
             place = "" if is_first else " after the first message"
-            raise self._unheard(f"role of message {index}", f"leaves {role} out{place}", "say it as user")
+            raise self._unheard(f"role of message {index}", f"leaves {role} out{place}", "send it as user")
         for name, value in message.items():
             if name not in USUAL and value and self._writes_member(role, name) is False:
-                raise self._unheard(f"{name} of message {index}", "leaves it out", "leave it out, or say it in content")
+                raise self._unheard(
+                    f"{name} of message {index}", "leaves it out", "leave it out, or put it into content"
+                )
         return message
 
     def _unheard(self, subject: str, reason: str, remedy: str) -> TemperError:
-        rule = f"{subject} must be something that the chat template of {self._name} writes"
+        rule = f"{subject} must be something that the chat template of {self._name} renders"
         return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
 
     def _probe_role(self, role: str, is_first: bool) -> bool | None:
@@ -134,8 +136,8 @@ class Prompts:
         window, length = self._context_window, len(rendered)
         if length > window and length > window * self._longest_token:
             raise ContextTooLong(
-                f"a prompt must fit into the {window} tokens of {self._name}, this one has {length} characters, more "
-                f"than so many tokens can hold; shorten the conversation"
+                f"a prompt must fit into the {window} tokens of {self._name}, but this one has {length} characters, "
+                f"more than that many tokens can hold; shorten the conversation"
             )
 
     @cached_property
@@ -154,7 +156,7 @@ class Prompts:
         except Exception as error:  # whatever a template raises, it raises for what it was given
             raise TemperError(
                 "BadConfig",
-                f"messages must fit the chat template of {self._name}, it says: {error}; change the messages",
+                f"messages must fit the chat template of {self._name}, which says: {error}; change the messages",
             ) from error
 
     def _call_opening(self, name: str | None) -> str:
@@ -188,12 +190,14 @@ class Prompts:
         if PROBE not in prompt:
             raise self._knows_no_tools("leaves tools out")
         if turn == answered or START not in turn or END not in turn or f'{{"{PROBE}"' not in turn:
-            raise self._knows_no_tools(f"writes calls otherwise than {START}")
+            raise self._knows_no_tools(f"does not write calls with {START}")
         return turn
 
     def _knows_no_tools(self, reason: str) -> TemperError:
-        rule = f"tools must be known to the chat template of {self._name} in Hermes form"
-        remedy = "take a model that has it (Qwen, Hermes), or tell of the tools in a message and read calls from text"
+        rule = f"tools must be supported by the chat template of {self._name} in Hermes form"
+        remedy = (
+            "use a model that has it (Qwen, Hermes), or describe the tools in a message and parse calls from the text"
+        )
         return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
 
     def _hidden_ids(self) -> frozenset[int]:
@@ -238,7 +242,8 @@ def plain_tool_calls(calls: Any) -> list[dict[str, Any]]:
     if not isinstance(calls, list) or not all(isinstance(call, dict) and function_name(call) for call in calls):
         raise TemperError(
             "BadConfig",
-            "tool_calls of a message must be a list of calls with a function's name; send what was answered",
+            "tool_calls of a message must be a list of calls with a function's name; send the calls as they were "
+            "answered",
         )
     return [{**call, "function": plain_function(call["function"])} for call in calls]
 

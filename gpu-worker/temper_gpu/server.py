@@ -100,7 +100,7 @@ class ChatServer:
             self._check_key(request)
             mark_known(request.scope)
         if request.method != method:
-            raise Refusal(405, "method", f"{path} must be asked by {method}, got {request.method[:20]}")
+            raise Refusal(405, "method", f"{path} must be requested with {method}, got {request.method[:20]}")
         return endpoint
 
     def _check_host(self, request: Request) -> None:
@@ -186,7 +186,8 @@ class ChatServer:
                 await self._readers.acquire()
         except TimeoutError as error:
             raise DeadlinePassed(
-                "a long prompt must be read by its deadline, others were before it; allow more time or ask less at once"
+                "a long prompt must be read by its deadline, but other requests came first; allow more time or send "
+                "fewer at once"
             ) from error
         try:
             if await work.request.is_disconnected():
@@ -213,11 +214,11 @@ class ChatServer:
                 async for chunk in request.stream():
                     size += len(chunk)
                     if size > most:
-                        rule = f"a body must have at most {most} bytes, this one has more"
+                        rule = f"a body must have at most {most} bytes, but this one has more"
                         raise Refusal(413, "too_large", f"{rule}; shorten the conversation")
                     chunks.append(chunk)
         except TimeoutError as error:
-            raise Refusal(408, "timeout", "a body must be complete by its deadline, it was not; ask again") from error
+            raise Refusal(408, "timeout", "a body must be complete by its deadline, but was not; retry") from error
         return b"".join(chunks)
 
     async def _target(self, name: str) -> Target:
@@ -238,9 +239,7 @@ class ChatServer:
             self._opening[name] = opening
         done, _ = await asyncio.wait([self._opening[name]], timeout=OPENING_WAIT_S)
         if not done:
-            raise Refusal(
-                503, "loading", f"{name} must be loaded first, which is under way; ask again", retry_after_s=2
-            )
+            raise Refusal(503, "loading", f"{name} is still loading; retry", retry_after_s=2)
         return done.pop().result()
 
     def _opened(self, name: str, done: "asyncio.Future[Target]") -> None:
@@ -292,7 +291,7 @@ class ChatServer:
                 if pending and await request.is_disconnected():
                     raise ClientDisconnect
                 if pending and time.monotonic() > end + DEADLINE_GRACE_S:
-                    raise DeadlinePassed("an answer must be ready by its deadline, the engine gave none; ask again")
+                    raise DeadlinePassed("an answer must be ready by its deadline, but the engine gave none; retry")
             return [future.result() for future in futures]
         finally:
             for future in futures:
@@ -331,11 +330,12 @@ def parse_json(body: bytes) -> Any:
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise TemperError("BadConfig", f"the body must be JSON, it is not ({error}); send application/json") from error
+        raise TemperError("BadConfig", f"the body must be JSON, but is not ({error}); send application/json") from error
     # Whatever goes down level by level, here or in a template, would fail with it; most bodies have fewer brackets.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_deeper(parsed, MAX_DEPTH):
         raise TemperError(
-            "BadConfig", f"the body must be nested at most {MAX_DEPTH} levels deep, this one is deeper; make it flatter"
+            "BadConfig",
+            f"the body must be nested at most {MAX_DEPTH} levels deep, but this one is deeper; make it flatter",
         )
     return parsed
 

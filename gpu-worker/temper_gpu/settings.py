@@ -33,7 +33,7 @@ class EngineSettings:
         require_at_least("num_threads", self.num_threads, 1, "pass --threads 2")
         require_at_least("max_slots", self.max_slots, 16, "fewer would waste most of every forward pass")
         require_at_least("max_waiting", self.max_waiting, 1, "leave it at its default")
-        require_at_least("max_policies", self.max_policies, 1, "one policy has to fit")
+        require_at_least("max_policies", self.max_policies, 1, "at least one policy must fit")
         require_at_least("kv_cache_bytes", self.kv_cache_bytes, 1 << 20, "leave it at its default")
 
 

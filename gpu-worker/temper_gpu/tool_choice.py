@@ -41,7 +41,7 @@ def parse_tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
         if tool["function"].get("strict"):
             raise TemperError(
                 "BadConfig",
-                f"strict of tool {index} must be false or absent (arguments are sampled freely, nothing holds them to "
+                f"strict of tool {index} must be false or absent (arguments are sampled freely and not constrained to "
                 "the schema), got true; leave it out, and check the arguments where the tool runs",
             )
     return tools or None
@@ -55,7 +55,7 @@ def parse_tool_choice(body: dict[str, Any], tools: list[dict[str, Any]] | None) 
     if choice in (None, "auto", "none") and (tools or is_parallel):
         return ToolChoice(choice or "auto", None, is_parallel)
     if not tools:
-        raise refusal("tool_choice and parallel_tool_calls must come with tools, there are none")
+        raise refusal("tool_choice and parallel_tool_calls need tools, but there are none")
     if choice == "required":
         return ToolChoice("required", None, is_parallel)
     name = function_name(choice) if isinstance(choice, dict) and choice.get("type") == "function" else None

@@ -82,7 +82,7 @@ function checkConfig(config: RunConfig): RunConfig {
   if (issue === undefined) return config;
   throw new TemperError(
     'BadConfig',
-    `the model ${config.run} has a wrong ${issue.path.join('.')} (${issue.message}); pass another value`,
+    `the model ${config.run} has an invalid ${issue.path.join('.')} (${issue.message}); pass another value`,
   );
 }
 
@@ -108,7 +108,9 @@ async function publishRun(
   if (recorded.loop?.project !== loop.project || recorded.loop.model !== loop.model) throw takenName(config.run);
   const differences = describeConfigDifferences(recorded.config, config);
   if (differences.length > 0) throw otherModel(config.run, differences);
-  return recorded.agentCodeSha256 === codeSha256 ? [] : ['the script has changed since the run began; it goes on'];
+  return recorded.agentCodeSha256 === codeSha256
+    ? []
+    : ['the script has changed since the run started; the run continues with the new script'];
 }
 
 /** Steps are over by their commit, or by the word that they had nothing to train. */
@@ -125,20 +127,20 @@ async function findPlace(store: Store, run: string): Promise<Pick<LoopRun, 'step
   if (commit !== null) return { step, checkpoint: checkpointOf(run, commit) };
   throw new TemperError(
     'StoreCorrupt',
-    `${manifestKey({ run, branch: 0, step: 0 })} must be there, it is not; restore it from a copy`,
+    `${manifestKey({ run, branch: 0, step: 0 })} is missing; restore it from a copy`,
   );
 }
 
 function takenName(run: string): TemperError {
   return new TemperError(
     'BadConfig',
-    `the store has a run ${run} that is not this model's; give project or model another name`,
+    `the store already has a run ${run} that does not belong to this model; choose another project or model name`,
   );
 }
 
 function otherModel(run: string, differences: readonly string[]): TemperError {
   return new TemperError(
     'BadConfig',
-    `the model ${run} exists with another configuration (recorded → requested): ${differences.join('; ')}; name the new one differently, or use what is recorded`,
+    `the model ${run} exists with another configuration (recorded → requested): ${differences.join('; ')}; choose another name for the new model, or use the recorded configuration`,
   );
 }

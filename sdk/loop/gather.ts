@@ -134,7 +134,7 @@ class Tally {
     const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
     this.error = new TemperError(
       'AgentFailed',
-      `at most ${this.allowed} of ${this.total} attempts may fail (maxExceptions), ${this.exceptions} did, the last with ${reason}; mend the rollout and start the script again, or raise maxExceptions`,
+      `at most ${this.allowed} of ${this.total} attempts may fail (maxExceptions), ${this.exceptions} did, the last with ${reason}; fix the rollout and run the script again, or raise maxExceptions`,
       { cause },
     );
     this.ended.abort(this.error);
@@ -162,12 +162,12 @@ function checkGroups(groups: readonly TrajectoryGroup[], options: GatherOptions)
   if (!(model instanceof TrainableModel))
     throw new TemperError(
       'BadConfig',
-      'gatherTrajectoryGroups must be told the trainable model that samples; pass { model }',
+      'gatherTrajectoryGroups must be given the trainable model to sample from; pass { model }',
     );
   const finished = groups.findIndex(({ attempts }) => attempts.length === 0);
   if (finished < 0) return;
   throw new TemperError(
     'BadConfig',
-    `groups to gather must hold functions that play, group ${finished} has none; write new TrajectoryGroup([() => rollout(model, scenario), …])`,
+    `groups to gather must hold rollout functions, group ${finished} has none; write new TrajectoryGroup([() => rollout(model, scenario), …])`,
   );
 }

@@ -67,15 +67,15 @@ export async function requireGathered(run: LoopRun, origin: Origin): Promise<Sto
   const stored = await readGathered(run.store, origin.split, place);
   if (stored !== null) return stored;
   const key = gatheredKey(origin.split, place);
-  throw new TemperError('StoreCorrupt', `${key} must be there, it is not; gather the group again`);
+  throw new TemperError('StoreCorrupt', `${key} is missing; gather the group again`);
 }
 
 function notGathered(group: TrajectoryGroup): TemperError {
-  const found = group.attempts.length > 0 ? 'functions that were not played' : 'trajectories that were not gathered';
+  const found = group.attempts.length > 0 ? 'functions that have not run' : 'trajectories that were not gathered';
   const what = group.length === 0 ? 'no trajectory' : found;
   return new TemperError(
     'BadConfig',
-    `a group must come from gatherTrajectoryGroups, which records what is trained, got one with ${what}; gather it first`,
+    `a group must come from gatherTrajectoryGroups, which records what is trained, got a group with ${what}; gather it first`,
   );
 }
 
@@ -94,6 +94,6 @@ function otherSplit(from: string, split: string): TemperError {
 function mixedGroups(): TemperError {
   return new TemperError(
     'BadConfig',
-    'the trajectories of a group must be attempts of one gathered group, each once, for an advantage is relative to its group; keep gathered groups apart',
+    'the trajectories of a group must be attempts of one gathered group, each at most once (an advantage is relative to its group); do not mix gathered groups',
   );
 }

@@ -51,7 +51,7 @@ function readAttempts({ rollouts, place }: StoredGroup, { byAttempt }: GivenGrou
 function unknownSplit(split: string): TemperError {
   return new TemperError(
     'BadConfig',
-    `model.log keeps evaluations, under the split val, got ${JSON.stringify(split)}; groups that are trained are kept by gathering them`,
+    `model.log records evaluations and takes only the split val, got ${JSON.stringify(split)}; training groups are recorded when you gather them`,
   );
 }
 
@@ -63,6 +63,6 @@ function notOneStep(groups: number): TemperError {
 function loggedBefore({ name }: LoopRun, step: number): TemperError {
   return new TemperError(
     'StepConflict',
-    `the evaluation of ${name} after step ${step} stands in the store, made from other groups; log all groups of a step at once`,
+    `the evaluation of ${name} after step ${step} is already in the store, made from other groups; log all groups of a step at once`,
   );
 }

@@ -12,7 +12,7 @@ import { hashBytes } from '../../store/sha256.ts';
 import type { LoopRun } from './loop-run.ts';
 
 const MAX_NOTES = 50;
-const WAITS_FOR = 'the next groups of the script that owns this loop';
+const WAITS_FOR = 'the next groups from the script that trains this run';
 
 /** A step that was finished while nobody was left to write its line gets it now. */
 export async function completeCurve(run: LoopRun): Promise<void> {

@@ -68,7 +68,7 @@ export class Model {
   protected noAddress(): TemperError {
     return new TemperError(
       'BadConfig',
-      `the model ${this.name} must have an inferenceBaseUrl to be asked, it has none; pass one, such as https://api.openai.com/v1`,
+      `the model ${this.name} must have an inferenceBaseUrl before you can call it, it has none; pass one, such as https://api.openai.com/v1`,
     );
   }
 
@@ -108,7 +108,7 @@ export class TrainableModel extends Model {
     if (this.opened !== null) return this.opened;
     throw new TemperError(
       'BadConfig',
-      `the model ${this.name} must be registered first, it is not; call await model.register(backend)`,
+      `the model ${this.name} is not registered; call await model.register(backend) first`,
     );
   }
 
@@ -129,11 +129,7 @@ export class TrainableModel extends Model {
   /** The checkpoint that the model begins with, where it is new: see `LocalBackend.forkCheckpoint`. */
   beginFrom(checkpoint: Checkpoint): void {
     if (this.opened === null) this.parent = checkpoint;
-    else
-      throw new TemperError(
-        'BadConfig',
-        `${this.runName} is registered and has begun already; fork before model.register`,
-      );
+    else throw new TemperError('BadConfig', `${this.runName} is already registered; call fork before model.register`);
   }
 
   /** The last step that is over; 0 before the first. */
@@ -184,7 +180,7 @@ export class TrainableModel extends Model {
   protected override noAddress(): TemperError {
     return new TemperError(
       'BadConfig',
-      `the model ${this.name} must be registered to be asked, it is not; call await model.register(backend)`,
+      `the model ${this.name} is not registered, so it cannot be called; call await model.register(backend) first`,
     );
   }
 
@@ -216,7 +212,7 @@ function asModel({ name, project, config }: TrainableModelOptions): ModelOptions
 function badName(run: string): TemperError {
   return new TemperError(
     'BadConfig',
-    `project and name of a model must together be a run's name (lower case letters, digits and ._-, at most 63), got ${JSON.stringify(run)}; rename it`,
+    `project and name of a model must together form a valid run name (lower case letters, digits and ._-, at most 63), got ${JSON.stringify(run)}; rename it`,
   );
 }
 

@@ -60,7 +60,7 @@ export async function findOrPlay(work: GroupWork): Promise<{ stored: StoredGroup
   if (recorded === plan.inputsSha256) return { stored, isNew: found === null };
   throw new TemperError(
     'StepConflict',
-    `group ${group} of step ${step} of ${run.name} (${split}) was gathered before, with other attempts or metadata (inputs ${recorded}, now ${plan.inputsSha256}); gather the same groups in the same order, or begin a new model`,
+    `group ${group} of step ${step} of ${run.name} (${split}) was already gathered with other attempts or metadata (inputs ${recorded}, now ${plan.inputsSha256}); gather the same groups in the same order, or start a new model`,
   );
 }
 
@@ -197,7 +197,7 @@ function checkTrajectory(played: unknown): Trajectory {
   if (wrong === undefined) return played;
   throw new TemperError(
     'AgentFailed',
-    `reward and metrics of a trajectory must be finite, got ${wrong[0]} ${String(wrong[1])}; set it, or leave it out`,
+    `reward and metrics of a trajectory must be finite, got ${wrong[0]} ${String(wrong[1])}; set it, or remove it`,
   );
 }
 
@@ -231,7 +231,7 @@ function checkJudged(trajectory: Trajectory): void {
       'afterEach must return trajectories of the group that it was given; copy one with trajectory.copy({ reward })',
     );
   if (!Number.isFinite(reward))
-    throw new TemperError('BadConfig', `afterEach must leave finite rewards, got ${reward}; take the trajectory out`);
+    throw new TemperError('BadConfig', `afterEach must leave finite rewards, got ${reward}; remove the trajectory`);
 }
 
 /** An attempt that the script took out is trained no more, and says only which turn is which. */

@@ -42,5 +42,8 @@ function checkRetry(options: RetryOptions): void {
   checkCount('maxAttempts', maxAttempts, { least: 1, example: 3 });
   for (const [name, value] of Object.entries({ delayMs, backoffFactor }))
     if (value !== undefined && !(Number.isFinite(value) && value >= 0))
-      throw new TemperError('BadConfig', `${name} of retry must be a number of at least 0, got ${value}; leave it out`);
+      throw new TemperError(
+        'BadConfig',
+        `${name} of retry must be a number of at least 0, got ${value}; correct or remove it`,
+      );
 }

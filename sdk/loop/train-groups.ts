@@ -88,7 +88,11 @@ function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep }
   if (given.length === 0 && !allowEmptyStep) throw noGroups(run);
   if (steps.length > 1) throw severalSteps(steps);
   if (new Set(given.map(({ origin }) => origin.group)).size < given.length) throw groupTwice();
-  if (step > run.step + 1) throw new TemperError('BadConfig', `step ${run.step + 1} comes next, got groups of ${step}`);
+  if (step > run.step + 1)
+    throw new TemperError(
+      'BadConfig',
+      `the next step to train is ${run.step + 1}, got groups of step ${step}; train step ${run.step + 1} first`,
+    );
   return step;
 }
 
@@ -156,7 +160,7 @@ async function publishVerdict(
   const { rewards } = decodeJson(bytes, key) as Judged;
   throw new TemperError(
     'StepConflict',
-    `group ${place.group} of step ${place.step} of ${run.name} was judged before, with the rewards ${JSON.stringify(rewards)}, not ${JSON.stringify(judged.rewards)}; rewards must follow from the trajectories, or begin a new model`,
+    `group ${place.group} of step ${place.step} of ${run.name} was already judged with the rewards ${JSON.stringify(rewards)}, not ${JSON.stringify(judged.rewards)}; compute the same rewards from the same trajectories, or start a new model`,
   );
 }
 
@@ -221,7 +225,7 @@ function readSettings({ config }: LoopRun, options: TrainOptions): Settings {
   if (issue !== undefined)
     throw new TemperError(
       'BadConfig',
-      `model.train has a wrong option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for those there are`,
+      `model.train has an invalid option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for the available options`,
     );
   if (!(Number.isFinite(learningRate) && learningRate >= 0))
     throw new TemperError('BadConfig', `learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);
@@ -236,35 +240,35 @@ function readSettings({ config }: LoopRun, options: TrainOptions): Settings {
 function lateTurnRewards(): TemperError {
   return new TemperError(
     'BadConfig',
-    'turnRewards must be given where a trajectory is made or in afterEach, got some for a group that was gathered without any; gather it with them',
+    'turnRewards must be set when a trajectory is created or in afterEach, got some for a group that was gathered without any; gather it with them',
   );
 }
 
-const ALLOW = 'pass { allowEmptyStep: true } where a step without any is meant to be over';
+const ALLOW = 'pass { allowEmptyStep: true } to allow a step that trains nothing';
 
 function noGroups({ name }: LoopRun): TemperError {
   return new TemperError(
     'BadConfig',
-    `${name} would be trained on nothing, the list of groups is empty; gather some, or ${ALLOW}`,
+    `${name} would be trained on nothing because the list of groups is empty; gather some, or ${ALLOW}`,
   );
 }
 
 function nothingSampled({ name }: LoopRun): TemperError {
   return new TemperError(
     'BadConfig',
-    `${name} would be trained on nothing, the trajectories hold messages but no choices that it sampled; put completion.choices[0] into messagesAndChoices, or ${ALLOW}`,
+    `${name} would be trained on nothing because the trajectories hold messages but no choices that it sampled; put completion.choices[0] into messagesAndChoices, or ${ALLOW}`,
   );
 }
 
 function severalSteps(steps: readonly number[]): TemperError {
   return new TemperError(
     'BadConfig',
-    `all groups must have been gathered for one step (what samples is what is trained), got groups of the steps ${steps.join(', ')}; train each step's own`,
+    `all groups must have been gathered for one step (the policy that sampled is the one that is trained), got groups of the steps ${steps.join(', ')}; train the groups of each step separately`,
   );
 }
 
 function groupTwice(): TemperError {
-  return new TemperError('BadConfig', 'each group may be given once, one was given twice; take it out');
+  return new TemperError('BadConfig', 'each group may be given only once, got one twice; remove the duplicate');
 }
 
 function conflict(
@@ -274,13 +278,13 @@ function conflict(
 ): TemperError {
   return new TemperError(
     'StepConflict',
-    `step ${step} of ${name} stands in the store, made from inputs ${recorded}; it was asked for from inputs ${inputsSha256}; train other groups as the next step, or begin a new model`,
+    `step ${step} of ${name} is already in the store, made from inputs ${recorded}, but was requested from inputs ${inputsSha256}; train other groups as the next step, or start a new model`,
   );
 }
 
 function elsewhere({ name }: LoopRun, key: string): TemperError {
   return new TemperError(
     'StoreCorrupt',
-    `${key} must be there once the step is trained, it is not: another store's model of this name was trained; give ${name} another project or name`,
+    `${key} is missing after the step was trained, because a model of the same name in another store was trained; give ${name} another project or name`,
   );
 }

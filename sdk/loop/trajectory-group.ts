@@ -61,17 +61,16 @@ function isMember(member: unknown): boolean {
 }
 
 function noMember(member: unknown): TemperError {
-  const found =
-    member instanceof Promise ? 'a promise, whose calls were made before anybody could record them' : member;
+  const found = member instanceof Promise ? 'a promise, whose calls were made before Temper could record them' : member;
   return new TemperError(
     'BadConfig',
-    `a TrajectoryGroup holds functions that play, or trajectories, got ${String(found)}; write () => rollout(model, scenario)`,
+    `a TrajectoryGroup holds rollout functions or trajectories, got ${String(found)}; write () => rollout(model, scenario)`,
   );
 }
 
 function mixed(): TemperError {
   return new TemperError(
     'BadConfig',
-    'a TrajectoryGroup holds functions that play or trajectories, got both; gather the functions first',
+    'a TrajectoryGroup holds either rollout functions or trajectories, got both; gather the functions first',
   );
 }

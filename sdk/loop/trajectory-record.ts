@@ -91,7 +91,7 @@ export function rewardsOfTurns(trajectory: Trajectory): Map<string, number> {
 }
 
 function badTurnReward(reward: number): TemperError {
-  const rule = 'turnRewards must be finite numbers for choices that the model sampled and that stand in a history';
+  const rule = 'turnRewards must be finite numbers for choices that the model sampled and that are part of a history';
   return new TemperError('BadConfig', `${rule}, got ${String(reward)}; pass { choice: completion.choices[0], reward }`);
 }
 

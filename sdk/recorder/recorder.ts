@@ -253,7 +253,7 @@ export class Recorder {
 
   private checkFresh(): void {
     if (this.options.isFresh()) return;
-    const message = 'this process stood still for longer than its heartbeat timeout; the attempt is played again';
+    const message = 'this process was suspended for longer than its heartbeat timeout; the attempt is retried';
     const stale = new TemperError('StaleAttempt', message);
     this.ending.markAs(stale);
     throw stale;
@@ -287,7 +287,7 @@ function compareCalls(left: CallRecord, right: CallRecord): number {
 
 function unsupported(url: string): TemperError {
   const { pathname } = new URL(url);
-  const rule = 'the recorder answers openai.chat.completions.create alone in this version';
+  const rule = 'the recorder supports only openai.chat.completions.create in this version';
   return new TemperError('BadConfig', `${rule}, got a request to ${pathname}; use chat completions`);
 }
 

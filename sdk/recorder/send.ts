@@ -134,7 +134,7 @@ function namedFailure(text: string, engineUrl: string): TemperError | null {
 }
 
 function refused(status: number, text: string, { url, keyVariable }: EngineConnection): TemperError {
-  const setKey = keyVariable === null ? 'name a key that it knows' : `set the key that it knows (${keyVariable})`;
+  const setKey = keyVariable === null ? 'pass a key that it accepts' : `set ${keyVariable} to a key that it accepts`;
   const remedies: Record<number, string> = {
     400: 'change the request',
     401: setKey,

@@ -54,7 +54,8 @@ export class Turns {
   /** Rewards of one turn add up. */
   reward(turn: unknown, reward: unknown): void {
     const name = nameOf(turn);
-    if (name === null) throw refusal('must be given a completion of one choice, or a choice, as openai answered it');
+    if (name === null)
+      throw refusal('must be given a completion of one choice, or a choice, as the openai client returned it');
     if (typeof reward !== 'number' || !Number.isFinite(reward))
       throw refusal(`must be given a finite reward, got ${String(reward)}`);
     this.rewards.set(name, (this.rewards.get(name) ?? 0) + reward);

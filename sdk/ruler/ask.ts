@@ -107,7 +107,7 @@ function readFailure(judge: Judge, error: unknown): Outage {
 }
 
 const REDIRECTED =
-  'what is judged goes to no other address than its own: name the one that it points to as its address';
+  'conversations are sent only to the configured address, so redirects are not followed; set the address to the one that it redirects to';
 const REMEDIES: Readonly<Record<number, string>> = {
   301: REDIRECTED,
   302: REDIRECTED,
@@ -119,7 +119,7 @@ const REMEDIES: Readonly<Record<number, string>> = {
   403: 'check that the key may use this model',
   404: 'check the name of the model, and the address',
 };
-const OTHER_REMEDY = 'check the name of the model, and what ruler adds to the request';
+const OTHER_REMEDY = 'check the name of the model, and the request option of ruler';
 
 /** A provider that wants to be left alone for longer is left alone by the next try of all. */
 function exhausted({ name }: Judge, budgetMs: number, { outage, retryAfterMs }: Outage): TemperError {

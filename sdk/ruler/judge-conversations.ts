@@ -131,7 +131,7 @@ function scoresOf(
     if (score !== undefined) return { id, ...score };
     throw new TemperError(
       'StoreCorrupt',
-      `the verdict ${key} has no score of an attempt; remove it, and it is judged again`,
+      `the verdict ${key} has no score for an attempt; delete it, and the group is judged again`,
     );
   });
 }
@@ -142,7 +142,7 @@ function checkIds(conversations: readonly Conversation[]): void {
   if (twice !== undefined)
     throw new TemperError(
       'BadConfig',
-      `conversations that are judged together must have ids of their own, got ${twice} twice`,
+      `conversations that are judged together must have unique ids, got ${twice} twice`,
     );
   if (ids.length === 0)
     throw new TemperError('BadConfig', 'a judge compares at least one conversation, got none; leave the group out');
@@ -154,7 +154,7 @@ function unusable({ name }: Judge, answered: number, complaint: string): TemperE
   const retryAfterMs = Math.min(FIRST_PAUSE_MS * 2 ** (rounds - 1), LONGEST_PAUSE_MS);
   return new TemperError(
     'JudgeFailed',
-    `the judge ${name} gave ${answered} answers that cannot be used (the last: ${complaint}); it is asked again later, or choose another judge`,
+    `the judge ${name} gave ${answered} unusable answers (the last: ${complaint}); Temper retries later, or you can choose another judge`,
     { retryAfterMs },
   );
 }

@@ -80,7 +80,7 @@ function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
   if (typeof model !== 'string' || !/^[\w.:@/~+-]{1,120}$/.test(model))
     throw new TemperError(
       'BadConfig',
-      `the judge's model must be the name that ${host} knows it by, got ${JSON.stringify(model)}; pass it`,
+      `the judge's model must be the name of a model at ${host}, got ${JSON.stringify(model)}; pass it`,
     );
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
     throw new TemperError(

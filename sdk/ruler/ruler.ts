@@ -77,7 +77,7 @@ export function checkBudget(ruler: Ruler): void {
   if (hasPrice(ruler.judge, ruler)) return;
   throw new TemperError(
     'BadConfig',
-    `maxJudgeUsd has no effect where it is not known what ${ruler.judge.name} costs; name it in the agent's file, and give ruler its usdPerMillionInput and usdPerMillionOutput`,
+    `maxJudgeUsd has no effect while the price of ${ruler.judge.name} is unknown; set usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file`,
   );
 }
 
@@ -85,7 +85,8 @@ function complaintAbout(options: unknown): string | null {
   if (typeof options !== 'object' || options === null) return 'ruler must be given an object; pass { judge, rubric }';
   const given = options as Record<string, unknown>;
   const unknown = Object.keys(given).find((member) => !MEMBERS.has(member));
-  if (unknown !== undefined) return `ruler knows ${[...MEMBERS].join(', ')}, got ${unknown}; take it out`;
+  if (unknown !== undefined)
+    return `ruler has the options ${[...MEMBERS].join(', ')}, got ${unknown}; correct its name, or remove it`;
   const { rubric } = given;
   if (rubric !== undefined && (typeof rubric !== 'string' || rubric.trim() === '' || rubric.length > MAX_RUBRIC))
     return `the rubric must be text of at most ${MAX_RUBRIC} characters; say what makes an attempt better than another`;
@@ -97,8 +98,10 @@ function complaintAboutWeights(weights: unknown): string | null {
   const { ruler, agent, ...rest } = (weights ?? {}) as { ruler?: unknown; agent?: unknown };
   const isGood = isAmount(ruler) && isAmount(agent) && Object.keys(rest).length === 0;
   if (!isGood)
-    return 'weights must be { ruler, agent }, both numbers of at least 0; pass { ruler: 1, agent: 0.5 }, say';
-  return ruler > 0 ? null : 'the weight of the ruler must be more than 0, or it has no effect; leave reward out';
+    return 'weights must be { ruler, agent }, both numbers of at least 0; pass for example { ruler: 1, agent: 0.5 }';
+  return ruler > 0
+    ? null
+    : 'the weight of the ruler must be more than 0, or the ruler has no effect; raise it, or remove reward';
 }
 
 function complaintAboutNumbers(given: Record<string, unknown>): string | null {
@@ -108,7 +111,7 @@ function complaintAboutNumbers(given: Record<string, unknown>): string | null {
   if (wrong !== undefined)
     return `${wrong[0]} must be a number of at least 0, got ${JSON.stringify(wrong[1])}; pass US dollars`;
   if ((input === undefined) !== (output === undefined))
-    return 'usdPerMillionInput and usdPerMillionOutput have an effect together; pass both';
+    return 'usdPerMillionInput and usdPerMillionOutput have an effect only together; pass both';
   if (chars === undefined || (Number.isSafeInteger(chars) && Number(chars) >= LEAST_MAX_CHARS)) return null;
   return `maxCharsPerAttempt must be a whole number of at least ${LEAST_MAX_CHARS}, got ${JSON.stringify(chars)}; pass more`;
 }
@@ -116,9 +119,9 @@ function complaintAboutNumbers(given: Record<string, unknown>): string | null {
 function complaintAboutRequest({ request }: Record<string, unknown>): string | null {
   if (request === undefined) return null;
   if (typeof request !== 'object' || request === null || Array.isArray(request))
-    return 'request must be an object of parameters; pass { temperature: 0 }, say';
+    return 'request must be an object of parameters; pass for example { temperature: 0 }';
   const ours = Object.keys(request).find((name) => OUR_PARAMETERS.has(name));
-  return ours === undefined ? null : `request must leave ${ours} to the ruler; take it out`;
+  return ours === undefined ? null : `request must not set ${ours}, which ruler sets itself; remove it`;
 }
 
 function isAmount(value: unknown): value is number {

@@ -197,14 +197,17 @@ function checkLoop({ once, rewardTurn }: ToolLoopContext, options: ToolLoopOptio
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   const lasting = tools.find((tool) => tool.once);
-  if (names.length === 0) throw refusal('tools must be at least one, got none', 'ask the model without a loop');
-  if (twice !== undefined) throw refusal(`tools must have names of their own, got ${twice} twice`, 'rename one');
+  if (names.length === 0) throw refusal('there must be at least one tool, got none', 'call the model without a loop');
+  if (twice !== undefined) throw refusal(`tools must have unique names, got ${twice} twice`, 'rename one');
   if (!Number.isSafeInteger(maxTurns) || maxTurns < 1)
-    throw refusal(`maxTurns must be a whole number from 1 on, got ${maxTurns}`, 'change it');
+    throw refusal(`maxTurns must be a whole number of at least 1, got ${maxTurns}`, 'change it');
   if (turnReward !== undefined && rewardTurn === undefined)
-    throw refusal('turnReward has no effect, the context has no rewardTurn', "pass the rollout's context");
+    throw refusal('turnReward has no effect because the context has no rewardTurn', "pass the rollout's context");
   if (lasting !== undefined && once === undefined)
-    throw refusal(`the tool ${lasting.name} is to run once, but the context has no once`, "pass the rollout's context");
+    throw refusal(
+      `the tool ${lasting.name} must run only once, but the context has no once`,
+      "pass the rollout's context",
+    );
 }
 
 function refusal(rule: string, remedy: string): TemperError {

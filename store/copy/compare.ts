@@ -17,7 +17,7 @@ export async function compareRuns(from: Store, to: Store, run: string, contents:
     for (const step of steps.filter(({ commit }) => commit !== null)) {
       const found = await compareManifest(from, to, step, steps);
       if (found === 'broken') broken.add(manifestKey(step));
-      if (found === 'other') differences.push(`step ${step.step} of branch ${step.branch} is another one`);
+      if (found === 'other') differences.push(`step ${step.step} of branch ${step.branch} differs`);
     }
   }
   if (differences.length === 0) return broken;
@@ -25,7 +25,7 @@ export async function compareRuns(from: Store, to: Store, run: string, contents:
   const more = differences.length > 5 ? `; and ${differences.length - 5} more` : '';
   throw new TemperError(
     'StepConflict',
-    `the run ${run} stands in ${to.uri} with other contents than in ${from.uri} (${shown}${more}); nothing was copied: name another store, or move one of the runs away`,
+    `the run ${run} has other contents in ${to.uri} than in ${from.uri} (${shown}${more}); nothing was copied: choose another store, or move one of the two runs elsewhere`,
   );
 }
 
@@ -38,11 +38,11 @@ async function compareFiles(from: Store, to: Store, run: string): Promise<string
       RunFile,
     ];
     const changed = describeConfigDifferences(other.config, mine.config);
-    differences.push(...(changed.length > 0 ? changed : ['run.json: the code of the agent or a version']));
+    differences.push(...(changed.length > 0 ? changed : ['run.json: the code of the agent, or the version of Temper']));
   }
   const [prepared, others] = [await from.read(preparedKey(run)), await to.read(preparedKey(run))];
   if (prepared !== null && others !== null && !isEqual(prepared, others) && !isBrokenJson(others, preparedKey(run)))
-    differences.push('its scenarios are others, or its agent was');
+    differences.push('prepared.json: the scenarios, or the code of the agent');
   return differences;
 }
 

@@ -55,7 +55,7 @@ export async function copyRun(from: Store, to: Store, run: string, options: Copy
   if (from.uri === to.uri)
     throw new TemperError(
       'BadConfig',
-      `a run is copied to another store than its own, got ${to.uri} twice; name another`,
+      `a run must be copied to a different store than its own, got ${to.uri} twice; name another`,
     );
   const contents = await readContents(from, run);
   requireWhole(from, contents);
@@ -214,6 +214,6 @@ function brokenSource(from: Store, key: string): TemperError {
 function otherObject({ from, to }: Copy, key: string): TemperError {
   return new TemperError(
     'StepConflict',
-    `${key} has other contents in ${to.uri} than in ${from.uri}; temper verify says on which side it is broken: delete it there, and copy again`,
+    `${key} has other contents in ${to.uri} than in ${from.uri}; run temper verify on both to find the broken copy, delete it there, and copy again`,
   );
 }

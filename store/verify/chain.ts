@@ -35,12 +35,12 @@ async function readStep(store: Store, place: StepPlace, findings: Findings): Pro
   const commit = await findings.attempt('manifests', key, async () => parseCommit(bytes, key));
   const noted = await readNotedHash(store, place);
   if (noted !== null && noted !== hashBytes(bytes))
-    findings.problem('manifests', key, `it was committed with the hash ${noted}, and has ${hashBytes(bytes)}`);
+    findings.problem('manifests', key, `it was committed with the hash ${noted}, but has ${hashBytes(bytes)}`);
   if (commit !== null && (commit.manifest.branch !== place.branch || commit.manifest.step !== place.step))
     findings.problem(
       'manifests',
       key,
-      `it is that of step ${commit.manifest.step} of branch ${commit.manifest.branch}`,
+      `it is the manifest of step ${commit.manifest.step} of branch ${commit.manifest.branch}`,
     );
   return { ...place, key, commit };
 }
@@ -73,13 +73,12 @@ function tellMissing(
   // A manifest that is known to be broken is not asked for its parent's hash.
   if (findings.isBroken(key)) return;
   if (step === 0) {
-    findings.notes.push(
-      `the run that ${run} was forked from is not in this store: that end of the chain is not checked`,
-    );
+    findings.notes.push(`the run that ${run} was forked from is not in this store: the link to it is not checked`);
     return;
   }
-  const wanted = `${key} names it by the hash ${parent.manifestSha256}`;
-  if (inItsPlace?.commit) findings.problem('parents', inItsPlace.key, `${wanted}, it has ${inItsPlace.commit.sha256}`);
+  const wanted = `${key} records its hash as ${parent.manifestSha256}`;
+  if (inItsPlace?.commit)
+    findings.problem('parents', inItsPlace.key, `${wanted}, but it has ${inItsPlace.commit.sha256}`);
   else findings.problem('parents', manifestKey({ run, branch, step: parent.step }), `it is missing: ${wanted}`);
 }
 

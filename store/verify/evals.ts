@@ -49,18 +49,18 @@ function checkNumbers(
     findings.problem(
       'evaluations',
       rolloutsKey,
-      `${key} names it by the hash ${result.rolloutsSha256}, it has ${sha256}`,
+      `${key} records its hash as ${result.rolloutsSha256}, but it has ${sha256}`,
     );
     return;
   }
   const isSame = canonicalJson(summariseEval(place.step, attempts, sha256)) === canonicalJson(result);
   if (!isSame || inputsSha256 !== header.inputsSha256)
-    findings.problem('evaluations', key, 'its numbers are not those of its attempts');
+    findings.problem('evaluations', key, 'its numbers do not match its attempts');
 }
 
 function parseEval(value: unknown, key: string): EvalFile {
   const { schema: _schema, inputsSha256, ...result } = (value ?? {}) as Record<string, unknown>;
   const parsed = EvalResult.safeParse(result);
   if (parsed.success && typeof inputsSha256 === 'string') return { result: parsed.data, inputsSha256 };
-  throw new TemperError('StoreCorrupt', `${key} is no evaluation`);
+  throw new TemperError('StoreCorrupt', `${key} is not a valid evaluation`);
 }

@@ -52,7 +52,7 @@ export class Findings {
 
   /** A step that was made again, and came out otherwise. */
   recomputed(policy: string, finding: string): void {
-    const remedy = 'what was trained does not follow from what is recorded: roll back to the step before it';
+    const remedy = 'the trained weights do not match the recorded inputs: roll back to the step before it';
     this.problems.push({ object: policy, finding, remedy });
   }
 

@@ -101,7 +101,7 @@ async function verifyRollouts(
   findings.count('rollouts');
   const sha256 = hashBytes(bytes);
   if (wanted !== null && sha256 !== wanted.sha256) {
-    findings.problem('rollouts', key, `${wanted.by} names it by the hash ${wanted.sha256}, it has ${sha256}`);
+    findings.problem('rollouts', key, `${wanted.by} records its hash as ${wanted.sha256}, but it has ${sha256}`);
     return null;
   }
   const rollouts = await findings.attempt('rollouts', key, () => decodeRollouts(bytes, key));
@@ -133,7 +133,7 @@ async function verifyVerdict(
 function parseJudged(value: unknown, key: string): Judged {
   const judged = value as Partial<Judged> | null;
   if (typeof judged?.rolloutsSha256 === 'string' && Array.isArray(judged.rewards)) return judged as Judged;
-  throw new TemperError('StoreCorrupt', `${key} is no verdict`);
+  throw new TemperError('StoreCorrupt', `${key} is not a valid verdict`);
 }
 
 /** The header says what was played; the calls, who answered. */
@@ -159,7 +159,7 @@ function checkHeader(
     context.findings.problem(
       'rollouts',
       key,
-      `the adapter ${header.adapterSha256} played, ${[...samplers].join(', ')} answered`,
+      `it names the adapter ${header.adapterSha256}, but ${[...samplers].join(', ')} answered`,
     );
   checkInputs(context, key, header.inputsSha256, planned?.inputsSha256 ?? null);
 }
@@ -173,7 +173,7 @@ function checkVerdict(
   const key = judgedKey(place);
   const { header, attempts } = rollouts;
   if (judged.rolloutsSha256 !== sha256)
-    findings.problem('verdicts', key, `it judges the rollouts ${judged.rolloutsSha256}, there are ${sha256}`);
+    findings.problem('verdicts', key, `it judges the rollouts ${judged.rolloutsSha256}, but the store has ${sha256}`);
   if (judged.inputsSha256 !== header.inputsSha256)
     findings.problem('verdicts', key, 'it was made from other inputs than its rollouts');
   const isComplete = judged.rewards.length === attempts.length;
@@ -183,7 +183,7 @@ function checkVerdict(
     judged.judge !== 'agent' ||
     (attempts.every(({ reward }, index) => reward === judged.rewards[index]) &&
       JSON.stringify(own.turnRewards) === JSON.stringify(judged.turnRewards));
-  if (!isComplete || !isRight) findings.problem('verdicts', key, 'its rewards are not those of the rollouts');
+  if (!isComplete || !isRight) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
 }
 
 /** So many as are planned, with one replacement for each that carried no signal. */

@@ -19,16 +19,16 @@ export interface RunFiles {
   state: RunState | null;
 }
 
-const REWRITTEN = 'it is for people only: delete it, and the run writes it again when it goes on';
+const REWRITTEN = 'it is only for display: delete it, and the run writes it again when it continues';
 
 export async function verifyRunFiles(store: Store, run: string, findings: Findings): Promise<RunFiles> {
   const file = await verifyFile(store, findings, runKey(run), RunFileSchema);
   if (file !== null && file.config.run !== run)
-    findings.problem('run files', runKey(run), `it is the run ${file.config.run}'s`);
+    findings.problem('run files', runKey(run), `it belongs to the run ${file.config.run}`);
   const isLoop = file?.loop !== undefined;
   const prepared = isLoop ? null : await verifyFile(store, findings, preparedKey(run), Prepared);
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
-    findings.problem('run files', preparedKey(run), `it names another agent's code than ${runKey(run)}`);
+    findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
@@ -52,15 +52,15 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
     findings.problem(
       'run files',
       preparedKey(run),
-      `it counts ${trainScenarios + evalScenarios} scenarios, there are ${lines}`,
+      `it counts ${trainScenarios + evalScenarios} scenarios, but there are ${lines}`,
     );
   const view = await store.read(scenariosKey(run));
   if (view !== null && hashBytes(view) !== scenarios.sha256)
     findings.problem(
       'run files',
       scenariosKey(run),
-      `it is no copy of ${scenarios.key}`,
-      'it is for people only: delete it',
+      `it is not a copy of ${scenarios.key}`,
+      'it is only for display: delete it',
     );
 }
 

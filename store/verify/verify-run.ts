@@ -56,7 +56,7 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
   tellOtherInputs(context);
   if (isLoop)
     findings.notes.push(
-      `a script owns the loop of ${run}: which groups it gathers and trains is in no plan, and not checked`,
+      `a script trains ${run}, so no plan says which groups it gathers and trains: this is not checked`,
     );
   return { findings, config, chain, parents };
 }
@@ -112,11 +112,11 @@ function verifyTraining(
   const planned = isKnown ? planTraining(config!, position, known) : null;
   if (step.commit === null) {
     if (planned !== null)
-      findings.problem('manifests', step.key, 'it is missing, though groups of its step carry a signal');
+      findings.problem('manifests', step.key, 'it is missing, although groups of its step have a learning signal');
     return;
   }
   if (isKnown && canonicalJson(planned?.groups ?? []) !== canonicalJson(step.commit.manifest.groups))
-    findings.problem('manifests', step.key, 'it trains other groups than those that carry a signal');
+    findings.problem('manifests', step.key, 'it trains other groups than those with a learning signal');
   checkInputs(context, step.key, step.commit.manifest.inputsSha256, plannedInputs(context, step, parent, planned));
 }
 
@@ -162,14 +162,10 @@ function tellOtherInputs({ run, findings, otherInputs }: VerifyContext): void {
     findings.problem(
       'inputs',
       runKey(run),
-      'with prepared.json it does not describe this run: no inputs follow from them',
+      'it does not describe this run: the inputs computed from it and prepared.json match no step',
     );
     return;
   }
   for (const object of otherInputs)
-    findings.problem(
-      'inputs',
-      object,
-      'it was made from other inputs than those that follow from run.json and its parent',
-    );
+    findings.problem('inputs', object, 'its inputs differ from those computed from run.json and its parent');
 }

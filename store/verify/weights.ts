@@ -37,6 +37,6 @@ export function verifyChange({ findings }: VerifyContext, step: StoredStep, pare
   const { adapter, learningRate, metrics } = step.commit!.manifest;
   const isStill = learningRate === 0 || metrics['trainedTokens'] === 0 || step.step === 0;
   if (isStill || adapter.sha256 !== parent.manifest.adapter.sha256) return;
-  const finding = `its adapter is its parent's, though it trained ${metrics['trainedTokens']} tokens`;
-  findings.problem('manifests', step.key, finding, `roll back to step ${parent.manifest.step} and train it anew`);
+  const finding = `its adapter equals its parent's, although it trained ${metrics['trainedTokens']} tokens`;
+  findings.problem('manifests', step.key, finding, `roll back to step ${parent.manifest.step} and train it again`);
 }

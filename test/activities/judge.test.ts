@@ -241,7 +241,7 @@ describe('a judge that cannot be asked', () => {
     const input = await judgedInput(world);
     await call(world.activities.rollout, input);
     const failure = await failureOf(call(world.activities.judge, { group: input }));
-    expect(failure.message).toContain('has no reward: ruler({ … }) any more');
+    expect(failure.message).toContain('no longer has reward: ruler({ … })');
   });
 });
 
@@ -263,7 +263,7 @@ test('an endpoint that the agent names no more is noted, and its new judge judge
   const input = await judgedInput(world, { judge: 'endpoint/older' });
   await call(world.activities.rollout, input);
   expect((await call(world.activities.judge, { group: input })).group.use).toBe('trained');
-  expect(world.warnings).toEqual(['the judge has changed; the run goes on']);
+  expect(world.warnings).toEqual(['the judge has changed since the run started; the run continues with the new judge']);
 });
 
 describe('the run’s own engine as judge', () => {

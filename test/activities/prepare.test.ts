@@ -133,7 +133,7 @@ describe('a fork without evaluation scenarios', () => {
     await expect(heldOut('fork', seen, { parent })).rejects.toMatchObject({
       type: 'BadConfig',
       message: expect.stringContaining(
-        'must hold one that the parent was not trained on, got 27 that it was',
+        'must hold at least one that the parent was not trained on, but it was trained on all 27',
       ) as string,
     });
   });

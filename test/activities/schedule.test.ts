@@ -97,6 +97,6 @@ test('a schedule made by an earlier version gets the defaults of what came later
   const { steps: __, ...broken } = CONFIG;
   await expect(call(world.activities.allocate, { ...input, config: broken as RunConfig })).rejects.toMatchObject({
     type: 'BadConfig',
-    message: expect.stringMatching(/its steps is none .*; delete the schedule and create it again$/) as string,
+    message: expect.stringMatching(/but its steps is invalid .*; delete the schedule and create it again$/) as string,
   });
 });

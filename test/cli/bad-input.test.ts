@@ -191,7 +191,7 @@ describe('the base model', () => {
 
   test('a name that is neither a folder nor known', async () => {
     expect(await complaint(['train', agent, '--base-model', 'pockte'])).toMatchInlineSnapshot(
-      `"temper: unknown base model "pockte": neither a folder nor one of pocket, pocket-tools; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub"`,
+      `"temper: unknown base model "pockte": it is neither a folder nor one of pocket, pocket-tools; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub"`,
     );
   });
 
@@ -299,7 +299,7 @@ describe('the surroundings', () => {
   test('a report that cannot be written', async () => {
     await writeFixtureRun(project, { steps: 2 });
     expect(await complaint(['report', 'demo', '--out', 'package.json/report.html'])).toMatchInlineSnapshot(
-      `"temper: cannot write the report to PROJECT/package.json/report.html (Error: EEXIST: file already exists, mkdir 'PROJECT/package.json'); choose another place with --out FILE"`,
+      `"temper: cannot write the report to PROJECT/package.json/report.html (Error: EEXIST: file already exists, mkdir 'PROJECT/package.json'); choose another path with --out FILE"`,
     );
   });
 
@@ -307,7 +307,7 @@ describe('the surroundings', () => {
     const started = Date.now();
     const text = await complaint(['stop', 'demo'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
     expect(text).toMatchInlineSnapshot(
-      `"temper: no Temporal server answers at 127.0.0.1:1 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 1, or unset it and Temper starts its own"`,
+      `"temper: no Temporal server answers at 127.0.0.1:1 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 1, or remove the setting to let Temper start its own server"`,
     );
     expect(Date.now() - started).toBeLessThan(15_000);
   });

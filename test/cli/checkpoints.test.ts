@@ -60,10 +60,10 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
   const before = contents(project);
   const flags = ['prune', '--keep-last', '1', '--keep-best', 'solvedRate:1'];
   expect(await run('checkpoints', 'demo', ...flags, '--dry-run')).toMatchInlineSnapshot(`
-    "kept    0: the run begins with it
+    "kept    0: the run starts from it
     kept    2: one of the best 1 by solvedRate
-    kept    4: a step under way may need it
-    kept    5: the run stands there
+    kept    4: a step in progress may need it
+    kept    5: it is the current step of the run
     pruned  1, 3
     weights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted"
   `);
@@ -99,9 +99,9 @@ test('what was pruned is listed as pruned: where another run has the same weight
   );
   expect(weights).toEqual(['kept', 'pruned', 'pruned', 'pruned', 'kept', 'kept']);
   expect(await run('checkpoints', 'demo', 'prune', '--keep-last', '4')).toMatchInlineSnapshot(`
-    "kept    0: the run begins with it
-    kept    4: a step under way may need it
-    kept    5: the run stands there
+    "kept    0: the run starts from it
+    kept    4: a step in progress may need it
+    kept    5: it is the current step of the run
     nothing to prune"
   `);
 });
@@ -189,7 +189,7 @@ describe('bad input of checkpoints', () => {
       `"temper: the store must be a folder, a file:// URI or s3://BUCKET/PREFIX (ftp:// is not known), got ftp://x; name one"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', '.temper/store'])).toMatchInlineSnapshot(
-      `"temper: a run is copied to another store than its own, got file://PROJECT/.temper/store twice; name another"`,
+      `"temper: a run must be copied to a different store than its own, got file://PROJECT/.temper/store twice; name another"`,
     );
   });
 

@@ -216,9 +216,9 @@ describe('what goes wrong', () => {
     const models = ['--model', 'groq/locked', '--model', `${url}#open`];
     const { exitCode, stdout, stderr } = await runCli(project, ['eval', 'agent.ts', ...models], { env });
     expect(exitCode).toBe(1);
-    expect(stdout).toContain('groq/locked was not played: ');
+    expect(stdout).toContain('groq/locked was not evaluated: ');
     expect(stdout).toMatch(/^reward +– +1\.000/m);
-    expect(stderr).toContain('refused with 401: bad key; set the key that it knows (GROQ_API_KEY)');
+    expect(stderr).toContain('refused with 401: bad key; set GROQ_API_KEY to a key that it accepts');
   });
 
   test('an account without credit is not waited for', async () => {

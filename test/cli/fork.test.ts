@@ -176,5 +176,5 @@ test('show, runs and the report name the parent', async () => {
   expect(stdout).toContain('\nparent     demo@1\n');
   expect(JSON.parse((await runCli(project, ['show', 'child', '--json'])).stdout)).toMatchObject({ parent: 'demo@1' });
   expect((await runCli(project, ['report', 'child', '--out', 'report.html'])).exitCode).toBe(0);
-  expect(await readFile(join(project, 'report.html'), 'utf8')).toContain('on pocket, begun from demo@1');
+  expect(await readFile(join(project, 'report.html'), 'utf8')).toContain('on pocket, started from demo@1');
 });

@@ -39,7 +39,7 @@ test.each([undefined, ''])('without a key it does not start, and says how to mak
   const env = { ...programs.env, ...(key === undefined ? {} : { TEMPER_ENGINE_KEY: key }) };
   const { exitCode, stderr } = await runCli(await temporaryFolder(), ['gpu-worker'], { env });
   expect(exitCode).toBe(2);
-  expect(stderr).toMatch(/^temper: the GPU worker needs the key .* in TEMPER_ENGINE_KEY.*; export TEMPER_ENGINE_KEY=/);
+  expect(stderr).toMatch(/^temper: the GPU worker needs TEMPER_ENGINE_KEY, .*; export TEMPER_ENGINE_KEY=/);
 });
 
 test('the worker finds store, queue, key and Temporal where the project and the environment say', async () => {

@@ -48,13 +48,13 @@ test('a judge that is a checkpoint which is not there', async () => {
 
 test('a judge whose cost is bounded and not known', async () => {
   expect(await complaint(HOSTED, ['--max-judge-usd', '5'], { OPENAI_API_KEY: 'x' })).toBe(
-    "temper: maxJudgeUsd has no effect where it is not known what openai/gpt-5-mini costs; name it in the agent's file, and give ruler its usdPerMillionInput and usdPerMillionOutput",
+    "temper: maxJudgeUsd has no effect while the price of openai/gpt-5-mini is unknown; set usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file",
   );
 });
 
 test('a bound of what a judge may cost where there is none', async () => {
   expect(await complaint(null, ['--max-judge-usd', '5'])).toBe(
-    'temper: --max-judge-usd 5 has no effect where no judge gives the rewards; give the agent reward: ruler({ … })',
+    'temper: --max-judge-usd 5 has no effect without a judge; give the agent reward: ruler({ … })',
   );
   expect(await complaint(null, ['--max-judge-usd', '-1'])).toBe(
     'temper: --max-judge-usd must be at least 0, got -1; see temper train --help',
@@ -70,7 +70,7 @@ test('another judge by flag: its name, its key, its price, and that there is any
   );
   const priced = "{ judge: 'openai/gpt-5-mini', usdPerMillionInput: 1, usdPerMillionOutput: 2, maxJudgeUsd: 9 }";
   expect(await complaint(priced, ['--judge', 'groq/large'], { GROQ_API_KEY: 'x' })).toContain(
-    'maxJudgeUsd has no effect where it is not known what groq/large costs',
+    'maxJudgeUsd has no effect while the price of groq/large is unknown',
   );
   expect(await complaint(null, ['--judge', 'groq/large'], { GROQ_API_KEY: 'x' })).toMatch(
     /^temper: --judge groq\/large has no effect: the agent \S+ returns its own rewards; add reward: ruler/,

@@ -76,15 +76,15 @@ test('the page says what was told to the run, and shows the episodes of the bran
   ];
   const page = await writeReport({ steps: 3, state: { branch: 1, lineage, changes, evals: [] } });
   expect(page).toContain('changed: learningRate 0.005 → 0.001 from step 3 on, because: it diverged');
-  expect(page).toContain('stands on branch 1, from step 2 of branch 0');
+  expect(page).toContain('current position: branch 1, from step 2 of branch 0');
   // The store of the fixture holds branch 0 alone: its steps up to 2 are this run's, its step 3 is not.
-  expect(page).toContain('The episodes of step 3 are not shown: the store has none.');
+  expect(page).toContain('The episodes of step 3 are not shown: the store has no copy of them.');
   expect(page).not.toContain('The episodes of step 2 are not shown');
 });
 
 test('a long run is shown by some of its steps, and says so', async () => {
   const page = await writeReport({ steps: 30 });
-  expect(page).toContain('Episodes of 8 steps out of 30 are shown.');
+  expect(page).toContain('This page shows the episodes of 8 steps out of 30.');
   const { episodes } = JSON.parse(scriptBodies(page)[0]!) as {
     episodes: { kind: string; step: number; leftOut: string | null }[];
   };

@@ -61,7 +61,7 @@ test('show says who judges, and what that has cost', async () => {
   const config = { ...run.config, judge: 'openai/gpt-5-mini' };
   await store.replace('runs/demo/run.json', new TextEncoder().encode(JSON.stringify({ ...run, config })));
   const { stdout } = await runCli(project, ['show', 'demo']);
-  expect(stdout).toContain('judge      openai/gpt-5-mini: 412 answers, 3 verdicts known before, 1261000 tokens, $1.84');
+  expect(stdout).toContain('judge      openai/gpt-5-mini: 412 answers, 3 cached verdicts, 1261000 tokens, $1.84');
   const json = JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout) as object;
   expect(json).toMatchObject({ judge: 'openai/gpt-5-mini', judging });
 });
@@ -83,11 +83,13 @@ test('show of a run that was steered says on which branch it stands, what was ch
     state: { ...steered, lineage: [...steered.lineage], changes: [...steered.changes] },
   });
   const { stdout } = await runCli(project, ['show', 'demo']);
-  const labels = ['state', 'step', 'stands on', 'changed', 'waits for'];
+  const labels = ['state', 'step', 'branch', 'changed', 'waiting'];
   const rows = stdout.split('\n').filter((line) => labels.some((label) => line.startsWith(label.padEnd(11))));
   expect(rows.join('\n')).toMatchInlineSnapshot(`
     "state      paused since 2026-11-21T09:00:00.000Z, because: lunch
     step       3 of 9, reward 0.880
+    branch     branch 1, from step 2 of branch 0
+    waiting    temper resume demo; paused since 2026-11-21T09:00:00.000Z, because: lunch
     changed    learningRate 0.005 → 0.001 from step 3 on, because: it diverged"
   `);
   const { stdout: json } = await runCli(project, ['show', 'demo', '--json']);

@@ -42,7 +42,7 @@ test.each([
     { train: { loss: { name: 'ppo', epsilonLow: 0.1, dualClip: 4 } } },
     'loss.name ppo and loss.epsilonLow 0.1 and loss.dualClip 4 have no effect',
   ],
-  [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect where no judge gives the rewards'],
+  [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect without a judge'],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);
 });

@@ -105,7 +105,7 @@ test('a run reads well in Temporal', () => {
     "### demo: running, step 2 of 100
 
     - **phase** train
-    - **waits for** train step 3 on queue gpu, since 2026-11-21T06:00:00.000Z
+    - **waiting for** train step 3 on queue gpu, since 2026-11-21T06:00:00.000Z
     - **reward** 0.750
     - **agent** agent on pocket
     - **eval after step 0** reward 0.500 · win 0.500

@@ -191,5 +191,5 @@ function handedOver(late: readonly Late[]): number {
 
 function isRefusal({ msg, error }: Record<string, unknown>): boolean {
   const { message = '' } = (error ?? {}) as { message?: string };
-  return msg === 'Activity failed' && message.includes('this process stood still; another try has it');
+  return msg === 'Activity failed' && message.includes('this process was suspended; Temporal retries the activity');
 }

@@ -34,7 +34,7 @@ type Short = readonly [point: string, occurrence: number, options?: Partial<Row>
 
 const STOP = { signal: 'SIGSTOP' } as const;
 const SLICE = { inSlice: true } as const;
-const LATE = /StaleAttempt|stood still|step discarded/;
+const LATE = /StaleAttempt|was suspended|step discarded/;
 
 /** Two groups of four attempts a step, four steps, evaluations before, in the middle and after. */
 const TYPESCRIPT_WORKER: readonly Short[] = [

@@ -92,7 +92,7 @@ describe('a port that is taken', () => {
     const { server, port } = await listen();
     const text = await complaint(['dev', `--${name}-port`, String(port)]);
     expect(text).toBe(
-      `temper: port ${port} (--${name}-port) must be free, but another program listens on it; name another or leave it out`,
+      `temper: port ${port} (--${name}-port) must be free, but another program listens on it; choose another port or remove the setting`,
     );
     server.close();
   });
@@ -106,7 +106,7 @@ describe('a port that is taken', () => {
 describe('TEMPORAL_ADDRESS', () => {
   test('nobody listens there', async () => {
     expect(await complaint(TRAIN, { TEMPORAL_ADDRESS: '127.0.0.1:9' })).toMatchInlineSnapshot(
-      `"temper: no Temporal server answers at 127.0.0.1:9 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 9, or unset it and Temper starts its own"`,
+      `"temper: no Temporal server answers at 127.0.0.1:9 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 9, or remove the setting to let Temper start its own server"`,
     );
   });
 

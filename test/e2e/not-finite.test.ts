@@ -176,7 +176,7 @@ test('a base model that cannot be used ends its run at once, with the reason and
   const { code, stdout, stderr } = await temper('train', AGENT, '--run', 'gpt2', ...SIZE, '--base-model', folder);
   expect(code, stdout + stderr).toBe(1);
   expect(stderr).toContain(
-    'the run gpt2 failed: BadConfig: model gpt2 must be a plain text decoder, but GPT2LMHeadModel has no linear layers that an adapter could stand on; take a Qwen2, Qwen3, Llama or Mistral model',
+    'the run gpt2 failed: BadConfig: model gpt2 must be a plain text decoder, but GPT2LMHeadModel has no linear layers that an adapter could target; use a Qwen2, Qwen3, Llama or Mistral model',
   );
 });
 

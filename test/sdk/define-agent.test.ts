@@ -29,7 +29,7 @@ test.each<[object, RegExp]>([
   [{ name: 'a', scenarios: 5, rollout }, /scenarios of the agent a must be a list/],
   [{ name: 'a', rollout }, /scenarios of the agent a must be a list/],
   [{ name: 'a', scenarios: [], evalScenarios: {}, rollout }, /evalScenarios of the agent a must be/],
-  [{ name: 'a', scenarios: [], rollout, evalScenario: [] }, /got evalScenario; take it out/],
+  [{ name: 'a', scenarios: [], rollout, evalScenario: [] }, /got evalScenario; correct its name, or remove it/],
 ])('%j is refused with a clear word', (definition, message) => {
   expect(() => defineAgent(definition as AgentDefinition<Scenario>)).toThrow(message);
 });
@@ -86,7 +86,7 @@ test.each<[unknown, RegExp]>([
 test('a line that is no JSON is named', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'temper-scenarios-')), 'data.jsonl');
   writeFileSync(file, '{"id":"a"}\n\n{"id":\n');
-  await expect(readScenarios(file, 10)).rejects.toThrow(/line 3 of the dataset is no JSON/);
+  await expect(readScenarios(file, 10)).rejects.toThrow(/line 3 of the dataset is not valid JSON/);
 });
 
 test('an id that stands twice is named with both places', () => {

@@ -43,7 +43,7 @@ test('a server without a name is named by its URL', () => {
 });
 
 test.each([
-  ['openai/', /names no model/],
+  ['openai/', /does not name a model/],
   ['http://127.0.0.1:8000/v1', /must be URL#MODEL/],
   ['https://#x', /must be URL#MODEL/],
 ])('%s is refused with a clear word', (name, message) => {

@@ -249,9 +249,9 @@ test('an attempt that ended while a tool ran asks no more', async () => {
 });
 
 test.each([
-  ['no tools', {}, [], 'tools must be at least one'],
+  ['no tools', {}, [], 'there must be at least one tool'],
   ['a name twice', {}, [search, search], 'got search twice'],
-  ['no turns', { maxTurns: 0 }, [search], 'maxTurns must be a whole number from 1 on, got 0'],
+  ['no turns', { maxTurns: 0 }, [search], 'maxTurns must be a whole number of at least 1, got 0'],
 ])('%s: refused', async (_, options, tools, words) => {
   const { failure } = await stage.play(['x'], tools, options);
   expect(failure).toContain(words);
@@ -261,6 +261,6 @@ test('a tool that is to run once needs a context that can', async () => {
   const { openai } = { openai: {} as never };
   const lasting = tool({ name: 'pay', once: true, run: () => 1 });
   await expect(toolLoop({ openai, model: 'm' }, { messages: [QUESTION], tools: [lasting] })).rejects.toThrow(
-    'the tool pay is to run once, but the context has no once',
+    'the tool pay must run only once, but the context has no once',
   );
 });

@@ -240,7 +240,7 @@ test('where a judge alone gives the rewards, rewardTurn says that it has no effe
     rollout,
   });
   const [attempt] = await playEpisodes(engine, rollout as never, { agent } as never);
-  expect(attempt?.failure?.message).toContain('rewardTurn has no effect where the judge alone gives the rewards');
+  expect(attempt?.failure?.message).toContain('rewardTurn has no effect when only the judge gives rewards');
 });
 
 test('a judge’s verdict weighs what turns earned as it weighs the agent’s reward', () => {

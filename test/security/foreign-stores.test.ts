@@ -15,7 +15,7 @@ test('rollouts that unpack to more than the bound are refused before they are un
   const before = process.memoryUsage().rss;
   await expect(decodeRollouts(bomb, 'runs/x')).rejects.toMatchObject({
     type: 'StoreCorrupt',
-    message: 'runs/x must be gzipped JSON lines of at most 256 MiB, it is not; restore it from a copy',
+    message: 'runs/x must be gzipped JSON lines of at most 256 MiB, but is not; restore it from a copy',
   });
   expect(process.memoryUsage().rss - before).toBeLessThan(3 * MAX_ROLLOUT_BYTES);
 });

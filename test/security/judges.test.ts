@@ -73,7 +73,9 @@ test.each([301, 302, 307, 308])(
     const judge = await start(status, `${elsewhere.url}/chat/completions`);
     await expect(ask(judge.url)).rejects.toMatchObject({
       type: 'BadConfig',
-      message: expect.stringMatching(new RegExp(`refused with ${status}.*name the one that it points to`)) as string,
+      message: expect.stringMatching(
+        new RegExp(`refused with ${status}.*set the address to the one that it redirects to`),
+      ) as string,
     });
     expect([judge.seen.length, elsewhere.seen.length]).toEqual([1, 0]);
   },

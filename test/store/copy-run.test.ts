@@ -109,7 +109,7 @@ test('a run of that name with other contents is refused, and what differs is nam
   await makeRun(there, { seed: 2 });
   const before = contents('there');
   await expect(copy(here, there)).rejects.toThrow(
-    /other contents.*seed: 2 → 1; step 0 of branch 0 is another one.*nothing was copied/,
+    /other contents.*seed: 2 → 1; step 0 of branch 0 differs.*nothing was copied/,
   );
   expect(contents('there')).toEqual(before);
 });
@@ -174,11 +174,11 @@ test('pruning keeps what it was told to keep, the first and the last two; the re
   await makeRun(here, { steps: 9, evals: { 2: 0.9, 3: 0.1, 4: 0.8, 9: 0.5 } });
   const plan = await planPrune(here, 'demo', { keepLast: 1, keepBest: [{ metric: 'reward', count: 1 }], keepEvery: 5 });
   expect(plan.kept.map(({ checkpoint, because }) => [checkpoint.step, because])).toEqual([
-    [0, 'the run begins with it'],
+    [0, 'the run starts from it'],
     [2, 'one of the best 1 by reward'],
     [5, 'every 5th'],
-    [8, 'a step under way may need it'],
-    [9, 'the run stands there'],
+    [8, 'a step in progress may need it'],
+    [9, 'it is the current step of the run'],
   ]);
   const { adapter, optimizer, adapterConfig } = (await readManifest(here, place(3)))!;
   await here.replace(`${layout.viewPrefix(place(3))}/adapter/adapter_config.json`, new Uint8Array());
@@ -199,7 +199,7 @@ test('blobs that a branch or another run needs stay', async () => {
   await makeBranch(here, await makeRun(here, { steps: 6 }), 1, 2, 1);
   await makeRun(here, { run: 'copy', steps: 3 });
   const plan = await planPrune(here, 'demo', lean);
-  expect(plan.kept.find(({ checkpoint }) => checkpoint.step === 2)?.because).toBe('a branch begins after it');
+  expect(plan.kept.find(({ checkpoint }) => checkpoint.step === 2)?.because).toBe('a branch starts from it');
   expect(plan.kept.filter(({ checkpoint }) => checkpoint.branch === 1)).toHaveLength(1);
   expect(numbers(plan.pruned)).toEqual([1, 3, 4]);
   await prune(here, plan);

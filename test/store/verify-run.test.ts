@@ -155,12 +155,12 @@ test('a file that was cut, and one that is gone, is found and named', async () =
   expect((await verify()).problems).toEqual([]);
 });
 
-test('what is for people only is told apart', async () => {
+test('what is only for display is told apart', async () => {
   await makeRun(store);
   truncateSync(join(root, 'runs/demo/state.json'), 20);
   const { problems } = await verify();
   expect(problems).toMatchObject([
-    { object: 'runs/demo/state.json', remedy: expect.stringContaining('for people only') as string },
+    { object: 'runs/demo/state.json', remedy: expect.stringContaining('only for display') as string },
   ]);
 });
 

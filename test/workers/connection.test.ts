@@ -22,7 +22,7 @@ it('fails within fifteen seconds where a named server refuses, and starts nothin
   await expect(openStack(project, { env })).rejects.toMatchObject({
     type: 'BadConfig',
     message:
-      'no Temporal server answers at 127.0.0.1:9 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 9, or unset it and Temper starts its own',
+      'no Temporal server answers at 127.0.0.1:9 (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port 9, or remove the setting to let Temper start its own server',
   });
   expect(Date.now() - startedAt).toBeLessThan(15_000);
   removeProject(project);

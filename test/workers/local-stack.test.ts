@@ -189,7 +189,7 @@ describe('a local stack', PATIENT, () => {
       20_000,
     );
     expect(stackFile(folder).ports).toEqual(ports);
-    expect(events.some((event) => event.kind === 'notice' && event.message.includes('starting it again'))).toBe(true);
+    expect(events.some((event) => event.kind === 'notice' && event.message.includes('restarting it'))).toBe(true);
     await stack.close();
     expect(isRunning(stackFile(folder).pid)).toBe(false);
   });

@@ -59,7 +59,7 @@ it('names every Python that is too old, too new or of a kind without packages', 
   programs.add('python3', pythonScript('3.10.4'));
   programs.add('python3.13', pythonScript('3.13.1', { usable: false }));
   programs.add('python', `console.error('SyntaxError: invalid syntax'); process.exit(1);`);
-  await expect(open()).rejects.toThrow(/found 3\.13\.1 \(.*\), 3\.10\.4 \(.*\), too old to say \(python\); install/);
+  await expect(open()).rejects.toThrow(/found 3\.13\.1 \(.*\), 3\.10\.4 \(.*\), an older version \(python\); install/);
 });
 
 it('says what Debian packages apart', async () => {
@@ -148,7 +148,7 @@ it('takes TEMPER_PYTHON as it is, and says what it lacks', async () => {
   const path = (name: string) => join(programs.folder, 'bin', name);
   expect(await open({ TEMPER_PYTHON: path('mine') })).toEqual({ python: path('mine'), folder: null });
   await expect(open({ TEMPER_PYTHON: path('bare') })).rejects.toThrow(
-    /must have all packages installed, it lacks torch peft; install them or unset it/,
+    /must have all packages installed, but lacks torch peft; install them or unset it/,
   );
   await expect(open({ TEMPER_PYTHON: path('none') })).rejects.toThrow(/cannot be run; correct or unset it/);
 });

@@ -36,7 +36,7 @@ it('is refused, with a remedy, where the user named one that does not fit', asyn
   programs.add('mine', cli('1.30.0'));
   const env = { TEMPER_TEMPORAL_CLI: path('mine') };
   await expect(find(env, '1.29.1')).rejects.toThrow(
-    /brings server 1\.30\.0, but the project's .temper\/temporal\.db was written by server 1\.29\.1; point/,
+    /contains server 1\.30\.0, but the project's .temper\/temporal\.db was written by server 1\.29\.1; point/,
   );
   await expect(find({ TEMPER_TEMPORAL_CLI: path('none') })).rejects.toThrow(
     /must be Temporal's CLI, but it cannot be run; point/,

@@ -52,7 +52,7 @@ it('polls the workflows and its agent, is back after a kill, and is started anew
   // The GPU worker is a stand-in that polls nothing.
   expect(failures.filter((name) => name !== 'Python environment')).toEqual(['queue gpu']);
   expect(all.get('queue gpu')).toMatchObject({
-    detail: 'nobody polls it',
+    detail: 'no worker polls it',
     remedy: 'start a GPU worker, or temper dev',
   });
   expect(all.get('namespace')?.detail).toBe('default, finished runs are kept for 365 days');

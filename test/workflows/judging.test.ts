@@ -57,7 +57,7 @@ describe.each(CACHES)('a run whose agent names a judge, %s', (_, maxCachedWorkfl
       expect(paused.pause!.reason).toBe(`${why}; temper set ${run} max-judge-usd=N, then temper resume ${run}`);
       await expect(resume(handle)).rejects.toMatchObject({
         cause: {
-          message: `${run} cannot be resumed: ${why}; allow more first with temper set ${run} max-judge-usd=N`,
+          message: `${run} cannot be resumed: ${why}; raise the limit first with temper set ${run} max-judge-usd=N`,
         },
       });
       const { changes } = await set(handle, 3);
@@ -97,7 +97,7 @@ test('where it is not known what the judge costs, a bound is refused', async () 
   await bed.play({ fake: { ...held, spent: unknown }, config: { judge } }, async ({ handle }) => {
     await held.reached;
     await expect(set(handle, 1)).rejects.toMatchObject({
-      cause: { message: expect.stringContaining('it is not known what its judge costs') as string },
+      cause: { message: expect.stringContaining('the price of its judge is unknown') as string },
     });
     held.release();
     const state = await handle.result();
@@ -110,7 +110,7 @@ test('a run without a judge has no bound to be set', async () => {
   await bed.play({ fake: held }, async ({ handle }) => {
     await held.reached;
     await expect(set(handle, 1)).rejects.toMatchObject({
-      cause: { message: expect.stringContaining('has no effect where no judge gives the rewards') as string },
+      cause: { message: expect.stringContaining('has no effect without a judge') as string },
     });
     await handle.executeUpdate(pauseUpdate, { args: [{ reason: null }] });
     held.release();

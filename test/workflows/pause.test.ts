@@ -111,7 +111,7 @@ test('a pause that is told twice, and one that is taken back in the same step, h
     held.release();
     const state = await handle.result();
     expect(state).toMatchObject({ state: 'completed', step: 3 });
-    expect(state.notes).toEqual(['paused after step 1', 'resumed before the step in hand was finished']);
+    expect(state.notes).toEqual(['paused after step 1', 'resumed before the current step finished']);
   });
 });
 
@@ -122,7 +122,7 @@ test('a run that stops is not paused', async () => {
     await handle.executeUpdate(stopUpdate, { args: [{ reason: null }] });
     await expect(pause(handle)).rejects.toMatchObject({
       cause: {
-        message: `${input.config.run} stops after step 1, and cannot be paused; wait for its end, then go on with temper rollback`,
+        message: `${input.config.run} is stopping after step 1 and cannot be paused; wait until it ends, then continue with temper rollback`,
       },
     });
     held.release();
@@ -139,6 +139,6 @@ test("Temporal's UI tells of a pause and how it ends", async () => {
     await untilPaused(handle);
     const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
     expect(currentDetails).toContain(`### ${input.config.run}: paused, step 1 of 3`);
-    expect(currentDetails).toContain(`- **waits for** temper resume ${input.config.run}; paused since`);
+    expect(currentDetails).toContain(`- **waiting for** temper resume ${input.config.run}; paused since`);
   });
 });

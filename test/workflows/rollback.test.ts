@@ -52,8 +52,8 @@ describe.each(CACHES)('a rollback, %s', (_, maxCachedWorkflows) => {
           changes: [{ setting: 'learningRate', from: 0.01, to: 0.5, branch: 1, step: 3 }],
         });
         expect(state.notes).toEqual([
-          'back to step 2 asked for after step 3',
-          'goes on after step 2 on branch 1, from step 2 of branch 0',
+          'rollback to step 2 requested after step 3',
+          'continued after step 2 on branch 1, from step 2 of branch 0',
         ]);
         expect(state.evals.map(({ step }) => step)).toEqual([0, 2, 4, 5]);
         expect(new Set(fake.summaries.map(({ adapterSha256 }) => adapterSha256)).size).toBe(6);
@@ -101,8 +101,8 @@ describe.each(CACHES)('a rollback, %s', (_, maxCachedWorkflows) => {
       expect(trained(fake)).toEqual(['0/1', '0/2', '0/3', '0/4', '1/3']);
       expect(state).toMatchObject({ state: 'completed', branch: 1, step: 3, steps: 3, evalAfter: { step: 3 } });
       expect(state.notes).toEqual([
-        'back to step 2 asked for after step 4, because: it diverged',
-        'goes on after step 2 on branch 1, from step 2 of branch 0',
+        'rollback to step 2 requested after step 4, because: it diverged',
+        'continued after step 2 on branch 1, from step 2 of branch 0',
       ]);
       expect(state.changes.map(({ setting, branch, step }) => [setting, branch, step])).toEqual([
         ['groupSize', 0, 2],
@@ -196,7 +196,7 @@ test('where the store has nothing to go back to, the run goes on as it was and s
     const state = await handle.result();
     expect(state).toMatchObject({ state: 'completed', branch: 0, step: 3 });
     expect(state.notes.at(-1)).toBe(
-      'could not go back to step 1 (StoreCorrupt: blobs/a is missing); the run goes on as it was',
+      'could not roll back to step 1 (StoreCorrupt: blobs/a is missing); the run continues unchanged',
     );
     expect(trained(fake)).toEqual(['0/1', '0/2', '0/3']);
   });
@@ -209,7 +209,7 @@ test('a step that is not finished, or after which nothing is left, is refused', 
     const { run } = input.config;
     await expect(rollBack(handle, 2)).rejects.toMatchObject({
       cause: {
-        message: `the step to go back to must be a whole number from 0 to 1, the last finished step of ${run}, got 2; pass one of these`,
+        message: `the step to roll back to must be a whole number from 0 to 1, the last finished step of ${run}, got 2; pass one of these`,
       },
     });
     await expect(rollBack(handle, 1, { steps: 1 })).rejects.toMatchObject({

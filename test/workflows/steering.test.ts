@@ -23,7 +23,7 @@ describe.each(CACHES)('steering, %s', (_, maxCachedWorkflows) => {
       held.release();
       const state = await handle.result();
       expect(state).toMatchObject({ state: 'stopped', phase: 'done', step: 2, failure: null });
-      expect(state.notes).toEqual(['stop asked for during train, because: good enough']);
+      expect(state.notes).toEqual(['stop requested during train, because: good enough']);
       expect(fake.states.at(-1)).toEqual(state);
       expect(fake.trainings.map(({ step }) => step)).toEqual([1, 2]);
     });
@@ -42,7 +42,7 @@ describe.each(CACHES)('steering, %s', (_, maxCachedWorkflows) => {
       expect(again).toEqual(first);
       expect(await handle.executeUpdate(stopUpdate, { args: [{ reason: 'me too' }] })).toMatchObject({ first: false });
       held.release();
-      expect((await handle.result()).notes).toEqual(['stop asked for during train, no reason given']);
+      expect((await handle.result()).notes).toEqual(['stop requested during train, no reason given']);
     });
   });
 

@@ -153,7 +153,7 @@ describe('groups without signal', () => {
         cause: {
           type: 'BadConfig',
           message: expect.stringMatching(
-            /learns nothing: 10 steps in a row were skipped.*identical rewards.*try .*partial credit/,
+            /learned nothing: 10 steps in a row were skipped.*identical rewards.*try .*partial credit/,
           ) as string,
         },
       });

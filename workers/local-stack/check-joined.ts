@@ -19,7 +19,7 @@ export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperC
   const { uiPort, enginePort } = asked;
   const idle = engine.url === null ? undefined : GPU_WORKER_FLAGS.find((name) => asked[name] != null);
   if (idle !== undefined)
-    throw withoutEffect(`--${idle}`, `the engine is configured (${engine.url}), so no GPU worker is started`);
+    throw withoutEffect(`--${idle}`, `the engine is configured (${engine.url}), so Temper starts no GPU worker`);
   if (uiPort != null && !hasServer)
     throw withoutEffect(
       '--ui-port',
@@ -55,7 +55,7 @@ export function checkAddresses(stack: StackDescription, { engine }: TemperConfig
   if (!stack.ownsServer && stack.temporalAddress !== server?.address)
     throw new TemperError(
       'BadConfig',
-      `the local stack of this project runs with the Temporal server ${stack.temporalAddress}, this command needs ${server?.address ?? 'one of its own'} (TEMPORAL_ADDRESS or temporal.toml); end that stack first, or use its server`,
+      `the local stack of this project runs with the Temporal server ${stack.temporalAddress}, this command needs ${server?.address ?? 'one of its own'} (TEMPORAL_ADDRESS or temporal.toml); stop that stack first, or use its server`,
     );
 }
 
@@ -77,6 +77,6 @@ function withoutEffect(flag: string, because: string): TemperError {
 function otherStack(what: string, runs: string, wanted: string): TemperError {
   return new TemperError(
     'BadConfig',
-    `the local stack of this project runs with the ${what} ${runs}, this command needs ${wanted} (temporal.config.ts, TEMPER_${what === 'store' ? 'STORE' : 'ENGINE_URL'}); end that stack first, or use its ${what}`,
+    `the local stack of this project runs with the ${what} ${runs}, this command needs ${wanted} (temporal.config.ts, TEMPER_${what === 'store' ? 'STORE' : 'ENGINE_URL'}); stop that stack first, or use its ${what}`,
   );
 }

@@ -159,13 +159,13 @@ function keepHeld(first: LeashConnection, reopen: () => Promise<LeashConnection>
   let current = first;
   let reopening = Promise.resolve();
   const again = async () => {
-    notice('the local stack was ended from outside; starting it again');
+    notice('the local stack ended unexpectedly; restarting it');
     while (!closing.signal.aborted) {
       try {
         hold(await reopen());
         return;
       } catch (error) {
-        notice(`the local stack does not start: ${error instanceof Error ? error.message : String(error)}`);
+        notice(`the local stack could not be started: ${error instanceof Error ? error.message : String(error)}`);
         await sleep(REOPEN_PAUSE_MS);
       }
     }

@@ -164,7 +164,7 @@ async function attach(socket: Socket, startedPid: number | null, options: HoldOp
     }, ANSWER_WITHIN_MS);
     socket.once('close', () => {
       clearTimeout(silence);
-      reject(new LeashGone('the local stack ended while it was asked'));
+      reject(new LeashGone('the local stack ended during a request'));
     });
     readMessages(socket, (line) => {
       const message = line as LeashMessage;
@@ -221,9 +221,9 @@ export class LeashGone extends Error {
 function heldBySilence(folders: ProjectFolders): TemperError {
   const pid = readStackFile(folders.stackFile)?.pid ?? null;
   const remedy =
-    pid === null ? 'end the other command' : `wake it with kill -CONT ${pid}, or end it with kill -9 ${pid}`;
+    pid === null ? 'end the other command' : `resume it with kill -CONT ${pid}, or end it with kill -9 ${pid}`;
   return new TemperError(
     'BadConfig',
-    `the local stack of ${folders.project} must answer, but process ${pid ?? '(unknown)'}, which holds ${folders.stackLock}, does not; ${remedy}`,
+    `the local stack of ${folders.project} does not answer: process ${pid ?? '(unknown)'} holds ${folders.stackLock} but does not respond; ${remedy}`,
   );
 }

@@ -60,7 +60,7 @@ async function holdLeash(spec: StackSpec): Promise<void> {
   await serve(held, prepared);
   remember(held);
   if (reaped.length > 0)
-    announce(held, { kind: 'notice', message: `ended what a killed stack had left: ${reaped.join(', ')}` });
+    announce(held, { kind: 'notice', message: `ended processes left over from a killed stack: ${reaped.join(', ')}` });
 }
 
 async function prepare(held: Held, spec: StackSpec): Promise<Stack> {

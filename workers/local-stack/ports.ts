@@ -39,7 +39,7 @@ async function wantedPort(name: keyof StackPorts, port: number): Promise<number>
   if (await isFree(port)) return port;
   throw new TemperError(
     'BadConfig',
-    `port ${port} (${FLAGS[name]}) must be free, but another program listens on it; name another or leave it out`,
+    `port ${port} (${FLAGS[name]}) must be free, but another program listens on it; choose another port or remove the setting`,
   );
 }
 

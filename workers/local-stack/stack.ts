@@ -189,7 +189,7 @@ function mergeModels(
     if (other === undefined || other === folder) continue;
     throw new TemperError(
       'BadConfig',
-      `the model ${name} must mean one folder while the local stack runs, it means ${other}, got ${folder}; use another name or end the other command first`,
+      `the model ${name} can stand for only one folder while the local stack runs: it is ${other}, got ${folder}; use another name or stop the other command first`,
     );
   }
   return { ...known, ...wanted };

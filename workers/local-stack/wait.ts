@@ -85,7 +85,7 @@ function createDeathCount(): (status: ChildStatus | undefined) => number {
 }
 
 function hopelessness({ limitMs }: Wait, waitedMs: number, deaths: number): string | null {
-  if (deaths >= HOPELESS_DEATHS) return `it ended ${deaths} times`;
+  if (deaths >= HOPELESS_DEATHS) return `it exited ${deaths} times`;
   return waitedMs > limitMs ? `not within ${limitMs / 1000} s` : null;
 }
 
@@ -93,6 +93,6 @@ function notReady(wait: Wait, reason: string, status: ChildStatus | undefined): 
   const place = status === undefined ? '.temper/logs' : `.temper/logs/${status.name}.jsonl`;
   return new TemperError(
     'EngineFailed',
-    `${wait.for} did not become ready (${reason}); its last words are in ${place}`,
+    `${wait.for} did not become ready (${reason}); see the end of its log in ${place}`,
   );
 }

@@ -132,7 +132,7 @@
       buttons.forEach((button, position) => button.setAttribute('aria-pressed', String(position === index)));
       const set = data.episodes[index];
       place.replaceChildren(...set.groups.map(drawGroup));
-      if (set.leftOut) place.append(element('p', 'note', `${set.leftOut}; all of them are in the store.`));
+      if (set.leftOut) place.append(element('p', 'note', `${set.leftOut}; the store has all of them.`));
     }
   }
 
@@ -169,7 +169,7 @@
     const tone = attempt.reward > 0 ? 'reward good' : attempt.reward < 0 ? 'reward bad' : 'reward';
     const reward = element('span', tone, attempt.reward === null ? 'no reward' : number(attempt.reward));
     if (attempt.advantage !== null)
-      reward.dataset.tip = `advantage ${number(attempt.advantage)} (reward less the group's mean)`;
+      reward.dataset.tip = `advantage ${number(attempt.advantage)} (reward minus the group's mean)`;
     header.append(element('span', 'dim', attempt.title), reward);
     node.append(header, element('p', 'facts', factsOf(attempt)));
     if (attempt.failure) node.append(element('p', 'wrong', attempt.failure));

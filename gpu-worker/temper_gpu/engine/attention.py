@@ -69,7 +69,7 @@ def slot_attention(module, query, key, value, attention_mask, scaling, forward_p
     """The function that transformers calls in every layer; the cache has stored key and value already."""
     for option in ("sliding_window", "softcap", "s_aux"):
         if options.get(option) is not None:
-            raise TemperError("BadConfig", f"attention must be plain, the model asks for {option}; take another model")
+            raise TemperError("BadConfig", f"attention must be plain, but the model needs {option}; use another model")
     if forward_pass is None:
         raise TypeError("temper_slots attention is called by the engine's forward pass only")
     return forward_pass.attend(module.layer_idx, query, scaling), None

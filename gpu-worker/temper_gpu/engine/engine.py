@@ -26,7 +26,7 @@ DEVICE_POLL_S = 0.2
 POLICY_ROOM_TIMEOUT_S = 60.0
 ROOM_REMEDY = (
     "lower --kv-cache-bytes or --slots (engine.kvCacheBytes, engine.slots in temporal.config.ts), "
-    "or take a smaller base model or --dtype bfloat16"
+    "or use a smaller base model or --dtype bfloat16"
 )
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class Engine:
             self._scheduler.arrived.notify()
         self._thread.join()
         self._loader.shutdown(cancel_futures=True)
-        self._fail_all(TemperError("EngineFailed", f"the engine of {self.base.name} was closed; ask again"))
+        self._fail_all(TemperError("EngineFailed", f"the engine of {self.base.name} was closed; retry"))
 
     def _check(self, request: GenerationRequest) -> None:
         length, window = len(request.prompt_token_ids), self.base.context_window
@@ -125,7 +125,7 @@ class Engine:
             raise TemperError(
                 "BadConfig",
                 f"a request must fit into the key-value cache of {self.base.name}: {length} + {max_tokens} tokens need "
-                f"{format_bytes(self._scheduler.bytes_of(length + max_tokens))}, it may take "
+                f"{format_bytes(self._scheduler.bytes_of(length + max_tokens))}, but the cache may take "
                 f"{format_bytes(self.settings.kv_cache_bytes)} ({most} tokens); raise --kv-cache-bytes "
                 "(engine.kvCacheBytes in temporal.config.ts), or shorten the conversation or max_tokens",
             )
@@ -136,10 +136,13 @@ class Engine:
     def _check_open(self) -> None:
         if self._is_down():
             reason = repr(self.failure) if self.failure else "closed"
-            raise TemperError("EngineFailed", f"the engine of {self.base.name} is down ({reason}); it is started again")
+            raise TemperError(
+                "EngineFailed", f"the engine of {self.base.name} is down ({reason}) and is being restarted"
+            )
         if self.num_waiting() >= self.settings.max_waiting:
             raise QueueFull(
-                f"at most {self.settings.max_waiting} requests may wait for {self.base.name}, so many do; ask later"
+                f"at most {self.settings.max_waiting} requests may wait for {self.base.name}, and this many already "
+                "do; retry later"
             )
 
     def _enqueue_after_loading(self, key: str, sequence: Sequence, load: LoadAdapter) -> None:
@@ -151,7 +154,7 @@ class Engine:
 
     def _load(self, key: str, load: LoadAdapter) -> None:
         """In the loader's thread, so that other policies go on sampling meanwhile."""
-        error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; ask again")
+        error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; retry")
         try:
             torch.set_num_threads(self.settings.num_threads)  # counted per thread by OpenMP
             self._policies.load(key, load, POLICY_ROOM_TIMEOUT_S)
@@ -175,7 +178,7 @@ class Engine:
         except BaseException as error:
             self.failure = error
             self._fail_all(
-                TemperError("EngineFailed", f"the engine of {self.base.name} died ({error!r}); it is started again")
+                TemperError("EngineFailed", f"the engine of {self.base.name} failed ({error!r}) and is being restarted")
             )
             if self._on_death is not None:
                 self._on_death(error)
@@ -234,6 +237,6 @@ def find_sizes(base: BaseModel, settings: EngineSettings) -> Sizes:
         log.warning("model not usable", extra={"model": base.name}, exc_info=error)
         raise TemperError(
             "BadConfig",
-            f"the model {base.name} must run in the embedded engine, {type(base.config).__name__} does not "
-            f"({describe_error(error)}); take a Qwen2, Qwen3, Llama or Mistral model",
+            f"the model {base.name} must run in the embedded engine, but {type(base.config).__name__} does not "
+            f"({describe_error(error)}); use a Qwen2, Qwen3, Llama or Mistral model",
         ) from error

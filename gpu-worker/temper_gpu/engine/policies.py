@@ -87,7 +87,7 @@ class Policies:
                 raise TemperError(
                     "EngineFailed",
                     f"at most {self._max_policies} policies of {self._base.name} are kept loaded, and all were in use "
-                    f"for {timeout_s:g} s; ask again",
+                    f"for {timeout_s:g} s; retry",
                 )
         with self._device_lock:
             model = self._place(adapter)

@@ -51,9 +51,9 @@ def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
             return replace(sizes, allowed=(*reversed(allowed), sizes.allowed[index]))
     raise TemperError(
         "BadConfig",
-        f"a forward pass of {base.name} must not depend on a token's place in it, on this machine every size does; "
-        f"use another number of threads (now {torch.get_num_threads()}), or start the GPU worker with narrower "
-        "instructions: ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AUTO,STRICT ONEDNN_MAX_CPU_ISA=AVX2",
+        f"a forward pass of {base.name} must not depend on a token's position in it, but on this machine it does at "
+        f"every size; use another number of threads (now {torch.get_num_threads()}), or start the GPU worker with "
+        "narrower instructions: ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AUTO,STRICT ONEDNN_MAX_CPU_ISA=AVX2",
     )
 
 

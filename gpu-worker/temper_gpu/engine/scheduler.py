@@ -134,7 +134,10 @@ class Scheduler:
             return False
         state = "waiting for a slot" if sequence.slot < 0 else f"after {len(sequence.token_ids)} tokens"
         sequence.fail(
-            DeadlinePassed(f"an answer must be ready by its deadline, it passed {state}; allow more time or load less")
+            DeadlinePassed(
+                f"an answer must be ready by its deadline, but the deadline passed {state}; allow more time or send "
+                "fewer requests at once"
+            )
         )
         self._leave(sequence)
         return True

@@ -106,7 +106,7 @@ class Slots:
             raise TemperError(
                 "BadConfig",
                 f"the key-value cache must hold {self.fewest} requests of {KEY_BLOCK} tokens "
-                f"({format_bytes(self.bytes_of(KEY_BLOCK))}), it may take {format_bytes(self._max_bytes)}; "
+                f"({format_bytes(self.bytes_of(KEY_BLOCK))}), but may take only {format_bytes(self._max_bytes)}; "
                 "raise --kv-cache-bytes (engine.kvCacheBytes in temporal.config.ts)",
             )
         return blocks * KEY_BLOCK

@@ -136,5 +136,5 @@ class FileStore(Store):
         return TemperError(
             "StoreUnavailable",
             f"the store must be able to {verb} in {path.parent}, got {errno.errorcode.get(error.errno or 0)} "
-            f"({error.strerror}); free space or make the folder writable: the work goes on by itself then",
+            f"({error.strerror}); free space or make the folder writable: the work then resumes by itself",
         )

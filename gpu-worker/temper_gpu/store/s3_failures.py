@@ -22,7 +22,7 @@ BROKEN = (
 FAILURES = (boto.BotoCoreError, boto.ClientError, *BROKEN)
 
 _RIGHTS = "the key must be allowed s3:GetObject, s3:PutObject and s3:ListBucket on the bucket; correct its policy"
-_KEY = "AWS_ACCESS_KEY_ID (or the profile in AWS_PROFILE) must be a key that this server knows; correct it"
+_KEY = "AWS_ACCESS_KEY_ID (or the profile in AWS_PROFILE) must be a key that this server accepts; correct it"
 _SECRET = "AWS_SECRET_ACCESS_KEY must be the secret of AWS_ACCESS_KEY_ID; correct it"
 _REGION = "AWS_REGION must be the bucket's region; correct it"
 _BUCKET = "the bucket must exist; create it, or correct --store and AWS_ENDPOINT_URL"
@@ -41,16 +41,16 @@ _REFUSALS: dict[str, tuple[FailureType, str]] = {
     "AuthorizationHeaderMalformed": ("BadConfig", _REGION),
     "PermanentRedirect": ("BadConfig", _REGION),
     "IllegalLocationConstraintException": ("BadConfig", _REGION),
-    "NotImplemented": ("BadConfig", "the server must know conditional writes (If-None-Match: *); use one that does"),
+    "NotImplemented": ("BadConfig", "the server must support conditional writes (If-None-Match: *); use one that does"),
     # Keys that run out and clocks that stray are put right under a living run.
     "ExpiredToken": ("StoreUnavailable", _TOKEN),
     "TokenRefreshRequired": ("StoreUnavailable", _TOKEN),
-    "RequestTimeTooSkewed": ("StoreUnavailable", "this host's clock differs from the server's; set it"),
+    "RequestTimeTooSkewed": ("StoreUnavailable", "this host's clock differs from the server's; synchronize it"),
 }
 _CREDENTIALS = (
     "keys must be in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile named by AWS_PROFILE; set them"
 )
-_WAIT = "the work goes on by itself once it does"
+_WAIT = "the work resumes by itself once it does"
 # Of the client's errors, too many requests and a slow upload may pass.
 _PASSING = frozenset({408, 409, 429})
 

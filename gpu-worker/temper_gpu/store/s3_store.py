@@ -63,8 +63,8 @@ class S3Store(Store):
         if not is_kept:
             raise TemperError(
                 "BadConfig",
-                "an S3 server must honour If-None-Match: * (else two workers overwrite each other's steps), "
-                f"{self._address} does not; use one that does, or --store file:///folder",
+                "an S3 server must honour If-None-Match: * (otherwise two workers could overwrite each other's "
+                f"steps), but {self._address} does not; use one that does, or --store file:///folder",
             )
 
     def put_blob(self, data: bytes) -> BlobRef:

@@ -85,7 +85,7 @@ def unpack(packed: bytes) -> bytes:
     if len(lines) > MAX_ROLLOUT_BYTES:
         raise ValueError(f"more than {MAX_ROLLOUT_BYTES >> 20} MiB when unpacked")
     if not unpacker.eof or unpacker.unused_data:
-        raise EOFError("a file that is cut short or goes on after its end")
+        raise EOFError("a file that is truncated or continues after its end")
     return lines
 
 

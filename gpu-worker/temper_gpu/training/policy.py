@@ -64,7 +64,7 @@ class TrainablePolicy:
             raise TemperError(
                 "BadConfig",
                 f"the parent's adapter must have rank {self.lora.rank} on {', '.join(self.targets)} of "
-                f"{self.base.name}, it has {len(found)} other tensors; train it with its own LoRA options",
+                f"{self.base.name}, but it has {len(found)} other tensors; train it with its own LoRA options",
             )
         with torch.no_grad():
             for name, parameter in self.parameters.items():
@@ -124,8 +124,8 @@ class TrainablePolicy:
         if not torch.allclose(plain, self._causal_lm(input_ids=ids_BT, use_cache=False).logits, rtol=1e-3, atol=1e-3):
             raise TemperError(
                 "BadConfig",
-                f"a model must have logits that are its output head's, {type(self._causal_lm).__name__} "
-                f"({self.base.name}) changes them; take a Qwen, Llama or Mistral model",
+                f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
+                f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )
 
 

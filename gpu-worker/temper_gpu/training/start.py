@@ -47,7 +47,7 @@ def _fork(library: ModelLibrary, store: Store, work: InitialiseInput, checkpoint
     if source.base_model != work.base_model:
         raise TemperError(
             "BadConfig",
-            f"a fork must keep its parent's base model: {name} stands on {source.base_model}, the fork asks for "
+            f"a fork must keep its parent's base model: {name} uses {source.base_model}, but the fork asks for "
             f"{work.base_model}; leave --base-model out",
         )
     base = library.get(work.base_model)
@@ -65,7 +65,7 @@ def _require_same_lora(name: str, recorded: bytes, work: InitialiseInput, base: 
     if lora_shape(recorded) != lora_shape(asked):
         raise TemperError(
             "BadConfig",
-            f"a fork must keep its parent's LoRA: {name} has {lora_shape(recorded)}, the fork asks for "
+            f"a fork must keep its parent's LoRA: {name} has {lora_shape(recorded)}, but the fork asks for "
             f"{lora_shape(asked)}; leave the LoRA options out",
         )
 
@@ -75,12 +75,12 @@ def require_same_base(manifest: Manifest, base: BaseModel) -> None:
     if recorded != here:
         raise TemperError(
             "BadConfig",
-            f"a run must keep the type of its weights: step {manifest.step} was trained in {recorded}, this GPU worker "
-            f"loads {manifest.base_model} in {here}; start it with --dtype {recorded}",
+            f"a run must keep the type of its weights: step {manifest.step} was trained in {recorded}, but this GPU "
+            f"worker loads {manifest.base_model} in {here}; start it with --dtype {recorded}",
         )
     if manifest.base_model_sha256 != base.sha256:
         raise TemperError(
             "PolicyMismatch",
-            f"a run must keep its base model: step {manifest.step} stands on {manifest.base_model} with weights "
-            f"{manifest.base_model_sha256}, this host has {base.sha256} under that name; put the old weights back",
+            f"a run must keep its base model: step {manifest.step} uses {manifest.base_model} with weights "
+            f"{manifest.base_model_sha256}, but this host has {base.sha256} under that name; restore the old weights",
         )

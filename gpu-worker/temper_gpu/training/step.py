@@ -67,7 +67,7 @@ def require_policy(groups: Sequence[Group], parent_sha256: str) -> None:
             raise TemperError(
                 "PolicyMismatch",
                 f"a step must train what its parent sampled: the parent's adapter is {parent_sha256}, but answers came "
-                f"from adapter {sha256}; roll back to the parent and play the step again",
+                f"from adapter {sha256}; roll back to the parent and run the step again",
             )
 
 
@@ -76,7 +76,7 @@ def require_sound(metrics: Metrics, groups: Sequence[Group], parent_sha256: str,
     if not math.isfinite(metrics["entropy"]):
         raise TemperError(
             "LossNotFinite",
-            "log-probabilities of the policy must be finite, its weights have exploded; "
+            "log-probabilities of the policy must be finite, but its weights have diverged; "
             "roll back to an earlier step (temper rollback) and lower the learning rate",
         )
     mismatch = metrics["logprobK3"]

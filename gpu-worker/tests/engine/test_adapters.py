@@ -120,7 +120,7 @@ def test_an_adapter_that_was_lost_on_the_way_is_refused_when_it_is_loaded(
 ):
     engine = open_engine(bfloat16)
     monkeypatch.setattr(policies, "attach", applied)
-    with pytest.raises(TemperError, match=r"must be in effect .* \d+% .*bfloat16.*--dtype float32") as caught:
+    with pytest.raises(TemperError, match=r"must take effect .* \d+% .*bfloat16.*--dtype float32") as caught:
         ask_policy(engine, first_step(bfloat16, 1, learning_rate=3 * LEARNING_RATE), range(1))
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("PolicyMismatch", 422)
     assert engine.loaded_policies() == []

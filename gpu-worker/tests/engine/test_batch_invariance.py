@@ -203,6 +203,6 @@ def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monke
         return true_attend(query, key, value, mask, scaling) * (1 + 1e-5 * rows)
 
     monkeypatch.setattr(forward, "attend", attend)
-    with pytest.raises(TemperError, match="token's place") as caught:
+    with pytest.raises(TemperError, match="token's position") as caught:
         open_engine(base)
     assert caught.value.type == "BadConfig"

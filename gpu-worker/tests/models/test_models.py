@@ -172,7 +172,7 @@ def test_a_model_that_cannot_be_used_is_refused_by_its_kind_when_it_is_loaded(co
         (copy / name).unlink(missing_ok=True)
     make().save_pretrained(copy)
     with pytest.raises(
-        TemperError, match=rf"model {kind} must be a plain text decoder, but .*{reason}.*take a Qwen2"
+        TemperError, match=rf"model {kind} must be a plain text decoder, but .*{reason}.*use a Qwen2"
     ) as caught:
         library(**{kind: copy}).get(kind)
     assert caught.value.type == "BadConfig"
@@ -198,7 +198,9 @@ def test_a_model_that_fails_in_its_first_pass_is_refused_by_its_kind(copy: Path,
 
     monkeypatch.setattr("temper_gpu.engine.engine.prove_sizes", raw)
     host = EngineHost(library(strange=copy), StoreResolver(FileStore(copy)), EngineSettings(num_threads=1))
-    with pytest.raises(TemperError, match=r"strange must run in the embedded engine, .*'num_hidden_layers'") as caught:
+    with pytest.raises(
+        TemperError, match=r"strange must run in the embedded engine, but .*'num_hidden_layers'"
+    ) as caught:
         host.open("strange")
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("BadConfig", 400)
 
@@ -247,6 +249,6 @@ def edit(folder: Path, **changes: object) -> None:
 def test_a_model_whose_tokens_depend_on_their_neighbours_is_refused(copy: Path, config, words: str):
     AutoModelForCausalLM.from_config(config).save_pretrained(copy)
     rule = "model mine must compute each token by itself"
-    with pytest.raises(TemperError, match=rf"{rule}.*{words}.*; take a") as caught:
+    with pytest.raises(TemperError, match=rf"{rule}.*{words}.*; use a") as caught:
         library(mine=copy).get("mine")
     assert caught.value.type == "BadConfig"

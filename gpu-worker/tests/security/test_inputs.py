@@ -72,7 +72,7 @@ def test_the_hub_is_asked_only_for_what_a_person_registered(monkeypatch: pytest.
 
     monkeypatch.setattr(models, "load_base", load)
     with pytest.raises(
-        TemperError, match=r"somebody/model must be registered on this host, which knows .*pocket"
+        TemperError, match=r"somebody/model must be registered on this host, which has .*pocket"
     ) as caught:
         library().get("somebody/model")
     assert (caught.value.type, asked) == ("BadConfig", [])

@@ -51,7 +51,7 @@ def test_what_asks_for_nothing_is_accepted():
         ({"response_format": {"type": "json_object"}}, "response_format must be"),
         ({"stream": True}, "stream must be false"),
         ({"top_logprobs": 5}, "top_logprobs must be 0"),
-        ({"guided_json": {}}, "guided_json must be one that this server knows"),
+        ({"guided_json": {}}, "guided_json must be one that this server supports"),
         ({"temprature": 1}, "temprature must be one"),
         ({"model": ""}, "model must be a string"),
         ({"model": 7}, "model must be a string"),

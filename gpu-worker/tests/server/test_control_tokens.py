@@ -117,7 +117,7 @@ def test_a_tokenizer_that_knows_control_tokens_even_in_plain_text_is_not_given_a
     base = pocket()
     prompts = Prompts(BaseModel("words", base.config, base.tensors, tokenizer))
     assert prompts.encode([{"role": "user", "content": "a"}], None) == (1, 0)
-    with pytest.raises(TemperError, match=r"^message 1 must not contain \[END\]: .* words .*; take it out$") as caught:
+    with pytest.raises(TemperError, match=r"^message 1 must not contain \[END\]: .* words .*; remove it$") as caught:
         prompts.encode([{"role": "user", "content": "a"}, {"role": "user", "content": "a [END] a"}], None)
     assert caught.value.type == "BadConfig"
 

@@ -31,7 +31,7 @@ def test_a_developer_stays_one_where_the_template_writes_it():
 @pytest.mark.parametrize(
     ("messages", "words"),
     [
-        ([ASK, {"role": "tool", "content": "42"}], "role of message 1 .*leaves tool out .*say it as user"),
+        ([ASK, {"role": "tool", "content": "42"}], "role of message 1 .*leaves tool out .*send it as user"),
         ([ASK, {"role": "system", "content": "Now obey."}], "role of message 1 .*leaves system out after the first"),
         ([ASK, INSTRUCT], "role of message 1 .*leaves system out after the first"),
     ],
@@ -46,7 +46,7 @@ def test_a_role_that_the_template_leaves_out_is_refused_by_name(messages: list[d
 @pytest.mark.parametrize("member", ["name", "refusal", "function_call", "reasoning_content"])
 def test_a_member_that_the_template_leaves_out_is_refused_by_name(role: str, member: str):
     messages = [{"role": role, "content": "Go.", member: "ann"}]
-    with pytest.raises(TemperError, match=f"{member} of message 0 must be .*pocket writes.*leave it out, or say it"):
+    with pytest.raises(TemperError, match=f"{member} of message 0 must be .*pocket renders.*leave it out, or put it"):
         prompts_by().encode(messages, None)
     absent = prompts_by().encode([{**messages[0], member: None}], None)
     assert absent == prompts_by().encode([{"role": role, "content": "Go."}], None)

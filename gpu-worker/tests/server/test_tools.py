@@ -77,9 +77,9 @@ def test_choices_are_read(body: dict[str, Any], expected: ToolChoice):
         ({"tool_choice": {"type": "function", "function": {"name": "jump"}}}, "tool_choice must be .*look, step"),
         ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {}}}, "tool_choice must be none"),
         ({"parallel_tool_calls": 1}, "parallel_tool_calls must be true or false"),
-        ({"tools": None, "tool_choice": "required"}, "must come with tools"),
-        ({"tools": [], "tool_choice": NAMED}, "must come with tools"),
-        ({"tools": [], "parallel_tool_calls": False}, "must come with tools"),
+        ({"tools": None, "tool_choice": "required"}, "need tools"),
+        ({"tools": [], "tool_choice": NAMED}, "need tools"),
+        ({"tools": [], "parallel_tool_calls": False}, "need tools"),
     ],
 )
 def test_what_would_not_be_honoured_is_refused(body: dict[str, Any], words: str):
@@ -187,7 +187,7 @@ def test_an_answer_of_one_call_ends_with_it(prompts: Prompts, body: dict[str, An
 
 @pytest.mark.parametrize(
     ("template", "words"),
-    [(WITHOUT_TOOLS, "it leaves tools out"), (OTHER_FORM, "it writes calls otherwise than <tool_call>")],
+    [(WITHOUT_TOOLS, "it leaves tools out"), (OTHER_FORM, "it does not write calls with <tool_call>")],
 )
 def test_a_template_that_knows_no_such_tools_is_refused(template: str, words: str):
     with pytest.raises(TemperError, match=words) as caught:

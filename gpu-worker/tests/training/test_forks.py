@@ -103,7 +103,7 @@ def test_a_parent_whose_weights_are_lost_is_corrupt(store: FileStore, part: str)
 
 
 def test_another_base_model_is_refused_and_both_are_named(store: FileStore):
-    with pytest.raises(TemperError, match="demo@2 stands on tiny, the fork asks for other") as caught:
+    with pytest.raises(TemperError, match="demo@2 uses tiny, but the fork asks for other") as caught:
         fork(new_trainer(store), last_checkpoint(store), base_model="other")
     assert caught.value.type == "BadConfig"
 
@@ -128,7 +128,9 @@ def test_weights_that_changed_under_the_base_models_name_are_another_policy(stor
     ],
 )
 def test_another_lora_shape_is_refused_and_both_are_named(store: FileStore, other: LoraConfig, words: str):
-    with pytest.raises(TemperError, match=f"demo@2 has rank 4, alpha 8 on .*, the fork asks for .*{words}") as caught:
+    with pytest.raises(
+        TemperError, match=f"demo@2 has rank 4, alpha 8 on .*, but the fork asks for .*{words}"
+    ) as caught:
         fork(new_trainer(store), last_checkpoint(store), lora=other)
     assert caught.value.type == "BadConfig"
 

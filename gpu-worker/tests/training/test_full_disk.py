@@ -49,7 +49,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
 def require_unavailable(error: ApplicationError, code: int) -> None:
     assert (error.type, error.non_retryable) == ("StoreUnavailable", False)
     assert errno.errorcode[code] in error.message
-    assert "goes on by itself" in error.message
+    assert "resumes by itself" in error.message
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])

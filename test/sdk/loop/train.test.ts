@@ -98,7 +98,7 @@ test('groups of another model, of another step, of an evaluation, ungathered or 
   const more = await gather(model, { question: 'another' });
   const mixed = new TrajectoryGroup([...groups[0]!.trajectories, ...more[0]!.trajectories]);
   await expect(model.train([mixed])).rejects.toThrow(/attempts of one gathered group/);
-  await expect(model.train([...groups, ...groups])).rejects.toThrow(/given twice/);
+  await expect(model.train([...groups, ...groups])).rejects.toThrow(/given only once/);
   const own = new Trajectory({ messagesAndChoices: [], reward: 1 });
   await expect(model.train([new TrajectoryGroup([own])])).rejects.toThrow(/must come from gatherTrajectoryGroups/);
   await model.train(groups);
@@ -109,7 +109,9 @@ test('groups of another model, of another step, of an evaluation, ungathered or 
 
 test('nothing to train is said, with what allows it, and then the step is over without a commit', async () => {
   const model = await world.model();
-  await expect(model.train([])).rejects.toThrow(/trained on nothing, the list of groups is empty.*allowEmptyStep/);
+  await expect(model.train([])).rejects.toThrow(
+    /trained on nothing because the list of groups is empty.*allowEmptyStep/,
+  );
   const groups = await gather(model, { isSampled: false });
   await expect(model.train(groups)).rejects.toThrow(
     /messages but no choices.*completion\.choices\[0\].*allowEmptyStep/,
@@ -177,7 +179,7 @@ test('an evaluation is kept once for each step, and shown with the run', async (
   expect((await readState(world.store, 'demo.one'))?.evalBefore).toMatchObject({ step: 0, reward: 0.5 });
   const others = await gather(model, { split: 'val', question: 'more' });
   await expect(model.log(others)).rejects.toMatchObject({ type: 'StepConflict' });
-  await expect(model.log(held, 'test')).rejects.toThrow(/under the split val/);
+  await expect(model.log(held, 'test')).rejects.toThrow(/takes only the split val/);
   await expect(model.log(await gather(model))).rejects.toThrow(/gathered for val/);
 });
 
@@ -202,7 +204,7 @@ test('a script that was killed before it wrote the line of its step writes it wh
 test('what is not registered cannot be asked, trained or gathered for', async () => {
   const model = new TrainableModel({ name: 'one', project: 'demo', baseModel: 'pocket' });
   expect(() => model.openai()).toThrow(/await model\.register\(backend\)/);
-  await expect(model.getStep()).rejects.toThrow(/registered first/);
+  await expect(model.getStep()).rejects.toThrow(/not registered/);
 });
 
 test("a fork begins with another model's newest checkpoint up to a step, and keeps the one it began with", async () => {

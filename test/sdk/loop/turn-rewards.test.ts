@@ -105,7 +105,7 @@ test('turns of a group that was gathered without any cannot be rewarded later', 
   const choice = trajectory!.messagesAndChoices[1] as Choice;
   const late = trajectory!.copy({ turnRewards: [{ choice, reward: 1 }] });
   const training = model.train([new TrajectoryGroup([late, ...others])]);
-  await expect(training).rejects.toThrow(/turnRewards must be given where a trajectory is made or in afterEach/);
+  await expect(training).rejects.toThrow(/turnRewards must be set when a trajectory is created or in afterEach/);
 });
 
 test.each([

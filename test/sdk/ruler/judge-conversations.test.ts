@@ -188,7 +188,7 @@ describe('an answer that cannot be used', () => {
     scripted.replyNext({ text: 'no' }, { text: 'no' });
     await expect(judge(scripted, group, kept())).rejects.toMatchObject({
       retryAfterMs: 20_000,
-      message: expect.stringContaining('gave 4 answers that cannot be used') as string,
+      message: expect.stringContaining('gave 4 unusable answers') as string,
     });
     const { spent } = await judge(scripted, group, kept());
     expect(spent).toMatchObject({ calls: 5, promptTokens: 5000 });

@@ -87,7 +87,7 @@ test.each<[string, unknown, string]>([
   ],
   ['a name that is none', { judge: { baseUrl: 'https://x.com', model: 'x', name: 'a b' } }, "the judge's name must be"],
   ['no model', { judge: { baseUrl: 'https://x.com/v1' } }, 'ruler.judge must be given model'],
-  ['a typo', { ...good, rubrik: 'x' }, 'got rubrik; take it out'],
+  ['a typo', { ...good, rubrik: 'x' }, 'got rubrik; correct its name, or remove it'],
   ['an empty rubric', { ...good, rubric: ' ' }, 'the rubric must be text'],
   [
     'weights without effect',
@@ -95,11 +95,11 @@ test.each<[string, unknown, string]>([
     'the weight of the ruler must be more than 0',
   ],
   ['half the weights', { ...good, weights: { ruler: 1 } }, 'weights must be { ruler, agent }'],
-  ['half a price', { ...good, usdPerMillionInput: 1 }, 'have an effect together'],
+  ['half a price', { ...good, usdPerMillionInput: 1 }, 'have an effect only together'],
   ['a negative price', { ...good, usdPerMillionInput: -1, usdPerMillionOutput: 1 }, 'must be a number of at least 0'],
-  ['a budget without prices', { ...good, maxJudgeUsd: 5 }, 'maxJudgeUsd has no effect where it is not known'],
+  ['a budget without prices', { ...good, maxJudgeUsd: 5 }, 'maxJudgeUsd has no effect while the price of'],
   ['a bound that leaves nothing', { ...good, maxCharsPerAttempt: 10 }, 'maxCharsPerAttempt must be a whole number'],
-  ['messages of its own', { ...good, request: { messages: [] } }, 'must leave messages to the ruler'],
+  ['messages of its own', { ...good, request: { messages: [] } }, 'must not set messages'],
 ])('%s is refused', (_, options, complaint) => {
   expect(() => createRuler(options as RulerOptions)).toThrow(complaint);
 });

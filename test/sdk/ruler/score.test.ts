@@ -75,9 +75,7 @@ test('conversations are scored in their order, and with a store the judge is ask
 
 test('ids must be their own', async () => {
   const twice = [saying('a', 'x'), saying('a', 'y')];
-  await expect(ruler(twice, rulerFor(scripted), { env: ENV })).rejects.toThrow(
-    'must have ids of their own, got a twice',
-  );
+  await expect(ruler(twice, rulerFor(scripted), { env: ENV })).rejects.toThrow('must have unique ids, got a twice');
   await expect(ruler([], rulerFor(scripted), { env: ENV })).rejects.toThrow('at least one conversation');
 });
 
