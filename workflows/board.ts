@@ -53,6 +53,7 @@ export class Board {
   #changes: SettingChange[];
   #recorded: Promise<void> = Promise.resolve();
   #recording = false;
+  #showing = 0;
 
   constructor(config: RunConfig, carried: CarriedBoard | null, activities: RecordActivities) {
     this.#state = { ...newRunState(config), ...carried?.state };
@@ -66,6 +67,14 @@ export class Board {
 
   get state(): RunState {
     return this.#state;
+  }
+
+  /**
+   * A message's handler has yet to issue its commands. The loop issues none until then: whether the record before it
+   * was finished in the same workflow task or in an earlier one may differ in a replay, and with it who is first.
+   */
+  get isShowing(): boolean {
+    return this.#showing > 0;
   }
 
   get isRecording(): boolean {
@@ -209,7 +218,9 @@ export class Board {
     // Until it is prepared, a run leaves nothing in the store.
     if (this.#state.phase === 'prepare') return;
     let shown = false;
-    const writing = this.record().then(() => this.#recorded);
+    this.#showing += 1;
+    const begun = this.record().finally(() => (this.#showing -= 1));
+    const writing = begun.then(() => this.#recorded);
     void writing.catch(() => undefined).then(() => (shown = true));
     await condition(() => shown, SHOWN_WITHIN_MS);
   }

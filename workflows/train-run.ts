@@ -34,7 +34,7 @@ export async function trainRun(input: TrainRunInput): Promise<RunState> {
 async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
   const { steering } = run;
   let position = start;
-  while (steering.hasToTake || isUnfinished(run, position)) {
+  while (await isToGoOn(run, position)) {
     if (isHistoryLong(run, position.step - start.step)) await carryOn(run, position);
     if (steering.rollback !== null) position = await rollBack(run, position, steering.rollback);
     else if (steering.settings !== null) await steering.takeSettings(position, steering.settings);
@@ -44,6 +44,11 @@ async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
   }
   steering.end();
   return position;
+}
+
+async function isToGoOn(run: Run, position: RunPosition): Promise<boolean> {
+  await condition(() => !run.board.isShowing);
+  return run.steering.hasToTake || isUnfinished(run, position);
 }
 
 /** Agent and scenarios read, checkpoint 0 committed, the untrained policy evaluated. */
