@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -88,6 +88,12 @@ class BaseModel:
     @property
     def device(self) -> torch.device:
         return next(iter(self.tensors.values())).device
+
+
+class Models(Protocol):
+    """Where the trainer gets base models from."""
+
+    def get(self, name: str) -> BaseModel: ...
 
 
 class ModelLibrary:

@@ -22,8 +22,9 @@ from temper_gpu.arguments import Arguments
 from temper_gpu.checkpoints import StoreResolver
 from temper_gpu.engine import DeviceLock, EngineHost, GenerationRequest
 from temper_gpu.failures import TemperError
+from temper_gpu.instructions import start_narrower
 from temper_gpu.leash import on_leash
-from temper_gpu.models import ModelLibrary
+from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.server import create_app, run_server
 from temper_gpu.settings import EngineSettings, ServerSettings
 from temper_gpu.store import Store
@@ -51,10 +52,10 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
     settings = EngineSettings(
         num_threads=arguments.threads, max_slots=arguments.slots, kv_cache_bytes=arguments.kv_cache_bytes
     )
-    host = EngineHost(library, StoreResolver(store), settings, device_lock)
+    host = EngineHost(library, StoreResolver(store), settings, device_lock, on_doubt=start_narrower)
     works = [_serving(host, ServerSettings(hosts=arguments.allowed_hosts), key, listener, stopping)]
     if not arguments.no_temporal:
-        works.append(_polling(arguments, Trainer(library, store, device_lock), store, host))
+        works.append(_polling(arguments, Trainer(ProvenModels(host), store, device_lock), store, host))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
     await _until_stopped(tasks, stopping)
@@ -102,6 +103,17 @@ def probe(host: EngineHost, policy: str) -> str | None:
     request = GenerationRequest(prompt_token_ids=(0,), max_tokens=1, temperature=1.0, seed=0)
     target.engine.submit(target.policy_sha256, target.load, request, PROBE_DEADLINE_S).result(PROBE_DEADLINE_S)
     return target.policy_sha256
+
+
+class ProvenModels:
+    """What the trainer loads. A model's engine is started first, because its proof may start the process again with
+    other instructions: training before it would make the bytes depend on when the process was started."""
+
+    def __init__(self, host: EngineHost) -> None:
+        self._host = host
+
+    def get(self, name: str) -> BaseModel:
+        return self._host.engine(name).base
 
 
 def choose_device(name: str) -> torch.device:

@@ -111,6 +111,6 @@ test('an agent that the worker was not started with is not played', async () => 
   for (const [name, input] of bad)
     expect(await refusal(name, input), name).toMatchObject({
       ...REFUSED,
-      message: 'this worker must have the agent other, it has guess; start it with --agent FILE',
+      message: 'this worker must have the agent other, it has only guess; start it with --agent FILE',
     });
 });

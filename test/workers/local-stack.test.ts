@@ -245,7 +245,7 @@ describe('a start', PATIENT, () => {
       worker: [process.execPath, '-e', '0'],
     };
     await expect(openStack(folder, { commands })).rejects.toThrow(
-      /the GPU worker did not become ready \(it ended 4 times\)/,
+      /the GPU worker did not become ready \(it exited 4 times\)/,
     );
   });
 });

@@ -38,5 +38,5 @@ it('waits for a child that died often before anybody waited for it, though its s
 
 it('gives up on one that dies again and again meanwhile', async () => {
   const deaths = [12, 13, 14, 15, 16].map((count) => [gpuWorker('restarting', count)]);
-  await expect(wait([[], ...deaths])).rejects.toThrow(/the GPU worker did not become ready \(it ended 4 times\)/);
+  await expect(wait([[], ...deaths])).rejects.toThrow(/the GPU worker did not become ready \(it exited 4 times\)/);
 });

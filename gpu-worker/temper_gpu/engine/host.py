@@ -10,10 +10,12 @@ from temper_gpu.checkpoints import PolicyResolver, ResolvedPolicy
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.engine import ROOM_REMEDY, Engine
 from temper_gpu.engine.policies import LoadAdapter
+from temper_gpu.engine.proof import Unproven
 from temper_gpu.engine.requests import NotFound
+from temper_gpu.engine.sizes import sizes_for
 from temper_gpu.failures import TemperError
 from temper_gpu.memory import Shortage, free_memory, is_out_of_memory
-from temper_gpu.models import ModelLibrary
+from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.settings import EngineSettings
 
 EXIT_CODE = 70
@@ -43,12 +45,15 @@ class EngineHost:
         settings: EngineSettings,
         device_lock: "DeviceLock | threading.Lock | None" = None,
         on_death: Callable[[BaseException], None] = exit_process,
+        on_doubt: Callable[[str], None] = lambda reason: None,
     ) -> None:
+        """`on_doubt`: a model's forward passes have no size that is proven, or few. It may start the process again."""
         self._library = library
         self._resolver = resolver
         self._settings = settings
         self._device_lock = device_lock or DeviceLock()
         self._on_death = on_death
+        self._on_doubt = on_doubt
         self._engines: dict[str, Engine] = {}
         self._opening = threading.Lock()
         self._shortages: dict[str, Shortage] = {}
@@ -84,7 +89,7 @@ class EngineHost:
         shortage = self._shortages.setdefault(base_model, Shortage(f"the model {base_model}", ROOM_REMEDY))
         try:
             base = self._library.get(base_model)
-            engine = Engine(base, self._settings, self._device_lock, self._on_death)
+            engine = self._prove(base)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -94,6 +99,19 @@ class EngineHost:
             return engine
         free_memory()
         raise failure
+
+    def _prove(self, base: BaseModel) -> Engine:
+        try:
+            engine = Engine(base, self._settings, self._device_lock, self._on_death)
+        except Unproven as error:
+            if base.device.type == "cpu":
+                self._on_doubt(error.message)
+            raise
+        wanted = sizes_for(base.num_parameters, self._settings.max_pass_tokens).allowed
+        if base.device.type == "cpu" and 2 * len(engine.sizes.allowed) < len(wanted):
+            sizes = ", ".join(map(str, engine.sizes.allowed))
+            self._on_doubt(f"of {len(wanted)} sizes of a forward pass of {base.name} only {sizes} give the same bits")
+        return engine
 
     def engines(self) -> dict[str, Engine]:
         return dict(self._engines)

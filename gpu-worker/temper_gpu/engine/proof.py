@@ -21,6 +21,7 @@ from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.sampling import sample, uniforms
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
+from temper_gpu.instructions import NARROW
 from temper_gpu.models import BaseModel
 
 LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 333)
@@ -36,6 +37,13 @@ MAX_PARAMETERS_FOR_TWO_LAYERS = 2e9
 Answers = dict[tuple[str, int], list[Tensor]]
 
 
+class Unproven(TemperError):
+    """No size of a forward pass gives the same bits at every place."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("BadConfig", message)
+
+
 def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
     """The sizes that agree bit for bit with the largest one that agrees with itself."""
     with torch.inference_mode():
@@ -49,11 +57,11 @@ def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
             # The largest that decodes is what others' decoding is compared with.
             allowed = [size for size in reversed(sizes.allowed[:index]) if trial.agrees(size, expected)]
             return replace(sizes, allowed=(*reversed(allowed), sizes.allowed[index]))
-    raise TemperError(
-        "BadConfig",
+    narrow = " ".join(f"{name}={value}" for name, value in NARROW.items())
+    raise Unproven(
         f"a forward pass of {base.name} must not depend on a token's position in it, but on this machine it does at "
         f"every size; use another number of threads (now {torch.get_num_threads()}), or start the GPU worker with "
-        "narrower instructions: ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AUTO,STRICT ONEDNN_MAX_CPU_ISA=AVX2",
+        f"narrower instructions: {narrow}",
     )
 
 

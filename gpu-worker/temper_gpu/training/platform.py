@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from temper_gpu.checkpoints import DEFAULT_DTYPE
+from temper_gpu.instructions import limits
 from temper_gpu.lora import dtype_name
 
 # cuBLAS is deterministic only with a workspace of fixed size; read when CUDA starts.
@@ -18,8 +19,6 @@ _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # kernels that they had: the order was not seen to depend on places there.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
-# Each limits a library to fewer instructions than the processor has, and so changes last bits.
-_INSTRUCTION_LIMITS = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
 
 
 def make_deterministic(threads: int) -> None:
@@ -51,7 +50,7 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
         **_libraries(),
         **gpu,
         **({} if name == DEFAULT_DTYPE else {"dtype": name}),
-        **_instruction_limits(),
+        **({"instructions": found} if (found := limits()) else {}),
         "cpu": _cpu_field("model name") or platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
@@ -61,12 +60,6 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
 @cache
 def _libraries() -> dict[str, str]:
     return {name: version(name) for name in ("torch", "transformers", "peft")}
-
-
-def _instruction_limits() -> dict[str, str]:
-    """Absent where nothing is limited: the processor's name says what is used."""
-    limits = [f"{name}={os.environ[name]}" for name in _INSTRUCTION_LIMITS if os.environ.get(name)]
-    return {"instructions": " ".join(limits)} if limits else {}
 
 
 @cache

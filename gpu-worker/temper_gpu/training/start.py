@@ -6,7 +6,7 @@ from temper_gpu.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, 
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import adapter_bytes, config_bytes, dtype_name, initial_tensors, lora_shape, target_modules
-from temper_gpu.models import BaseModel, ModelLibrary
+from temper_gpu.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.policy import ATTENTION, initial_optimizer_tensors
 
@@ -21,11 +21,11 @@ class Start:
     optimizer: BlobRef
 
 
-def make_start(library: ModelLibrary, store: Store, work: InitialiseInput) -> Start:
+def make_start(library: Models, store: Store, work: InitialiseInput) -> Start:
     return _seed(library, store, work) if work.parent is None else _fork(library, store, work, work.parent)
 
 
-def _seed(library: ModelLibrary, store: Store, work: InitialiseInput) -> Start:
+def _seed(library: Models, store: Store, work: InitialiseInput) -> Start:
     """An adapter that changes nothing yet (B is zero), and AdamW's zero state."""
     base = library.get(work.base_model)
     model = base.instantiate(ATTENTION)
@@ -40,7 +40,7 @@ def _seed(library: ModelLibrary, store: Store, work: InitialiseInput) -> Start:
     )
 
 
-def _fork(library: ModelLibrary, store: Store, work: InitialiseInput, checkpoint: Checkpoint) -> Start:
+def _fork(library: Models, store: Store, work: InitialiseInput, checkpoint: Checkpoint) -> Start:
     """The parent's very blobs: nothing is copied. They are read, so that a fork of lost weights fails here."""
     name = str(PolicyName(checkpoint.run, checkpoint.branch, checkpoint.step))
     source = read_parent(store, checkpoint).manifest

@@ -29,7 +29,7 @@ from temper_gpu.checkpoints import (
 from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import adapter_bytes
-from temper_gpu.models import ModelLibrary
+from temper_gpu.models import Models
 from temper_gpu.store import Store
 from temper_gpu.training.groups import Group, load_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
@@ -64,7 +64,7 @@ class _Held:
 class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device."""
 
-    def __init__(self, library: ModelLibrary, store: Store, device_lock: AbstractContextManager[object]) -> None:
+    def __init__(self, library: Models, store: Store, device_lock: AbstractContextManager[object]) -> None:
         self._library = library
         self._store = store
         self._device_lock = device_lock

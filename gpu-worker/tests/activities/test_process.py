@@ -141,6 +141,10 @@ def test_one_that_stands_by_imports_at_the_lowest_priority_and_then_has_the_usua
         time.sleep(0.01)
     assert '"msg":"standing by"' in said[0]
     assert while_importing == {usual, 19}
+    # The thread that imported may be a moment from its end.
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while thread_priorities(process.pid) != {usual} and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert thread_priorities(process.pid) == {usual}
     process.stdin.close()
     assert process.wait(END_TIMEOUT_S) == 0

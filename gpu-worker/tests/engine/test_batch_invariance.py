@@ -1,7 +1,11 @@
 """What a request samples depends on (adapter, prompt, parameters, seed) alone: bit for bit, whoever is beside it."""
 
+import os
 import random
+import subprocess
+import sys
 from contextlib import suppress
+from typing import Any, cast
 
 import pytest
 import torch
@@ -11,11 +15,13 @@ from hypothesis import strategies as st
 import temper_gpu.engine.engine as engine_module
 import temper_gpu.engine.forward as forward
 import temper_gpu.engine.scheduler as scheduler
-from temper_gpu.engine import Engine
+from temper_gpu.engine import Engine, EngineHost, EngineSettings
 from temper_gpu.engine.activations import WholeVectors, padded_size
-from temper_gpu.engine.proof import prove_sizes
+from temper_gpu.engine.proof import Unproven, prove_sizes
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
+from temper_gpu.instructions import LIMITS
+from temper_gpu.models import BaseModel, ModelLibrary
 from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter, tiny_base
 
 rng = random.Random(0)
@@ -206,3 +212,53 @@ def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monke
     with pytest.raises(TemperError, match="token's position") as caught:
         open_engine(base)
     assert caught.value.type == "BadConfig"
+
+
+# ---- and where the proof leaves too little, the process is limited to narrower instructions
+
+
+class Library(ModelLibrary):
+    def __init__(self, base: BaseModel) -> None:
+        super().__init__(dict, base.dtype, base.device)
+        self._models[base.name] = base
+
+
+@pytest.mark.parametrize(("num_sizes", "is_doubted"), [(0, True), (3, True), (4, False)])
+def test_a_model_of_which_few_sizes_are_proven_is_doubted(
+    base, monkeypatch: pytest.MonkeyPatch, num_sizes: int, is_doubted: bool
+):
+    def prove(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
+        if not num_sizes:
+            raise Unproven("every size depends on places")
+        return Sizes(sizes.allowed[-num_sizes:], 0)
+
+    monkeypatch.setattr(engine_module, "prove_sizes", prove)
+    doubts: list[str] = []
+    settings = EngineSettings(num_threads=1, max_pass_tokens=256)
+    host = EngineHost(Library(base), cast(Any, None), settings, on_doubt=doubts.append)
+    with suppress(Unproven):
+        host.engine(base.name)
+    assert bool(doubts) == is_doubted
+    host.close()
+
+
+START_NARROWER = """
+import os, sys
+from temper_gpu.instructions import limits, start_narrower
+print(os.getpid(), limits(), flush=True)
+if not limits():
+    assert os.read(0, 1) == b"1"
+start_narrower("no size is proven")
+print("ready", os.read(0, 1), *sys.argv[1:], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process keeps its id across a new start on POSIX only")
+def test_a_process_starts_narrower_once_with_its_id_and_its_stdin():
+    env = {name: value for name, value in os.environ.items() if name not in LIMITS}
+    command = [sys.executable, "-c", START_NARROWER, "--leash", "--standby"]
+    process = subprocess.run(command, input=b"12", capture_output=True, env=env, check=True)
+    first, second, ready = process.stdout.decode().splitlines()
+    narrow = "ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AUTO,STRICT ONEDNN_MAX_CPU_ISA=AVX2"
+    assert (second, ready) == (f"{first.strip()} {narrow}", "ready b'2' --leash")
+    assert b"no size is proven. The worker starts again with narrower instructions" in process.stderr
