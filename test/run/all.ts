@@ -17,6 +17,8 @@ const { python, temporalCli, versitygw } = await openTools();
 const tools = { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, TEMPER_VERSITYGW: versitygw };
 const env = { ...process.env, ...tools };
 const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
+/** As `gpu-worker/temper_gpu/instructions.py` has it. */
+const AVX2_ALONE = { ATEN_CPU_CAPABILITY: 'avx2', MKL_CBWR: 'AUTO,STRICT', ONEDNN_MAX_CPU_ISA: 'AVX2' };
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };
 
@@ -35,10 +37,23 @@ async function runShort(showing: Showing): Promise<void> {
   await runCrashes(showing);
 }
 
+/** Natively, and what computes once more with fewer instructions than the processor has: another one has other kernels. */
 async function runPytest(showing: Showing): Promise<void> {
-  const report = join(results, 'pytest.xml');
-  const command = [python, '-m', 'pytest', '-q', `--junitxml=${report}`] as const;
-  const succeeded = await runStep({ title: 'tests of Python', command, cwd: 'gpu-worker' }, env, showing);
+  await runPytestOf('tests of Python', [], {}, showing);
+  if (process.arch !== 'x64') return;
+  const computing = ['tests/engine', 'tests/training', 'tests/server'];
+  await runPytestOf('tests of engine, trainer and server with AVX2 alone', computing, AVX2_ALONE, showing);
+}
+
+async function runPytestOf(
+  title: string,
+  folders: readonly string[],
+  limits: Readonly<Record<string, string>>,
+  showing: Showing,
+): Promise<void> {
+  const report = join(results, `pytest-${folders.length}.xml`);
+  const command = [python, '-m', 'pytest', '-q', `--junitxml=${report}`, ...folders] as const;
+  const succeeded = await runStep({ title, command, cwd: 'gpu-worker' }, { ...env, ...limits }, showing);
   addSuite(succeeded, () => {
     const suite = /<testsuite [^>]*>/.exec(readFileSync(report, 'utf8'))?.[0] ?? '';
     const count = (name: string) => Number(new RegExp(`${name}="(\\d+)"`).exec(suite)?.[1] ?? 0);
