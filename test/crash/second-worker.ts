@@ -10,6 +10,7 @@ import { openTools } from '../run/tools.ts';
 import { until, type Project } from './project.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
+const PROGRAM_WITH_POINTS = fileURLToPath(new URL('points/gpu_worker.py', import.meta.url));
 const READY_WITHIN_MS = 120_000;
 
 export class SecondWorker {
@@ -45,7 +46,8 @@ export function told(log: Record<string, unknown>[], message: string, run: strin
   return log.filter(({ msg, run: of }) => msg === message && of === run).map(({ step }) => Number(step));
 }
 
-export async function startSecondGpuWorker(project: Project): Promise<SecondWorker> {
+/** With a folder for its points, it is hit where a file there aims at. */
+export async function startSecondGpuWorker(project: Project, points: string | null = null): Promise<SecondWorker> {
   const folders = projectFolders(project.folder);
   const flags = {
     '--store': pathToFileURL(folders.store).href,
@@ -54,8 +56,14 @@ export async function startSecondGpuWorker(project: Project): Promise<SecondWork
     '--namespace': 'default',
     '--queue': 'gpu',
   };
-  const line = [(await openTools()).python, '-m', 'temper_gpu', ...Object.entries(flags).flat(), '--leash'];
-  return start(project, 'second-gpu-worker', 'polling', line, { cwd: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1' });
+  const program = points === null ? ['-m', 'temper_gpu'] : [PROGRAM_WITH_POINTS];
+  const line = [(await openTools()).python, ...program, ...Object.entries(flags).flat(), '--leash'];
+  return start(project, 'second-gpu-worker', 'polling', line, {
+    cwd: GPU_WORKER_FOLDER,
+    PYTHONUNBUFFERED: '1',
+    PYTHONPATH: GPU_WORKER_FOLDER,
+    ...(points === null ? {} : { TEMPER_CRASH_FOLDER: points }),
+  });
 }
 
 export function startSecondTypescriptWorker(project: Project, agent: string): Promise<SecondWorker> {

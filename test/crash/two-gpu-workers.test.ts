@@ -2,10 +2,12 @@
  * Two GPU workers on one queue. One is frozen in the middle of train and thawed after the other finished the step: one
  * commit, and the late one says that it discarded its work. Frozen while idle it holds the run up, and does nothing.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Aim } from './points/protocol.ts';
 import { Project, until, type Running } from './project.ts';
 import { startSecondGpuWorker, told, type SecondWorker } from './second-worker.ts';
 
@@ -20,6 +22,7 @@ const MOST_RUNS = 3;
 const project = new Project();
 let stack: Running;
 let second: SecondWorker;
+let points: string;
 
 const manifest = (run: string, step: number) =>
   project.path('store', 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
@@ -28,7 +31,9 @@ beforeAll(async () => {
   stack = project.start('dev', '--agent', AGENT);
   const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
   await until('the stack runs', isUp, 180_000);
-  second = await startSecondGpuWorker(project);
+  points = project.path('points');
+  mkdirSync(points);
+  second = await startSecondGpuWorker(project, points);
 });
 
 afterAll(async () => {
@@ -44,29 +49,18 @@ interface Frozen {
   readonly running: Running;
 }
 
-/** Frozen at the beginning of a step that it has not committed; which of the two gets a step is the server's choice. */
+/** Stopped by itself between two micro-batches; which of the two workers gets a step is the server's choice. */
 async function freezeInTrain(): Promise<Frozen> {
   for (let number = 1; number <= MOST_RUNS; number++) {
     const run = `frozen-${number}`;
+    const aim: Aim = { row: run, point: 'train.micro-batch', occurrence: 1, action: 'stop' };
+    writeFileSync(join(points, 'aim-gpu-worker.json'), JSON.stringify(aim));
     const running = project.start('train', AGENT, '--run', run, ...FLAGS, ...MORE);
-    const step = await freezeInRun(run, running);
-    if (step !== null) return { run, step, running };
+    const isStopped = () => existsSync(join(points, 'hits.jsonl'));
+    await until('the second worker trains', () => isStopped() || running.child.exitCode !== null);
+    if (isStopped()) return { run, step: second.told('step begins', run).at(-1)!, running };
   }
-  throw new Error(`in ${MOST_RUNS} runs the second worker was not met in the middle of a step`);
-}
-
-/** Null where the run ended first. */
-async function freezeInRun(run: string, { child }: Running): Promise<number | null> {
-  for (let seen = 0; ;) {
-    const trains = () => second.told('step begins', run).length > seen;
-    await until('the second worker trains', () => trains() || child.exitCode !== null);
-    if (child.exitCode !== null) return null;
-    second.freeze();
-    const step = second.told('step begins', run).at(-1)!;
-    if (step > 0 && !existsSync(manifest(run, step))) return step;
-    second.thaw();
-    seen = second.told('step begins', run).length;
-  }
+  throw new Error(`in ${MOST_RUNS} runs the second worker was given no step to train`);
 }
 
 test('the late worker discards its step, an idle frozen one does nothing, and the bytes are the undisturbed run’s', async () => {

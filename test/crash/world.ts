@@ -8,6 +8,8 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   rmSync,
   statSync,
   truncateSync,
@@ -214,7 +216,11 @@ export class World {
   /** Servers on this project's database, whoever started them. */
   servers(): number[] {
     const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    return processes.filter((pid) => commandOf(pid).includes(this.path('temporal.db'))).map(Number);
+    const state = realpathSync(this.state);
+    const isServer = (pid: string) =>
+      ofProcess(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).includes('temporal.db') &&
+      ofProcess(() => readlinkSync(`/proc/${pid}/cwd`)) === state;
+    return processes.filter(isServer).map(Number);
   }
 
   alive(): string[] {
@@ -284,9 +290,10 @@ export function readLines(file: string): Record<string, unknown>[] {
   return whole.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-function commandOf(pid: string): string {
+/** Empty where the process has ended, or is another user's. */
+function ofProcess(read: () => string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    return read();
   } catch {
     return '';
   }
