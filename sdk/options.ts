@@ -8,7 +8,7 @@ import type { GatherOptions } from './loop/gather.ts';
 import type { IterateDatasetOptions } from './loop/iterate-dataset.ts';
 import type { ModelOptions, TrainableModelOptions } from './loop/model-options.ts';
 import type { RetryOptions } from './loop/retry.ts';
-import type { TrainOptions } from './loop/train-groups.ts';
+import type { TrainOptions } from './loop/train-settings.ts';
 import type { TrajectoryGroupOptions } from './loop/trajectory-group.ts';
 import type { TrajectoryInit } from './loop/trajectory.ts';
 import type { JudgeEndpoint } from './ruler/judge-model.ts';

@@ -1,5 +1,6 @@
 /** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
-import type { RunConfig } from '../../core/contract.ts';
+import type { LossConfig, RunConfig } from '../../core/contract.ts';
+import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
 import { policyName } from '../../core/policy-name.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
@@ -27,7 +28,8 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
   if (run === null) throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
   const agentFile = await loadAgent(file, cwd);
   const store = await openProjectStore(project, env);
-  const parent = await findForkParent(store, source, run);
+  const recorded = (await readRun(store, run))?.file.config ?? null;
+  const parent = await findForkParent(store, source, recorded);
   const { models: configured } = await loadConfig(project, env);
   const named = stringFlag(flags, 'base-model');
   const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
@@ -35,7 +37,9 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
   const model = named === null ? registeredOnly(resolved, configured) : resolved;
   const { agent } = agentFile;
   const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
-  const config = applyRunFlags({ ...inherit(parent.config, values), ...names, parent: parent.checkpoint }, values);
+  const loss = recorded?.train.loss ?? null;
+  const start = { ...inherit(parent.config, values, loss), ...names, parent: parent.checkpoint };
+  const config = applyRunFlags(start, values, loss);
   checkFits(parent, config);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
@@ -43,20 +47,24 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
 }
 
 /** The newest checkpoint moves on while its run does; a fork that exists goes on with the one it began with. */
-async function findForkParent(store: Store, source: string, run: string): Promise<Parent> {
-  const recorded = (await readRun(store, run))?.file.config.parent ?? null;
-  if (recorded === null || runOfLatest(source) !== recorded.run) return findParent(store, source);
-  return { ...(await findParent(store, policyName(recorded))), checkpoint: recorded };
+async function findForkParent(store: Store, source: string, recorded: RunConfig | null): Promise<Parent> {
+  const began = recorded?.parent ?? null;
+  if (began === null || runOfLatest(source) !== began.run) return findParent(store, source);
+  return { ...(await findParent(store, policyName(began))), checkpoint: began };
 }
 
-/** The parent's configuration, but for defaults that hang on a flag which was changed, and loss options that did nothing. */
-function inherit(recorded: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
-  const { finalLearningRateShare, train, ...others } = recorded;
+/**
+ * The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no
+ * effect, unless the fork itself was `recorded` with it.
+ */
+function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
+  const { finalLearningRateShare, train, ...others } = parent;
   const isChanged = (path: string, value: string) => values.has(path) && values.get(path) !== value;
-  const hasOwnLoss = !isChanged('train.loss.name', train.loss.name) && complaintAboutLoss(train) === null;
+  const isAccepted = complaintAboutLoss(train) === null || canonicalJson(train.loss) === canonicalJson(recorded);
+  const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
   return {
     ...others,
-    ...(isChanged('learningRateSchedule', recorded.learningRateSchedule) ? {} : { finalLearningRateShare }),
+    ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : { finalLearningRateShare }),
     train: hasOwnLoss ? train : { ...train, loss: {} },
   };
 }

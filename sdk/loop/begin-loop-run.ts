@@ -5,7 +5,7 @@ import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/children.ts';
 import { decodeJson, encodeJson } from '../../store/json.ts';
 import { manifestKey, runKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
@@ -20,27 +20,39 @@ import type { TrainableModelOptions } from './model-options.ts';
 /** Begins the run of a model, or goes on with it where it stands. */
 export async function beginLoopRun(
   backend: OpenBackend,
-  { name: model, project, seed, lora, rollout }: TrainableModelOptions,
+  asked: TrainableModelOptions,
   parent: Checkpoint | null,
 ): Promise<LoopRun> {
-  const run = `${project}.${model}`;
-  const recorded = (await readRun(backend.store, run))?.file.config.parent ?? null;
-  const config = defaultRunConfig({
-    run,
-    agent: project,
-    baseModel: backend.baseModel,
-    // The newest checkpoint of another model moves on while that is trained; what a fork began with stays.
-    parent: recorded !== null && recorded.run === parent?.run ? recorded : parent,
-    ...(seed === undefined ? {} : { seed }),
-    ...(rollout === undefined ? {} : { rollout }),
-    ...(lora === undefined ? {} : { train: { lora } }),
-  });
+  const { name: model, project } = asked;
+  const recorded = (await readRun(backend.store, `${project}.${model}`))?.file.config ?? null;
+  const config = planConfig(backend, asked, parent, recorded);
   const opened = await openLoopRun(backend, { project, model }, checkConfig(config));
   backend.atClose(async () => {
     await writeState(opened, { state: 'stopped', phase: 'done', waitingFor: null });
     await tellStandstill(opened);
   });
   return opened;
+}
+
+function planConfig(
+  { baseModel }: OpenBackend,
+  { name, project, seed, lora, rollout }: TrainableModelOptions,
+  parent: Checkpoint | null,
+  recorded: RunConfig | null,
+): RunConfig {
+  const began = recorded?.parent ?? null;
+  const loss = recorded?.train.loss ?? null;
+  const options: RunOptions = {
+    run: `${project}.${name}`,
+    agent: project,
+    baseModel,
+    // The other model's newest checkpoint changes while it trains; a fork keeps the checkpoint it began with.
+    parent: began !== null && began.run === parent?.run ? began : parent,
+    ...(seed === undefined ? {} : { seed }),
+    ...(rollout === undefined ? {} : { rollout }),
+    train: { ...(lora === undefined ? {} : { lora }), ...(loss === null ? {} : { loss }) },
+  };
+  return defaultRunConfig(options, loss);
 }
 
 async function openLoopRun(

@@ -17,7 +17,8 @@ import type { LoopRun } from './loop-run.ts';
 import type { ModelOptions, TrainableModelOptions } from './model-options.ts';
 import { askOther } from './other-calls.ts';
 import { playingAttempt } from './playing-attempt.ts';
-import type { TrainOptions, TrainedStep } from './train-groups.ts';
+import type { TrainedStep } from './train-groups.ts';
+import type { TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 
 /** The client's own timer must not end a call that the recorder waits for. */

@@ -1,15 +1,9 @@
 /** `model.train`: verdicts published, one step planned, trained by its workflow, found where it was trained before. */
-import {
-  TrainConfig as TrainConfigSchema,
-  type GroupResult,
-  type TrainConfig,
-  type TrainInput,
-} from '../../core/contract.ts';
+import type { GroupResult, LossConfig, TrainInput } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
 import { toGroupRef, trainedGroups } from '../../core/plan-step.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import {
   countUnused,
   describeSkipped,
@@ -32,18 +26,10 @@ import { nameChoices } from '../recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addStep, writeState } from './loop-state.ts';
+import { readSettings, type Settings, type TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 import { rewardsOfTurns } from './trajectory-record.ts';
 import type { Trajectory } from './trajectory.ts';
-
-export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
-  Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
-    learningRate?: number;
-    /** Rewards a group must have left to be trained. */
-    minimumGroupSize?: number;
-    /** A step without a single sampled choice is over all the same, and trains nothing. */
-    allowEmptyStep?: boolean;
-  };
 
 export interface TrainedStep {
   step: number;
@@ -56,21 +42,15 @@ export interface TrainedStep {
   metrics: Record<string, number | null>;
 }
 
-interface Settings {
-  learningRate: number;
-  minimumGroupSize: number;
-  allowEmptyStep: boolean;
-  train: TrainConfig;
-}
-
 export async function trainGroups(
   run: LoopRun,
   groups: readonly TrajectoryGroup[],
   options: TrainOptions,
 ): Promise<TrainedStep> {
-  const settings = readSettings(run, checkOptions('model.train', options));
+  checkOptions('model.train', options);
   const given = groups.map((group) => findOrigin(run, group, 'train'));
-  const step = findStep(run, given, settings);
+  const step = findStep(run, given, options);
+  const settings = readSettings(run, options, await findRecordedLoss(run, step));
   const results = await judgeAll(run, given, settings);
   if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);
   const refs = trainedGroups(results).map(toGroupRef);
@@ -82,7 +62,7 @@ export async function trainGroups(
 }
 
 /** The groups say which step they are for: given again, they find what was made of them. */
-function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep }: Settings): number {
+function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep = false }: TrainOptions): number {
   const steps = [...new Set(given.map(({ origin }) => origin.step))];
   const [step = run.step + 1] = steps;
   if (given.length === 0 && !allowEmptyStep) throw noGroups(run);
@@ -100,6 +80,13 @@ function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep }
 async function findParent(run: LoopRun, step: number) {
   if (step > run.step) return run.checkpoint;
   return (await findNewestCheckpoint(run.store, run.name, step - 1)) ?? run.checkpoint;
+}
+
+/** The loss of the step itself where it is in the store, or else of the policy that it is trained from. */
+async function findRecordedLoss(run: LoopRun, step: number): Promise<LossConfig> {
+  const own = await readCommit(run.store, { run: run.name, branch: 0, step });
+  const commit = own ?? (await readCommit(run.store, run.checkpoint));
+  return commit?.manifest.train?.loss ?? run.config.train.loss;
 }
 
 async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Settings): Promise<GroupResult[]> {
@@ -214,27 +201,6 @@ function tellSkipped({ backend, name, checkpoint }: LoopRun, step: number, unuse
   const inARow = step - checkpoint.step;
   const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, unused) : null;
   if (warning !== null) backend.tell(`${name}: ${warning}`);
-}
-
-function readSettings({ config }: LoopRun, options: TrainOptions): Settings {
-  const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
-  const { run, agent, baseModel } = config;
-  const filled = defaultRunConfig({ run, agent, baseModel, train: { ...train, lora: config.train.lora } }).train;
-  const { error } = TrainConfigSchema.safeParse(filled);
-  const issue = error?.issues[0];
-  if (issue !== undefined)
-    throw new TemperError(
-      'BadConfig',
-      `model.train has an invalid option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for the available options`,
-    );
-  if (!(Number.isFinite(learningRate) && learningRate >= 0))
-    throw new TemperError('BadConfig', `learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);
-  if (!Number.isSafeInteger(minimumGroupSize) || minimumGroupSize < 2)
-    throw new TemperError(
-      'BadConfig',
-      `minimumGroupSize must be a whole number of at least 2 (an advantage is relative to its group), got ${minimumGroupSize}; pass 2`,
-    );
-  return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };
 }
 
 function lateTurnRewards(): TemperError {

@@ -166,6 +166,18 @@ describe('plans', () => {
     await store.replace(runKey('demo'), runFile(recorded));
     expect((await plan('demo@1')).train.loss).toEqual(config.train.loss);
   });
+
+  test('a loss that the fork was recorded with, given by a flag or by its parent', async () => {
+    const { config } = (await readRun(store, 'demo'))!.file;
+    const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
+    const byFlag = await plan('demo@1');
+    await store.publish(runKey('new'), runFile({ ...byFlag, train: { ...byFlag.train, loss } }));
+    expect((await plan('demo@1', { loss: 'ppo' })).train.loss).toEqual(loss);
+    await expect(plan('demo@1')).rejects.toThrow('--loss: "ppo" → "cispo"');
+    await store.replace(runKey('demo'), runFile({ ...config, train: { ...config.train, loss } }));
+    expect((await plan('demo@1')).train.loss).toEqual(loss);
+    await expect(plan('demo@1', { run: 'other', loss: 'ppo' })).rejects.toThrow('--loss ppo has no effect');
+  });
 });
 
 test('show, runs and the report name the parent', async () => {

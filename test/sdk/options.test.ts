@@ -94,7 +94,7 @@ const READERS: Readonly<Record<keyof OptionTables, readonly string[]>> = {
   gatherTrajectoryGroups: ['loop/gather.ts'],
   trajectoryGroupBatches: ['loop/batches.ts', 'loop/gather.ts'],
   iterateDataset: ['loop/iterate-dataset.ts'],
-  'model.train': ['loop/train-groups.ts'],
+  'model.train': ['loop/train-groups.ts', 'loop/train-settings.ts'],
   'model.deleteCheckpoints': ['loop/delete-checkpoints.ts'],
   retry: ['loop/retry.ts'],
   tool: ['tools/tool.ts'],

@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import type { TrainInput } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
 import type { Backend, OpenBackend } from '../../../sdk/loop/backend.ts';
 import { connectEngine } from '../../../sdk/recorder/engine-connection.ts';
 import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
 import { FileStore } from '../../../store/file-store.ts';
 import { manifestKey } from '../../../store/layout.ts';
-import { checkpointOf, parseCommit } from '../../../store/manifest.ts';
+import { checkpointOf, parseCommit, type Manifest } from '../../../store/manifest.ts';
 import type { StepWork } from '../../../workflows/train-step.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../../fake-engine.ts';
 import { madeManifest } from '../../store/made-manifest.ts';
@@ -74,10 +75,7 @@ export class FakeWorld {
     const { run, inputsSha256 } = work.input;
     const step = work.kind === 'train' ? work.input.step : 0;
     const place = { run, branch: 0, step };
-    const said =
-      work.kind === 'train'
-        ? { parent: work.input.parent, groups: work.input.groups, learningRate: work.input.learningRate }
-        : {};
+    const said = work.kind === 'train' ? pick(work.input) : {};
     const adapterSha256 = fakeAdapterSha256(`${run}@${step}`)!;
     const manifest = madeManifest({ branch: 0, step }, { ...said, inputsSha256, adapterSha256, metrics: { loss: 1 } });
     const { bytes } = await this.store.publish(
@@ -87,4 +85,8 @@ export class FakeWorld {
     const checkpoint = checkpointOf(run, parseCommit(bytes, manifestKey(place)));
     return { checkpoint, metrics: { loss: 1 }, seconds: {}, found: false };
   }
+}
+
+function pick({ parent, groups, learningRate, train }: TrainInput): Partial<Manifest> {
+  return { parent, groups, learningRate, train };
 }

@@ -1,0 +1,46 @@
+/** What `model.train` may be given, and what a step is trained with. */
+import { TrainConfig as TrainConfigSchema, type LossConfig, type TrainConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import type { LoopRun } from './loop-run.ts';
+
+export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
+  Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
+    learningRate?: number;
+    /** Rewards a group must have left to be trained. */
+    minimumGroupSize?: number;
+    /** A step without a single sampled choice is over all the same, and trains nothing. */
+    allowEmptyStep?: boolean;
+  };
+
+export interface Settings {
+  learningRate: number;
+  minimumGroupSize: number;
+  allowEmptyStep: boolean;
+  train: TrainConfig;
+}
+
+/** Fills in defaults and checks every value. A loss with options that have no effect is refused unless it was `recorded`. */
+export function readSettings({ config }: LoopRun, options: TrainOptions, recorded: LossConfig): Settings {
+  const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
+  const { run, agent, baseModel } = config;
+  const { lora, loss: usual } = config.train;
+  const { loss = usual } = train;
+  const known = loss === usual ? usual : recorded;
+  const filled = defaultRunConfig({ run, agent, baseModel, train: { ...train, lora, loss } }, known).train;
+  const { error } = TrainConfigSchema.safeParse(filled);
+  const issue = error?.issues[0];
+  if (issue !== undefined)
+    throw new TemperError(
+      'BadConfig',
+      `model.train has an invalid option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for the available options`,
+    );
+  if (!(Number.isFinite(learningRate) && learningRate >= 0))
+    throw new TemperError('BadConfig', `learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);
+  if (!Number.isSafeInteger(minimumGroupSize) || minimumGroupSize < 2)
+    throw new TemperError(
+      'BadConfig',
+      `minimumGroupSize must be a whole number of at least 2 (an advantage is relative to its group), got ${minimumGroupSize}; pass 2`,
+    );
+  return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };
+}
