@@ -133,16 +133,32 @@ function told(text: string, url: URL | null): string {
   return `, got another one at ${url.host || url.protocol}`;
 }
 
-/** OPENAI_CUSTOM_HEADERS is for whomever the official client asks by itself: here it goes to other hosts, and may hold keys. */
-export function withoutCustomHeaders(key: string | null): Record<string, string | null> {
+/**
+ * Options of the official client for one address. By itself the client takes a key, an organization, a project and headers
+ * from the environment, which are meant for OpenAI, and follows redirects with the prompt.
+ */
+export function clientFor(baseURL: string, key: string | null, env: Environment = process.env) {
+  const apiKey = key ?? 'none';
+  const isOpenAI = /^https:\/\/([a-z-]+\.)?api\.openai\.com(\/|$)/i.test(baseURL);
+  const organization = isOpenAI ? readVariable(env, 'OPENAI_ORG_ID') : null;
+  const project = isOpenAI ? readVariable(env, 'OPENAI_PROJECT_ID') : null;
+  const own = {
+    authorization: `Bearer ${apiKey}`,
+    'openai-organization': organization,
+    'openai-project': project,
+  };
+  const defaultHeaders = { ...withoutCustomHeaders(), ...own };
+  return { baseURL, apiKey, adminAPIKey: null, organization, project, defaultHeaders, fetchOptions: NO_REDIRECT };
+}
+
+/** Clears each header that OPENAI_CUSTOM_HEADERS names: they may hold keys. */
+function withoutCustomHeaders(): Record<string, null> {
   const lines = (process.env['OPENAI_CUSTOM_HEADERS'] ?? '').split('\n').filter((line) => line.includes(':'));
-  const names = lines.map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase());
-  const own = (name: string) => (name === 'authorization' && key !== null ? `Bearer ${key}` : null);
-  return Object.fromEntries(names.map((name) => [name, own(name)]));
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).trim().toLowerCase(), null]));
 }
 
 /** For `fetch`: prompts and keys go to the address that was named, never to one that an answer names. */
-export const NO_REDIRECT = { redirect: 'manual' } as const;
+const NO_REDIRECT = { redirect: 'manual' } as const;
 
 function parseUrl(text: string): HostedModel {
   const hash = text.indexOf('#');

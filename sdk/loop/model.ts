@@ -10,7 +10,7 @@ import { policyName } from '../../core/policy-name.ts';
 import { deriveSeed } from '../../core/seeds.ts';
 import { NAME } from '../define-agent.ts';
 import { checkOptions } from '../options.ts';
-import { checkBaseUrl, NO_REDIRECT, withoutCustomHeaders } from '../providers.ts';
+import { checkBaseUrl, clientFor } from '../providers.ts';
 import type { Backend } from './backend.ts';
 import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -54,14 +54,11 @@ export class Model {
 
   /** The official client. Within a gathered attempt what it is answered is kept, and never paid for again. */
   openai(): OpenAI {
-    const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
-    if (baseURL === undefined) throw this.noAddress();
-    checkBaseUrl(`the inferenceBaseUrl of the model ${this.name}`, baseURL);
+    const { inferenceBaseUrl: address, inferenceApiKey: key = null } = this;
+    if (address === undefined) throw this.noAddress();
+    checkBaseUrl(`the inferenceBaseUrl of the model ${this.name}`, address);
     return new OpenAI({
-      baseURL,
-      apiKey: apiKey ?? 'none',
-      defaultHeaders: withoutCustomHeaders(apiKey ?? 'none'),
-      fetchOptions: NO_REDIRECT,
+      ...clientFor(address, key),
       fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
     });
   }
@@ -147,15 +144,12 @@ export class TrainableModel extends Model {
   }
 
   override openai(): OpenAI {
-    const { inferenceBaseUrl: baseURL, inferenceApiKey: apiKey } = this;
-    if (baseURL === undefined || apiKey === undefined) throw this.noAddress();
+    const { inferenceBaseUrl: address, inferenceApiKey: key } = this;
+    if (address === undefined || key === undefined) throw this.noAddress();
     return new OpenAI({
-      baseURL,
-      apiKey,
+      ...clientFor(address, key),
       maxRetries: 0,
       timeout: NO_TIMEOUT_MS,
-      defaultHeaders: withoutCustomHeaders(apiKey),
-      fetchOptions: NO_REDIRECT,
       fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
     });
   }

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/verdicts.ts';
-import { NO_REDIRECT, withoutCustomHeaders } from '../providers.ts';
+import { clientFor } from '../providers.ts';
 import type { EngineConnection } from '../recorder/engine-connection.ts';
 import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
@@ -52,16 +52,7 @@ export function openJudge(ruler: Ruler, engine: JudgingEngine | null, env: NodeJ
 
 export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.ProcessEnv): Judge {
   const key = requireJudgeKey(judge, env);
-  // The client insists on a key, and would else look for one of its own provider's in the environment.
-  const apiKey = key ?? 'none';
-  const client = new OpenAI({
-    apiKey,
-    baseURL: judgeUrl(judge, env),
-    maxRetries: 0,
-    defaultHeaders: withoutCustomHeaders(apiKey),
-    fetchOptions: NO_REDIRECT,
-    ...NO_DEFAULTS,
-  });
+  const client = new OpenAI({ ...clientFor(judgeUrl(judge, env), key, env), maxRetries: 0, timeout: LONGEST_MS });
   return createJudge(ruler, client, {});
 }
 
@@ -84,12 +75,11 @@ function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adap
     return new Response(text, { status, headers });
   };
   const baseURL = `${connection.url}/v1`;
-  const client = new OpenAI({ apiKey: 'temper', baseURL, maxRetries: 0, fetch, ...NO_DEFAULTS });
+  const client = new OpenAI({ apiKey: 'temper', baseURL, maxRetries: 0, timeout: LONGEST_MS, fetch });
   return createJudge(ruler, client, { temperature: 0, seed: 0 }, (body) => checkAdapter(judge, body, adapterSha256));
 }
 
 const LONGEST_MS = 2 ** 31 - 1;
-const NO_DEFAULTS = { organization: null, project: null, timeout: LONGEST_MS } as const;
 
 function createJudge(
   ruler: Ruler,

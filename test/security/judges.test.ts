@@ -31,7 +31,12 @@ async function listen(status: number, location?: string): Promise<{ url: string;
 }
 
 const servers: Server[] = [];
-beforeEach(() => vi.stubEnv('OPENAI_CUSTOM_HEADERS', 'X-Secret: s3cret\nAuthorization: Bearer other'));
+beforeEach(() => {
+  vi.stubEnv('OPENAI_CUSTOM_HEADERS', 'X-Secret: s3cret\nAuthorization: Bearer other\nContent-Type: s3cret/text');
+  vi.stubEnv('OPENAI_ORG_ID', 's3cret-organization');
+  vi.stubEnv('OPENAI_PROJECT_ID', 's3cret-project');
+  vi.stubEnv('OPENAI_ADMIN_KEY', 's3cret-admin');
+});
 afterEach(() => {
   vi.unstubAllEnvs();
   for (const server of servers.splice(0)) server.close();
@@ -88,8 +93,18 @@ test('a model of a script gets the headers of its own alone, and is not followed
   const messages = [{ role: 'user' as const, content: 'x' }];
   await expect(model.openai().chat.completions.create({ model: 'm', messages })).rejects.toThrow(/307/);
   expect(elsewhere.seen).toEqual([]);
-  expect(asked.seen[0]!.headers['authorization']).toBe('Bearer own');
+  expect(asked.seen[0]!.headers).toMatchObject({ authorization: 'Bearer own', 'content-type': 'application/json' });
   expect(JSON.stringify(asked.seen)).not.toContain('s3cret');
+});
+
+test.each([
+  ['https://api.openai.com/v1', 's3cret-organization', 's3cret-project'],
+  ['https://eu.api.openai.com/v1', 's3cret-organization', 's3cret-project'],
+  ['http://api.openai.com/v1', null, null],
+  ['https://api.openai.com.other.test/v1', null, null],
+])('at %s the organization and the project are %s and %s', (inferenceBaseUrl, organization, project) => {
+  const client = new Model({ name: 'm', project: 'p', inferenceBaseUrl, inferenceApiKey: 'own' }).openai();
+  expect(client).toMatchObject({ organization, project, apiKey: 'own', adminAPIKey: null });
 });
 
 const SECRET = 'pa55';
