@@ -1,4 +1,7 @@
-/** Tic-tac-toe by a loop of one's own: `npx tsx examples/own-loop/loop.ts`. Killed anywhere, the same line goes on. */
+/**
+ * Tic-tac-toe with a training loop of its own: `node --import temper-rl/typescript examples/own-loop/loop.ts`. If it is killed,
+ * the same line continues.
+ */
 import { parseArgs } from 'node:util';
 import { gatherTrajectoryGroups, iterateDataset, LocalBackend, TrainableModel, TrajectoryGroup } from 'temper-rl';
 import { games, MAX_TOKENS, type Game } from '../tic-tac-toe/play.ts';

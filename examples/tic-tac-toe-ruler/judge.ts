@@ -1,4 +1,7 @@
-/** The scripted judge in a terminal: `npx tsx examples/tic-tac-toe-ruler/judge.ts`; one line for each answer. */
+/**
+ * The scripted judge in a terminal; prints one line for each answer.
+ * Run it with `node --import temper-rl/typescript examples/tic-tac-toe-ruler/judge.ts`.
+ */
 import { parseArgs } from 'node:util';
 import { startJudge } from './judge-server.ts';
 

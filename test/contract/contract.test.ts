@@ -33,7 +33,7 @@ test('failure types and whether they may pass are the same in both languages', (
 });
 
 test(
-  'the Python contract is what these schemas generate (else: npx tsx test/contract/generate.ts)',
+  'the Python contract is what these schemas generate (else: npm run contract)',
   { timeout: GENERATOR_TIMEOUT_MS },
   () => {
     expect(generateContract()).toBe(readFileSync(CONTRACT_FILE, 'utf8'));

@@ -1,5 +1,5 @@
 /**
- * The Python contract from the zod schemas: `npx tsx test/contract/generate.ts` writes `gpu-worker/temper_gpu/contract.py`.
+ * The Python contract from the zod schemas: `npm run contract` writes `gpu-worker/temper_gpu/contract.py`.
  * Needs `datamodel-codegen` beside the interpreter that TEMPER_PYTHON names (it is one of the development requirements).
  */
 import { execFileSync } from 'node:child_process';

@@ -1,5 +1,7 @@
-/** What pages tell people to type: each command and flag exists. Nothing is executed. */
-import { existsSync } from 'node:fs';
+/** What pages tell people to type: each command, flag and script exists. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands/index.ts';
@@ -48,6 +50,35 @@ test.each(PAGES.filter((page) => spansOf(page).length > 0))('%s names commands a
     for (const flag of rest.flatMap((word) => /^\[?--([a-z-]+)/.exec(word)?.[1] ?? []))
       expect(flags, `temper ${span}`).toContain(flag);
   }
+});
+
+describe('scripts', () => {
+  /** `node --import SPECIFIER FILE`, in a block or in the middle of a text. */
+  const lines = PAGES.flatMap((page) =>
+    [...readPage(page).matchAll(/\bnode --import (\S+) ([^\s`]+)/g)].map(([, specifier, file]) => ({
+      page,
+      specifier,
+      file,
+    })),
+  );
+
+  test.each(lines)('$page starts $file with $specifier', ({ specifier, file }) => {
+    expect(specifier).toBe('temper-rl/typescript');
+    if (file!.startsWith('examples/')) expect(existsSync(join(ROOT, file!))).toBe(true);
+  });
+
+  test('run in a project whose folder has # and % in its name', () => {
+    const project = mkdtempSync(join(tmpdir(), 'temper #1 %41 '));
+    mkdirSync(join(project, 'node_modules'));
+    symlinkSync(ROOT, join(project, 'node_modules', 'temper-rl'));
+    writeFileSync(
+      join(project, 'loop.mts'),
+      "import { label } from 'temper-rl';\nconst type: string = typeof label;\nconsole.log(type);",
+    );
+    const args = ['--import', 'temper-rl/typescript', 'loop.mts'];
+    expect(execFileSync(process.execPath, args, { cwd: project, encoding: 'utf8' })).toBe('function\n');
+    rmSync(project, { recursive: true });
+  });
 });
 
 describe('docs/commands.md', () => {

@@ -98,7 +98,7 @@ describe('on one local stack', () => {
   });
 
   test.each(scripts.map((block) => ({ title: titleOf(block), block })))('the script at $title', async ({ block }) => {
-    const command = checkout.start('npx', 'tsx', fileOf(block));
+    const command = checkout.start('node', '--import', 'temper-rl/typescript', fileOf(block));
     let isOver = false;
     const ended = command.ended.finally(() => (isOver = true));
     await until('its first step is told', () => isOver || /^step 1\b/m.test(command.stdout()), 300_000);

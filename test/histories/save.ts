@@ -1,7 +1,8 @@
 /**
- * Makes the histories that `test/workflows/replay.test.ts` replays: `npx tsx test/histories/save.ts [SCENE…]`, where a
- * scene is a function below without its `save`. Make one anew only when the order of commands was changed on purpose and
- * no run of an older version can be in flight.
+ * Makes the histories that `test/workflows/replay.test.ts` replays:
+ * `node --import ./workers/typescript.js test/histories/save.ts [SCENE…]`, where a scene is a function below without its
+ * `save`. Make one anew only when the order of commands was changed on
+ * purpose and no run of an older version can be in flight.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -39,6 +40,14 @@ describe('the environment', () => {
   it('says where the cache is', () => {
     expect(cacheFolder({ TEMPER_CACHE: '/mine', XDG_CACHE_HOME: '/other' })).toBe('/mine');
   });
+
+  it.runIf(process.platform === 'linux').each([undefined, ''])(
+    'where it names no cache (%j) is the usual one',
+    (none) => {
+      const cache = join(homedir(), '.cache', 'temper');
+      expect(cacheFolder({ TEMPER_CACHE: none, XDG_CACHE_HOME: none })).toBe(cache);
+    },
+  );
 
   it('says nothing where it is empty', async () => {
     expect(await loadConfig(projectWith(), { TEMPER_STORE: '', TEMPER_ENGINE_URL: '' })).toEqual(defineConfig());
