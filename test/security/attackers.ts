@@ -4,7 +4,8 @@ import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { request } from 'node:http';
 
 // One for each test file: they run at the same time.
-const NAME = `temper-test-${process.pid}`;
+const PREFIX = 'temper-test-';
+const NAME = `${PREFIX}${process.pid}`;
 
 export interface OtherUser {
   readonly uid: number;
@@ -16,6 +17,7 @@ export interface OtherUser {
 /** A real user, for `beforeAll`: a file none of whose tests is run removes none. A text says why there can be none. */
 export function addOtherUser(): OtherUser | string {
   if (process.getuid?.() !== 0) return 'only root can make another user';
+  removeStale();
   let made = useradd();
   // Two at once: one finds /etc/passwd locked.
   for (let tries = 0; made.status !== 0 && tries < 5; tries += 1) made = useradd();
@@ -30,6 +32,21 @@ export function addOtherUser(): OtherUser | string {
   if (spawnSync(process.execPath, ['--version'], { uid, gid: uid, cwd: '/' }).status === 0) return { uid, run, remove };
   remove();
   return `another user cannot run ${process.execPath}`;
+}
+
+/** Users of test runs that were killed: their names hold the ids of processes that are no more. */
+function removeStale(): void {
+  const ours = readFileSync('/etc/passwd', 'utf8').matchAll(new RegExp(`^${PREFIX}(\\d+):`, 'gm'));
+  for (const [, pid] of ours) if (!isAlive(Number(pid))) spawnSync('userdel', [`${PREFIX}${pid}`]);
+}
+
+/** Root may signal every process. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 const useradd = () => spawnSync('useradd', ['--no-create-home', '--shell', '/bin/sh', NAME], { encoding: 'utf8' });

@@ -30,7 +30,8 @@ function surroundings() {
   chmodSync(folder, 0o755);
   chmodSync(temporary, 0o1777);
   const env = { ...process.env, TMPDIR: temporary, TEMPER_CACHE: cache, TSX_DISABLE_CACHE: undefined };
-  const run = (...args: string[]) => execFileSync(process.execPath, args, { env, encoding: 'utf8' });
+  const run = (args: readonly string[], TEST_CACHE = '') =>
+    execFileSync(process.execPath, args, { env: { ...env, TEST_CACHE }, encoding: 'utf8', timeout: 20_000 });
   return { temporary, cache, proof, run };
 }
 
@@ -63,26 +64,36 @@ function poison(from: string, to: string, proof: string): number {
 
 const OWN = `tsx-${process.getuid?.()}`;
 const TSX = ['--import', 'tsx'];
-/** tsx writes its cache beside the program, which must not end first. */
-const LINGER = ['--import', 'data:text/javascript,setTimeout(() => {}, 500)'];
+/** tsx writes its cache in a thread that ends with the program: the program waits for the first files. */
+const UNTIL_CACHED = `
+  import { readFileSync, readdirSync } from 'node:fs';
+  const folder = process.env.TEST_CACHE + '/';
+  const waiting = setInterval(() => {
+    try {
+      const texts = readdirSync(folder).map((name) => readFileSync(folder + name, 'utf8'));
+      if (texts.map((text) => JSON.parse(text)).length > 0) clearInterval(waiting);
+    } catch {}
+  }, 20);`;
+const LINGER = ['--import', `data:text/javascript,${encodeURIComponent(UNTIL_CACHED)}`];
 
 describe.skipIf(process.platform === 'win32')('code that someone put into the temporary directory', () => {
   it.each([
-    ['the command line', [...TSX, TEMPER, '--version'], [TEMPER, '--version']],
-    ['a process of the local stack', [...TSX, ...LINGER, CHILD], [...nodeFlags(), ...LINGER, CHILD]],
-  ])('is run by tsx, but not in %s', (_, plain, temper) => {
+    ['the command line', [], [TEMPER, '--version']],
+    ['a process of the local stack', nodeFlags(), [CHILD]],
+  ])('is run by tsx, but not in %s', (_, flags, program) => {
     const { temporary, cache, proof, run } = surroundings();
-    run(...plain);
+    const [common, own] = [join(temporary, OWN), join(cache, 'tsx', OWN)];
+    run([...TSX, ...LINGER, ...program], common);
     const compiled = join(cache, 'compiled');
-    renameSync(join(temporary, OWN), compiled);
-    expect(poison(compiled, join(temporary, OWN), proof)).toBeGreaterThan(0);
-    run(...plain);
+    renameSync(common, compiled);
+    expect(poison(compiled, common, proof)).toBeGreaterThan(0);
+    run([...TSX, ...LINGER, ...program], common);
     expect(existsSync(proof)).toBe(true);
     rmSync(proof);
 
-    run(...temper);
+    run([...flags, ...LINGER, ...program], own);
     expect(existsSync(proof)).toBe(false);
-    expect(readdirSync(join(cache, 'tsx', OWN)).length).toBeGreaterThan(0);
+    expect(readdirSync(own).length).toBeGreaterThan(0);
   });
 
   it.each([
@@ -92,7 +103,7 @@ describe.skipIf(process.platform === 'win32')('code that someone put into the te
     const { temporary, cache, run } = surroundings();
     make(cache);
     chmodSync(join(cache, 'tsx'), mode);
-    run(...nodeFlags(), CHILD);
+    run([...nodeFlags(), CHILD]);
     expect(readdirSync(join(cache, 'tsx'))).toEqual([]);
     expect(readdirSync(temporary)).toEqual([]);
   });
