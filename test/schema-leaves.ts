@@ -21,3 +21,16 @@ export function unwrapped(schema: z.ZodType): { inner: z.ZodType; nullable: bool
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault) return unwrapped(schema.unwrap() as z.ZodType);
   return { inner: schema, nullable: false };
 }
+
+/** The value at a path such as `engine.url`. */
+export function fieldOf(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((nested, key) => (nested as Record<string, unknown>)[key], value);
+}
+
+/** Sets the value at a path, and makes the objects that it leads through. */
+export function setField(target: Record<string, unknown>, path: string, value: unknown): object {
+  const [key = '', ...rest] = path.split('.');
+  if (rest.length === 0) target[key] = value;
+  else setField((target[key] ??= {}) as Record<string, unknown>, rest.join('.'), value);
+  return target;
+}

@@ -50,7 +50,19 @@ test('the worker finds store, queue, key and Temporal where the project and the 
     TEMPER_STORE: 's3://bucket/runs',
     ...TEMPORAL,
   };
-  const { exitCode, started } = await start(['--host', '10.0.0.5', '--allow-host', 'gpu-1', '--allow-host', 'b'], env);
+  const flags = [
+    '--host',
+    '10.0.0.5',
+    '--port',
+    '8099',
+    '--threads',
+    '3',
+    '--allow-host',
+    'gpu-1',
+    '--allow-host',
+    'b',
+  ];
+  const { exitCode, started } = await start(flags, env);
   expect(exitCode).toBe(0);
   expect(started.env).toMatchObject({ TEMPER_ENGINE_KEY: 'a key', ...TEMPORAL });
   expect(started.env['OPENAI_API_KEY']).toBeUndefined();
@@ -58,7 +70,7 @@ test('the worker finds store, queue, key and Temporal where the project and the 
   expect(command).toMatch(
     /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 --device auto --dtype auto /,
   );
-  expect(command).toContain(' --host=10.0.0.5 --allow-host=gpu-1 --allow-host=b --leash');
+  expect(command).toContain(' --host=10.0.0.5 --port=8099 --threads=3 --allow-host=gpu-1 --allow-host=b --leash');
 });
 
 test("device, numbers and memory are those of the project's configuration", async () => {

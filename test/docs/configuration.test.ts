@@ -1,11 +1,13 @@
 /** The tables of the configuration reference against the code: each field and variable has its row, with type and default. */
+import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { PROVIDER_NAMES, findProvider } from '../../sdk/providers.ts';
 import { TemperConfigSchema } from '../../workers/config.ts';
-import { leavesOf, unwrapped } from '../schema-leaves.ts';
+import { textOf } from '../by-test.ts';
+import { fieldOf, leavesOf, unwrapped } from '../schema-leaves.ts';
 import { ENVIRONMENT } from './environment.ts';
-import { readPage } from './markdown.ts';
+import { readPage, ROOT } from './markdown.ts';
 
 const PAGE = readPage('docs/configuration.md');
 
@@ -20,11 +22,11 @@ function rowsBelow(heading: string): string[][] {
 const isCode = (cell: string) => cell.replaceAll('`', '');
 
 test('every field of temporal.config.ts has a row with its type and its default', () => {
-  const defaults = TemperConfigSchema.parse({}) as Record<string, unknown>;
+  const defaults = TemperConfigSchema.parse({});
   const expected = leavesOf(TemperConfigSchema).map(({ path, schema }) => [
     path,
     wordsOf(schema),
-    JSON.stringify(path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], defaults)),
+    JSON.stringify(fieldOf(defaults, path)),
   ]);
   const told = rowsBelow('`temporal.config.ts`').map(([field, type, value]) => [isCode(field!), type, isCode(value!)]);
   expect(told).toEqual(expected);
@@ -40,6 +42,18 @@ test('every provider’s key is named', () => {
     const { keyVariable } = findProvider(name)!;
     if (keyVariable !== null) expect(PAGE).toContain(`\`${keyVariable}\``);
   }
+});
+
+test('every variable of ours that the code names is known, and the other way round', () => {
+  const ours = ['cli', 'workers', 'sdk', 'store', 'activities', 'core', 'gpu-worker/temper_gpu'];
+  const pattern = String.raw`\bTEMPER_[A-Z][A-Z_]*[A-Z]\b`;
+  const named = execFileSync('git', ['grep', '-ohE', pattern, '--', ...ours], { cwd: ROOT, encoding: 'utf8' });
+  const known = Object.keys(ENVIRONMENT).filter((name) => name.startsWith('TEMPER_'));
+  expect([...new Set(named.trim().split('\n'))].toSorted()).toEqual(known.toSorted());
+});
+
+test.each(Object.entries(ENVIRONMENT))('%s has an effect that a test shows', (name, shown) => {
+  expect(textOf(shown)).toContain(name);
 });
 
 /** A type as the page says it. */

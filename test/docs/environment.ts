@@ -1,15 +1,13 @@
 /** The variables of the environment that the product reads, each with a test in which it acts. */
-export interface Variable {
-  readonly shownBy: string;
-}
+import { byTest, type ShownByTest } from '../by-test.ts';
 
-const byTest = (shownBy: string): Variable => ({ shownBy });
+const PLACES = byTest('workers/config.test.ts', 'says where store and engine are, over temporal.config.ts');
 
-export const ENVIRONMENT: Readonly<Record<string, Variable>> = {
-  TEMPER_STORE: byTest('test/workers/config.test.ts'),
-  TEMPER_ENGINE_URL: byTest('test/workers/config.test.ts'),
-  TEMPER_ENGINE_KEY: byTest('test/workers/config.test.ts'),
-  TEMPER_CACHE: byTest('test/workers/config.test.ts'),
-  TEMPER_PYTHON: byTest('test/workers/python-environment.test.ts'),
-  TEMPER_TEMPORAL_CLI: byTest('test/workers/temporal-cli.test.ts'),
+export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
+  TEMPER_STORE: PLACES,
+  TEMPER_ENGINE_URL: PLACES,
+  TEMPER_ENGINE_KEY: PLACES,
+  TEMPER_CACHE: byTest('workers/config.test.ts', 'says where the cache is'),
+  TEMPER_PYTHON: byTest('workers/python-environment.test.ts', 'takes TEMPER_PYTHON as it is, and says what it lacks'),
+  TEMPER_TEMPORAL_CLI: byTest('workers/temporal-cli.test.ts', 'is taken from TEMPER_TEMPORAL_CLI, then from PATH'),
 };
