@@ -33,7 +33,7 @@ async function readOn(store: Store, run: string, progress: Progress): Promise<Pr
   return { state, steps };
 }
 
-/** A run goes on once its store is back, and so does who looks at it. */
+/** A run continues once its store answers again, and so does the command that watches it. */
 export async function unlessAway<T>(reading: Promise<T>): Promise<{ seen: T } | { away: string }> {
   try {
     return { seen: await reading };

@@ -3,7 +3,7 @@ import type OpenAI from 'openai';
 
 import { TemperError } from '../core/failures.ts';
 import type { Metrics } from '../core/statistics.ts';
-import { OPTION_TABLES } from './options.ts';
+import { checkOptions } from './options.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import { isRuler, type Ruler } from './ruler/ruler.ts';
 
@@ -84,7 +84,7 @@ const AGENT = Symbol.for('temper.agent');
 export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
 export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> | JudgedAgentDefinition<S>): Agent<S> {
-  const complaint = complaintAbout(definition);
+  const complaint = complaintAbout(checkOptions('defineAgent', definition));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return Object.freeze({ ...definition, [AGENT]: true as const });
 }
@@ -94,14 +94,9 @@ export function isAgent(value: unknown): value is Agent {
   return typeof value === 'object' && value !== null && (value as Partial<Agent>)[AGENT] === true;
 }
 
-function complaintAbout(definition: unknown): string | null {
-  if (typeof definition !== 'object' || definition === null) {
-    return `defineAgent must be given an object, got ${shown(definition)}; pass { name, scenarios, rollout }`;
-  }
-  const { name, scenarios, evalScenarios, reward, rollout, ...rest } = definition as Record<string, unknown>;
-  const [unknown] = Object.keys(rest);
-  if (unknown !== undefined)
-    return `defineAgent has the options ${Object.keys(OPTION_TABLES.defineAgent).join(', ')}, got ${unknown}; correct its name, or remove it`;
+/** A JavaScript caller may pass values of any type. */
+function complaintAbout(definition: object): string | null {
+  const { name, scenarios, evalScenarios, reward, rollout } = definition as Record<string, unknown>;
   if (typeof name !== 'string' || !NAME.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME.source}), got ${shown(name)}; rename it`;
   }

@@ -24,7 +24,7 @@ export const gpuWorker: Command = {
       type: 'string',
       multiple: true,
       placeholder: 'NAME',
-      description: 'host name that clients may use, besides --host and localhost; may be given several times',
+      description: 'host name that clients may use, besides --host and localhost; repeatable',
     },
     threads: {
       type: 'string',

@@ -54,7 +54,7 @@ function whatGoesOn(agentFile: string, left: StackLeft | null): string {
   const again = 'run the same command to continue';
   if (left === null) return again;
   if (left.others === 0) return `the local stack has ended, and finished steps are kept; ${again}`;
-  if (left.agents.includes(resolve(agentFile))) return 'the run goes on, because another command runs its agent';
+  if (left.agents.includes(resolve(agentFile))) return 'the run continues, because another command runs its agent';
   return `its agent's worker has ended, so the run waits; ${again} (another command keeps the local stack running)`;
 }
 

@@ -1,4 +1,4 @@
-/** A conversation that outgrew the model is the agent's affair: data, like any other lost game. */
+/** A conversation longer than the model's context ends as data, like any other failed attempt: it is no failure of the engine. */
 
 interface Refused {
   readonly status?: unknown;

@@ -1,6 +1,6 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. Plain data; what asks is elsewhere. */
 import { TemperError } from '../../core/failures.ts';
-import { OPTION_TABLES } from '../options.ts';
+import { checkOptions } from '../options.ts';
 import { DEFAULT_RUBRIC } from './prompt.ts';
 import { hasPrice, resolveJudge, type JudgeEndpoint, type JudgeModel, type Prices } from './judge-model.ts';
 
@@ -35,7 +35,6 @@ export interface Ruler extends Prices {
 /** By the global registry: an agent file may load another copy of this module than the worker that judges. */
 const RULER = Symbol.for('temper.ruler');
 
-const MEMBERS = new Set(Object.keys(OPTION_TABLES.ruler));
 const OUR_PARAMETERS = new Set(['model', 'messages', 'stream', 'n']);
 const DEFAULT_MAX_CHARS = 40_000;
 /** Less of an attempt tells nothing. */
@@ -48,7 +47,7 @@ export function isRuler(value: unknown): value is Ruler {
 }
 
 export function createRuler(options: RulerOptions): Ruler {
-  const complaint = complaintAbout(options);
+  const complaint = complaintAbout(checkOptions('ruler', options));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   const { rubric = DEFAULT_RUBRIC, weights = { ruler: 1, agent: 0 }, request = {} } = options;
   const ruler: Ruler = {
@@ -81,12 +80,9 @@ export function checkBudget(ruler: Ruler): void {
   );
 }
 
-function complaintAbout(options: unknown): string | null {
-  if (typeof options !== 'object' || options === null) return 'ruler must be given an object; pass { judge, rubric }';
+/** A JavaScript caller may pass values of any type. */
+function complaintAbout(options: object): string | null {
   const given = options as Record<string, unknown>;
-  const unknown = Object.keys(given).find((member) => !MEMBERS.has(member));
-  if (unknown !== undefined)
-    return `ruler has the options ${[...MEMBERS].join(', ')}, got ${unknown}; correct its name, or remove it`;
   const { rubric } = given;
   if (rubric !== undefined && (typeof rubric !== 'string' || rubric.trim() === '' || rubric.length > MAX_RUBRIC))
     return `the rubric must be text of at most ${MAX_RUBRIC} characters; say what makes an attempt better than another`;

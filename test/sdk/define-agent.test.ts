@@ -24,10 +24,10 @@ test('an agent keeps its types: its rollout knows its scenarios', () => {
 
 test.each<[object, RegExp]>([
   [{ name: 'A b', scenarios: [], rollout }, /name must be lower case .* got "A b"/],
-  [{ scenarios: [], rollout }, /name must be lower case .* got undefined/],
-  [{ name: 'a', scenarios: [] }, /must have a function rollout/],
+  [{ scenarios: [], rollout }, /must be given name, got none/],
+  [{ name: 'a', scenarios: [], rollout: 1 }, /must have a function rollout/],
   [{ name: 'a', scenarios: 5, rollout }, /scenarios of the agent a must be a list/],
-  [{ name: 'a', rollout }, /scenarios of the agent a must be a list/],
+  [{ name: 'a', rollout }, /must be given scenarios, got none/],
   [{ name: 'a', scenarios: [], evalScenarios: {}, rollout }, /evalScenarios of the agent a must be/],
   [{ name: 'a', scenarios: [], rollout, evalScenario: [] }, /got evalScenario; correct its name, or remove it/],
 ])('%j is refused with a clear word', (definition, message) => {
