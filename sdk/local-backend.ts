@@ -14,18 +14,18 @@ import { checkCount, checkOptions } from './options.ts';
 import type { EngineConnection } from './recorder/engine-connection.ts';
 
 export interface LocalBackendOptions {
-  /** Whose `.temper/` holds everything: by default the nearest folder upwards that is a project. */
+  /** The project, whose `.temper/` holds all state; by default the nearest parent folder that is a project. */
   folder?: string;
-  /** What the local stack tells; by default what a person should know is printed to stderr. */
+  /** Receives events of the local stack; by default the important ones are printed to stderr. */
   onEvent?: (event: StackEvent) => void;
   env?: NodeJS.ProcessEnv;
 }
 
 export interface ForkOptions {
   fromModel: string;
-  /** By default the model's own. */
+  /** Default: the project of the model. */
   fromProject?: string;
-  /** The newest checkpoint that is not after this step; by default the newest of all. */
+  /** Uses the newest checkpoint up to this step; default: the newest one. */
   notAfterStep?: number;
 }
 
@@ -53,7 +53,7 @@ export class LocalBackend implements Backend {
     this.options = checkOptions('LocalBackend', options);
   }
 
-  /** Starts the stack, or joins one that runs; asked again it is the same. */
+  /** Starts the local stack, or joins the running one. A second call returns the same backend. */
   async open(baseModel: string): Promise<OpenBackend> {
     const held = this.held.get(baseModel) ?? this.hold(baseModel);
     this.held.set(baseModel, held);
@@ -61,7 +61,7 @@ export class LocalBackend implements Backend {
     return (await held).opened;
   }
 
-  /** The model will begin with another one's adapter and optimizer state, at step 0 of its own. Before `model.register`. */
+  /** Starts the model from another model's adapter and optimizer state. Call it before `model.register`. */
   async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
     const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
     checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
@@ -77,7 +77,7 @@ export class LocalBackend implements Backend {
     model.beginFrom(found);
   }
 
-  /** Lets go of the stack: it ends, unless somebody else holds it. */
+  /** Leaves the local stack, which stops unless another command or script uses it. */
   async close(): Promise<void> {
     for (const task of this.tasks.splice(0)) await task();
     const all = await Promise.allSettled(this.held.values());
@@ -201,7 +201,7 @@ async function findFolder(folder: string | undefined): Promise<string> {
   return folder ?? findProject(process.cwd());
 }
 
-/** A script that was changed goes on, and its run says so. */
+/** A changed script continues its run, and the run notes the change. */
 async function hashScript(): Promise<string> {
   const { agentCodeSha256 } = await import('../workers/agent-code.ts');
   const script = process.argv[1];

@@ -1,4 +1,4 @@
-/** What the SDK's functions and classes may be given, by name: an option that nobody reads would be a wrong experiment. */
+/** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
 import { TemperError } from '../core/failures.ts';
 import type { AgentDefinition, Scenario } from './define-agent.ts';
 import type { ForkOptions, LocalBackendOptions } from './local-backend.ts';
@@ -17,7 +17,7 @@ import type { ScoreContext } from './ruler/score.ts';
 import type { ToolLoopOptions } from './tools/tool-loop.ts';
 import type { ToolDefinition } from './tools/tool.ts';
 
-/** Every member of the type has a row, or it does not compile. */
+/** A type error if a member of `T` has no row. */
 type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'optional' : 'required' };
 
 export interface OptionTables {
@@ -157,7 +157,7 @@ export const OPTION_TABLES: OptionTables = {
   },
 };
 
-/** Refuses options that `of` does not know, and the lack of those that it needs. Returns what it was given. */
+/** Throws BadConfig if an option is unknown or a required one is missing; returns the options. */
 export function checkOptions<T>(of: keyof OptionTables, options: T): T {
   const complaint = complaintAbout(of, options);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
@@ -179,11 +179,11 @@ function complaintAbout(of: keyof OptionTables, options: unknown): string | null
 
 interface CountRule {
   readonly least: number;
-  /** In a message, as what to pass instead. */
+  /** What the message suggests to pass. */
   readonly example: number;
 }
 
-/** A whole number, where one was given. */
+/** Throws BadConfig unless the value is absent or a whole number of at least `least`. */
 export function checkCount(name: string, value: number | undefined, { least, example }: CountRule): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return;
   throw new TemperError(

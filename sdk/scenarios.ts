@@ -17,7 +17,7 @@ export async function readScenarios(source: ScenarioSource<Scenario>, limit: num
   return scenarios;
 }
 
-/** The agent, its paths of files made absolute: they are relative to its own file, whoever reads them from wherever. */
+/** The agent with absolute paths: a path in an agent file is relative to that file, in the CLI and in workers. */
 export function locateScenarios(agent: Agent, file: string): Agent {
   const { scenarios, evalScenarios } = agent;
   const locate = (source: ScenarioSource<Scenario>) =>

@@ -4,9 +4,9 @@ import type { TrajectoryGroup } from './trajectory-group.ts';
 
 export interface BatchOptions extends Omit<GatherOptions, 'maxExceptions'> {
   batchSize: number;
-  /** As `maxExceptions`, for each batch. */
+  /** `maxExceptions` of each batch. */
   maxBatchExceptions?: number;
-  /** `await model.getStep()` goes on where a script was ended. */
+  /** Pass `await model.getStep()` to continue where the script stopped. */
   skipBatches?: number;
 }
 

@@ -1,4 +1,4 @@
-/** A model's run in the store: begun once, found again by whoever registers the model later. */
+/** A model's run in the store: started once, continued each time a script registers the model. */
 import { createRequire } from 'node:module';
 
 import { describeConfigDifferences } from '../../core/config-differences.ts';
@@ -17,7 +17,7 @@ import type { LoopRun } from './loop-run.ts';
 import { completeCurve, readEvals, tellStandstill, writeState } from './loop-state.ts';
 import type { TrainableModelOptions } from './model-options.ts';
 
-/** Begins the run of a model, or goes on with it where it stands. */
+/** Starts the run of a model, or continues it at its last finished step. */
 export async function beginLoopRun(
   backend: OpenBackend,
   asked: TrainableModelOptions,
@@ -98,7 +98,7 @@ function checkConfig(config: RunConfig): RunConfig {
   );
 }
 
-/** Write-once: a name stands for one model. Returns what is worth a note. */
+/** Write-once: a name belongs to one model. Returns the notes for the run. */
 async function publishRun(
   { store, codeSha256 }: OpenBackend,
   loop: { project: string; model: string },

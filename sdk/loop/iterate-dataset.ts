@@ -13,12 +13,12 @@ export interface DatasetBatch<T> {
 export interface IterateDatasetOptions {
   groupsPerStep?: number;
   numEpochs?: number;
-  /** The first batch; `await model.getStep()` goes on where a script was ended. */
+  /** The first batch; pass `await model.getStep()` to continue where the script stopped. */
   initialStep?: number;
   seed?: number;
 }
 
-/** Batches of a data set in an order that depends on the seed and the epoch alone: whoever begins later gets the same ones. */
+/** Batches of a data set. Their order depends only on seed and epoch, so a restarted script gets the same ones. */
 export function iterateDataset<T>(
   dataset: readonly T[],
   options: IterateDatasetOptions = {},

@@ -1,12 +1,12 @@
-/** What a script says of a model. */
+/** What a script passes to create a model. */
 import type { LoraConfig, RolloutConfig } from '../../core/contract.ts';
 
 export interface ModelOptions {
   name: string;
   project: string;
-  /** The script's own; kept with the model object, never looked at. */
+  /** For the script's own use: stored on the model object, not read by Temper. */
   config?: unknown;
-  /** Where it is asked, and under which name; without the name it is `name`. */
+  /** Address and key of its endpoint, and its name there; the name defaults to `name`. */
   inferenceBaseUrl?: string;
   inferenceApiKey?: string;
   inferenceModelName?: string;
@@ -18,7 +18,7 @@ export interface TrainableModelOptions {
   /** `pocket`, a name of temporal.config.ts, a folder, or an OWNER/NAME of the Hugging Face hub. */
   baseModel: string;
   config?: unknown;
-  /** Everything that is drawn follows from it. */
+  /** The seed of all random choices. */
   seed?: number;
   lora?: Partial<LoraConfig>;
   rollout?: Partial<RolloutConfig>;

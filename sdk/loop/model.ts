@@ -52,7 +52,7 @@ export class Model {
     return this.inferenceModelName ?? this.name;
   }
 
-  /** The official client. Within a gathered attempt what it is answered is kept, and never paid for again. */
+  /** The official client. Temper records answers within a gathered attempt: a retry does not pay for them again. */
   openai(): OpenAI {
     const { inferenceBaseUrl: address, inferenceApiKey: key = null } = this;
     if (address === undefined) throw this.noAddress();
@@ -101,7 +101,7 @@ export class TrainableModel extends Model {
     return `${this.project}.${this.name}`;
   }
 
-  /** What all else works on; throws where the model is not registered. */
+  /** The model's run; throws if the model is not registered. */
   get run(): LoopRun {
     if (this.opened !== null) return this.opened;
     throw new TemperError(
@@ -110,7 +110,7 @@ export class TrainableModel extends Model {
     );
   }
 
-  /** Begins the model's run, or goes on with it where it stands. Called twice it registers once. */
+  /** Starts the model's run, or continues it at its last finished step. A second call has no effect. */
   async register(backend: Backend): Promise<void> {
     this.registration ??= this.begin(backend);
     try {
@@ -124,18 +124,18 @@ export class TrainableModel extends Model {
     this.inferenceApiKey = engineAddress.key ?? 'none';
   }
 
-  /** The checkpoint that the model begins with, where it is new: see `LocalBackend.forkCheckpoint`. */
+  /** The checkpoint that a new model starts from: see `LocalBackend.forkCheckpoint`. */
   beginFrom(checkpoint: Checkpoint): void {
     if (this.opened === null) this.parent = checkpoint;
     else throw new TemperError('BadConfig', `${this.runName} is already registered; call fork before model.register`);
   }
 
-  /** The last step that is over; 0 before the first. */
+  /** The last finished step; 0 before the first. */
   async getStep(): Promise<number> {
     return this.run.step;
   }
 
-  /** `run@step`: by default of what samples now. */
+  /** `run@step`; by default of the current policy. */
   override getInferenceName(step?: number): string {
     const { checkpoint } = this.run;
     if (step !== undefined) return policyName({ ...checkpoint, step });
@@ -154,19 +154,19 @@ export class TrainableModel extends Model {
     });
   }
 
-  /** One optimizer step, committed; for groups that were trained before, what was committed then. */
+  /** Makes one optimizer step and commits it. For groups that were trained before it returns the recorded step. */
   async train(groups: Iterable<TrajectoryGroup>, options: TrainOptions = {}): Promise<TrainedStep> {
     const { trainGroups } = await import('./train-groups.ts');
     return trainGroups(this.run, [...groups], options);
   }
 
-  /** Keeps gathered groups as the evaluation after the last step. */
+  /** Records gathered groups as the evaluation after the last step. */
   async log(groups: Iterable<TrajectoryGroup>, split = 'val'): Promise<void> {
     const { logEvaluation } = await import('./log-evaluation.ts');
     return logEvaluation(this.run, [...groups], split);
   }
 
-  /** Removes weights of all checkpoints but the newest and the best. */
+  /** Removes the weights of all checkpoints except the newest and the best. */
   async deleteCheckpoints(options: DeleteCheckpointsOptions = {}): Promise<void> {
     const { deleteCheckpoints } = await import('./delete-checkpoints.ts');
     return deleteCheckpoints(this.run, options);
@@ -199,7 +199,7 @@ export class TrainableModel extends Model {
   }
 }
 
-/** It is where its backend's engine is. */
+/** Its address is that of its backend's engine. */
 function asModel({ name, project, config }: TrainableModelOptions): ModelOptions {
   return { name, project, config };
 }

@@ -1,4 +1,4 @@
-/** `model.train`: verdicts published, one step planned, trained by its workflow, found where it was trained before. */
+/** `model.train`: publishes verdicts, plans one step and trains it in its workflow, or finds it in the store. */
 import type { GroupResult, LossConfig, TrainInput } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';

@@ -1,4 +1,4 @@
-/** What `model.train` may be given, and what a step is trained with. */
+/** The options of `model.train`, and the settings that a step is trained with. */
 import { TrainConfig as TrainConfigSchema, type LossConfig, type TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
@@ -7,9 +7,9 @@ import type { LoopRun } from './loop-run.ts';
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
   Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
     learningRate?: number;
-    /** Rewards a group must have left to be trained. */
+    /** A group is trained only if at least this many of its attempts have a reward. */
     minimumGroupSize?: number;
-    /** A step without a single sampled choice is over all the same, and trains nothing. */
+    /** Allows a step without any sampled choice: it ends without training. */
     allowEmptyStep?: boolean;
   };
 
@@ -20,7 +20,7 @@ export interface Settings {
   train: TrainConfig;
 }
 
-/** Fills in defaults and checks every value. A loss with options that have no effect is refused unless it was `recorded`. */
+/** Fills in defaults and checks every value. A loss that has no effect is refused unless it was `recorded`. */
 export function readSettings({ config }: LoopRun, options: TrainOptions, recorded: LossConfig): Settings {
   const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
   const { run, agent, baseModel } = config;
