@@ -52,6 +52,7 @@ export interface AgentRequest {
 }
 
 export type ClientMessage =
+  | { readonly type: 'describe' }
   | {
       readonly type: 'attach';
       readonly agents: readonly AgentRequest[];
@@ -60,6 +61,7 @@ export type ClientMessage =
   | { readonly type: 'detach' };
 
 export type LeashMessage =
+  | { readonly type: 'described'; readonly stack: StackDescription }
   | { readonly type: 'attached'; readonly stack: StackDescription }
   | { readonly type: 'refused'; readonly failure: FailureType | null; readonly message: string }
   | { readonly type: 'status'; readonly children: readonly ChildStatus[] }
