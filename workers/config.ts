@@ -72,12 +72,21 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
   const parsed = TemperConfigSchema.safeParse(input);
   if (!parsed.success)
     throw new TemperError('BadConfig', `temporal.config.ts: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
-  const config = parsed.data;
-  const idle = config.engine.url === null ? undefined : LOCAL_ENGINE.find((path) => !isDefault(config, path));
-  if (idle === undefined) return config;
+  if (parsed.data.engine.url !== null) refuseIdle(parsed.data, 'engine.url', 'remove one of them');
+  return parsed.data;
+}
+
+/** Where the local stack starts no GPU worker. The stack's own workers are told of its engine by the same variable. */
+export function checkLocalEngine(config: TemperConfig): void {
+  if (config.engine.url !== null) refuseIdle(config, 'TEMPER_ENGINE_URL', 'remove it, or unset TEMPER_ENGINE_URL');
+}
+
+function refuseIdle(config: TemperConfig, because: string, remedy: string): void {
+  const idle = LOCAL_ENGINE.find((path) => !isDefault(config, path));
+  if (idle === undefined) return;
   throw new TemperError(
     'BadConfig',
-    `${idle} in temporal.config.ts has no effect with engine.url (it configures the GPU worker that the local stack starts); remove one of them`,
+    `${idle} in temporal.config.ts has no effect with ${because} (it configures the GPU worker that the local stack starts); ${remedy}`,
   );
 }
 

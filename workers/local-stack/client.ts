@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentCodeSha256 } from '../agent-code.ts';
-import { loadConfig } from '../config.ts';
+import { checkLocalEngine, loadConfig } from '../config.ts';
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget, connectClient } from '../connection.ts';
 import type { TemporalTarget } from '../connection.ts';
@@ -51,6 +51,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
   const options = { ...given, project: resolve(given.project), agentFile };
   const folders = makeProjectFolders(options.project);
   const config = options.config ?? (await loadConfig(options.project, options.env ?? process.env));
+  checkLocalEngine(config);
   const external = configuredTarget(options.env);
   const hold = await holdOptions(options, folders, config, external);
   checkPorts(options, external === null, config);
