@@ -13,6 +13,7 @@ const capacity = z.int().min(1);
 /** As the GPU worker has them (gpu-worker/temper_gpu/arguments.py). */
 export const DEVICE = /^(auto|cpu|cuda(:\d+)?)$/;
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
+export type Dtype = (typeof DTYPES)[number];
 const MEBIBYTE = 1024 * 1024;
 
 const KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
@@ -65,6 +66,7 @@ export const TemperConfigSchema = z.strictObject({
 });
 
 export type TemperConfig = z.output<typeof TemperConfigSchema>;
+export type EngineConfig = TemperConfig['engine'];
 type TemperConfigInput = z.input<typeof TemperConfigSchema>;
 
 /** Gives `temporal.config.ts` its types and defaults; a key that means nothing is an error. */

@@ -55,6 +55,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
   const external = configuredTarget(options.env);
   const hold = await holdOptions(options, folders, config, external);
   checkPorts(options, external === null, config);
+  const engineKey = engineKeyOf(config.engine, folders);
   if (external !== null) await checkReachable(external, options.env);
   const first = await open(
     {
@@ -76,7 +77,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     uiUrl: stack.uiUrl,
     engineUrl: stack.engineUrl,
     storeUri: stack.storeUri,
-    engineKey: engineKeyOf({ engineUrl: config.engine.url, engineKeyVariable: config.engine.keyVariable }, folders),
+    engineKey,
     adopted: first.adopted,
     close: () => held.close(),
   };
