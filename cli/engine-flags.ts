@@ -1,5 +1,6 @@
 /** `--device` and `--dtype`: what the local stack's GPU worker computes on, and with which numbers. */
 import { DEVICE, DTYPES } from '../workers/config.ts';
+import type { Dtype } from '../workers/config.ts';
 import type { CommandOptions, Flags } from './command.ts';
 import { stringFlag } from './command.ts';
 import { UsageError } from './errors.ts';
@@ -20,7 +21,7 @@ export const ENGINE_OPTIONS: CommandOptions = {
 /** Null where a flag was not given: as `temporal.config.ts` has it. */
 export interface EngineFlags {
   readonly device: string | null;
-  readonly dtype: string | null;
+  readonly dtype: Dtype | null;
 }
 
 export function engineFlags(flags: Flags): EngineFlags {
@@ -29,9 +30,13 @@ export function engineFlags(flags: Flags): EngineFlags {
     throw new UsageError(
       `--device must be auto, cpu, cuda or cuda:N, got ${JSON.stringify(device)}; pass --device cpu`,
     );
-  if (dtype !== null && !(DTYPES as readonly string[]).includes(dtype))
+  if (dtype !== null && !isDtype(dtype))
     throw new UsageError(
       `--dtype must be one of ${DTYPES.join(', ')}, got ${JSON.stringify(dtype)}; pass --dtype auto`,
     );
   return { device, dtype };
+}
+
+function isDtype(text: string): text is Dtype {
+  return (DTYPES as readonly string[]).includes(text);
 }

@@ -1,11 +1,15 @@
 /** What the server knows of a run and the store does not: activities under way, how often they were tried, and why. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 
 import { runWorkflowId } from '../core/queues.ts';
 import type { TemporalClient } from '../workers/connection.ts';
 import { countPollers } from '../workers/pollers.ts';
+import type { CommandContext } from './command.ts';
 import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
+import { tryServer } from './server.ts';
+import type { Viewer } from './view/viewer.ts';
 
 export type { PendingActivity } from './pending-text.ts';
 
@@ -21,6 +25,42 @@ export async function readPending(server: TemporalClient, run: string, withinMs:
     });
   } catch {
     return [];
+  }
+}
+
+const ASK_EVERY_MS = 3000;
+
+/** What is tried again and again stands in no file: the server knows it. Until the signal. */
+export async function showPending(
+  server: TemporalClient,
+  run: string,
+  viewer: Pick<Viewer, 'pending'>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    viewer.pending(await readPending(server, run, ASK_EVERY_MS));
+    await sleep(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The same where a server is found sooner or later; without one, a person sees what the store has. */
+export async function showAnyPending(
+  { project, env }: Pick<CommandContext, 'project' | 'env'>,
+  run: string,
+  viewer: Pick<Viewer, 'pending'>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const server = await tryServer(project, env, ASK_EVERY_MS);
+    if (server === null) {
+      await sleep(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      continue;
+    }
+    try {
+      await showPending(server, run, viewer, signal);
+    } finally {
+      await server.close();
+    }
   }
 }
 

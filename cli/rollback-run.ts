@@ -6,6 +6,7 @@ import { applyChanges, complaintAboutSettings } from '../core/settings.ts';
 import { findLastStep, openBranch, readAllChanges, requireWeights } from '../store/lineage.ts';
 import { requireRun } from '../store/run-reader.ts';
 import type { Store } from '../store/store.ts';
+import { describeServerFailure } from '../workers/connection.ts';
 import { rollbackUpdate } from '../workflows/messages.ts';
 import type { RollbackRequest } from '../workflows/messages.ts';
 import { CommandFailed, UsageError } from './errors.ts';
@@ -51,6 +52,8 @@ export async function rollBackRun(
     await openBranch(store, run, rollback);
     return { kept: request.step, undone: finished, first: true, isAgain: true };
   } catch (cause) {
+    const serverFailure = describeServerFailure(cause);
+    if (serverFailure !== null) throw new CommandFailed(serverFailure, { cause });
     if (!(cause instanceof WorkflowExecutionAlreadyStartedError)) throw cause;
     throw new CommandFailed(`${run} was started by another command at the same time; run this command again`, {
       cause,

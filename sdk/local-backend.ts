@@ -171,11 +171,12 @@ async function runStep(
 /** The innermost cause is what a person can act on: Temporal wraps it twice. */
 async function explain(title: string, error: unknown): Promise<unknown> {
   // Agent files import this module too, and have no use for a client.
-  const { isGrpcServiceError, WorkflowFailedError } = await import('@temporalio/client');
-  if (isGrpcServiceError(error))
-    return new TemperError('EngineFailed', `the Temporal server does not answer: ${error.message}; see temper doctor`, {
-      cause: error,
-    });
+  const [{ WorkflowFailedError }, { describeServerFailure }] = await Promise.all([
+    import('@temporalio/client'),
+    import('../workers/connection.ts'),
+  ]);
+  const serverFailure = describeServerFailure(error);
+  if (serverFailure !== null) return new TemperError('EngineFailed', serverFailure, { cause: error });
   if (!(error instanceof WorkflowFailedError)) return error;
   let cause: Error = error;
   while (cause.cause instanceof Error) cause = cause.cause;

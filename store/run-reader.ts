@@ -1,15 +1,17 @@
 /** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
 import type { z } from 'zod';
 
-import { Prepared, type EvalResult, type RunState, type StepSummary } from '../core/contract.ts';
+import type { EvalResult, Prepared, RunState, StepSummary } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { childNames } from './children.ts';
 import { readCurve } from './curve.ts';
 import {
   AttemptSchema,
+  checkRunOf,
   EvalFileSchema,
   JudgedSchema,
   parseStored,
+  PreparedFileSchema,
   readStored,
   RolloutHeaderSchema,
   RunFileSchema,
@@ -51,6 +53,7 @@ export interface ScenarioLine {
 export async function readRun(store: Store, run: string): Promise<Run | null> {
   const file = await readStored(store, layout.runKey(run), RunFileSchema);
   if (file === null) return null;
+  checkRunOf(file.config, run, layout.runKey(run), renamed(run, file.config.run));
   const state = await readState(store, run);
   return { file, state, steps: await readCurve(store, run, state) };
 }
@@ -63,7 +66,23 @@ export async function listRuns(store: Store): Promise<string[]> {
 }
 
 export async function readState(store: Store, run: string): Promise<RunState | null> {
-  return readStored(store, layout.stateKey(run), StateFileSchema.nullable());
+  const key = layout.stateKey(run);
+  const bytes = await store.read(key);
+  return bytes === null ? null : parseState(decodeJson(bytes, key), run);
+}
+
+export function parseState(value: unknown, run: string): RunState | null {
+  const key = layout.stateKey(run);
+  const state = parseStored(StateFileSchema.nullable(), value, key);
+  if (state !== null) checkRunOf(state, run, key, REWRITTEN);
+  return state;
+}
+
+/** What becomes of a file that only people read. */
+export const REWRITTEN = 'it is only for display: delete it, and the run writes it again when it continues';
+
+export function renamed(folder: string, run: string): string {
+  return `rename the folder runs/${folder} to runs/${run}, or restore it from a copy`;
 }
 
 /** Nothing moves it any more, unless somebody starts it again. */
@@ -76,7 +95,7 @@ export async function readSteps(store: Store, run: string): Promise<StepSummary[
 }
 
 export function readPrepared(store: Store, run: string): Promise<Prepared | null> {
-  return readStored(store, layout.preparedKey(run), Prepared);
+  return readStored(store, layout.preparedKey(run), PreparedFileSchema);
 }
 
 export async function readScenarios(store: Store, prepared: Prepared): Promise<ScenarioLine[]> {

@@ -91,7 +91,7 @@ interface TrajectoryRecord {
   outcome?: number;
 }
 
-interface RolloutHeader {
+export interface RolloutHeader {
   schema: 1;
   inputsSha256: string;
   branch: number;
@@ -152,7 +152,7 @@ const UNKNOWN_SYSTEM = 255;
 export async function encodeRollouts({ header, attempts }: Rollouts): Promise<Uint8Array> {
   const lines = [header, ...attempts].map((line) => `${JSON.stringify(line)}\n`).join('');
   const length = Buffer.byteLength(lines);
-  if (length > MAX_ROLLOUT_BYTES) throw tooLarge(length);
+  if (length > MAX_ROLLOUT_BYTES) throw tooLarge(length, header);
   // Level 1: a step waits for these bytes, and token ids compress well enough. Node's gzip leaves the time at zero.
   const bytes = await compress(lines, { level: 1 });
   bytes[GZIP_SYSTEM_BYTE] = UNKNOWN_SYSTEM;
@@ -170,10 +170,11 @@ export async function decodeRollouts(bytes: Uint8Array, name: string): Promise<R
   }
 }
 
-function tooLarge(length: number): TemperError {
+function tooLarge(length: number, { group }: RolloutHeader): TemperError {
+  const [what, flag] = group === undefined ? ['an evaluation', '--eval-scenarios'] : ['a group', '--group-size'];
   const [most, found] = [MAX_ROLLOUT_BYTES, length].map((bytes) => `${Math.round(bytes / 1024 ** 2)} MiB`);
   return new TemperError(
     'BadConfig',
-    `the attempts of a group must be at most ${most} as JSON, got ${found}; lower --group-size, --max-tokens or the number of calls of an attempt`,
+    `the attempts of ${what} must be at most ${most} as JSON, got ${found}; lower ${flag}, --max-tokens or the number of calls of an attempt`,
   );
 }

@@ -13,6 +13,7 @@ const capacity = z.int().min(1);
 /** As the GPU worker has them (gpu-worker/temper_gpu/arguments.py). */
 export const DEVICE = /^(auto|cpu|cuda(:\d+)?)$/;
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
+export type Dtype = (typeof DTYPES)[number];
 const MEBIBYTE = 1024 * 1024;
 
 const KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
@@ -65,6 +66,7 @@ export const TemperConfigSchema = z.strictObject({
 });
 
 export type TemperConfig = z.output<typeof TemperConfigSchema>;
+export type EngineConfig = TemperConfig['engine'];
 type TemperConfigInput = z.input<typeof TemperConfigSchema>;
 
 /** Gives `temporal.config.ts` its types and defaults; a key that means nothing is an error. */
@@ -72,12 +74,21 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
   const parsed = TemperConfigSchema.safeParse(input);
   if (!parsed.success)
     throw new TemperError('BadConfig', `temporal.config.ts: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
-  const config = parsed.data;
-  const idle = config.engine.url === null ? undefined : LOCAL_ENGINE.find((path) => !isDefault(config, path));
-  if (idle === undefined) return config;
+  if (parsed.data.engine.url !== null) refuseIdle(parsed.data, 'engine.url', 'remove one of them');
+  return parsed.data;
+}
+
+/** Where the local stack starts no GPU worker. The stack's own workers are told of its engine by the same variable. */
+export function checkLocalEngine(config: TemperConfig): void {
+  if (config.engine.url !== null) refuseIdle(config, 'TEMPER_ENGINE_URL', 'remove it, or unset TEMPER_ENGINE_URL');
+}
+
+function refuseIdle(config: TemperConfig, because: string, remedy: string): void {
+  const idle = LOCAL_ENGINE.find((path) => !isDefault(config, path));
+  if (idle === undefined) return;
   throw new TemperError(
     'BadConfig',
-    `${idle} in temporal.config.ts has no effect with engine.url (it configures the GPU worker that the local stack starts); remove one of them`,
+    `${idle} in temporal.config.ts has no effect with ${because} (it configures the GPU worker that the local stack starts); ${remedy}`,
   );
 }
 

@@ -107,10 +107,29 @@ export async function patiently<T>(ask: () => Promise<T>, patience: Patience): P
   }
 }
 
-/** Whether an error says only that the server did not answer; client classes hide the call's error in `cause`. */
+/** Whether an error says only that the server did not answer. */
 export function isPassing(error: unknown): boolean {
+  const call = failedCall(error);
+  return call !== null && PASSING_CODES.includes(call.code);
+}
+
+/** What to tell a person of a call that the server did not answer or refused; null for every other error. */
+export function describeServerFailure(error: unknown): string | null {
+  const call = failedCall(error);
+  if (call === null) return null;
+  const what = isPassing(call) ? 'is not responding' : 'refused a request';
+  return `the Temporal server ${what} (${call.details || call.message}); see temper doctor, then run the same command again`;
+}
+
+interface FailedCall extends Error {
+  readonly code: number;
+  readonly details: string;
+}
+
+/** Client classes hide the call's error in `cause`. */
+function failedCall(error: unknown): FailedCall | null {
   for (let current = error; current instanceof Error; current = current.cause) {
-    if (isGrpcServiceError(current)) return PASSING_CODES.includes(current.code);
+    if (isGrpcServiceError(current)) return current;
   }
-  return false;
+  return null;
 }

@@ -7,6 +7,7 @@ import { TemperError } from '../core/failures.ts';
 import { loadConfig } from './config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from './folders.ts';
 import { gpuWorkerEnvironment } from './local-stack/child-environment.ts';
+import { engineArguments } from './local-stack/children.ts';
 import type { StackEvent } from './local-stack/events.ts';
 import { leashed } from './local-stack/leashed.ts';
 import { absoluteModels } from './local-stack/specify.ts';
@@ -31,17 +32,8 @@ export async function runGpuWorker({ project, env, signal, onEvent, flags }: Gpu
   const models = join(folders.state, 'gpu-worker-models.json');
   writeFileSync(models, `${JSON.stringify(absoluteModels(project, config.models), null, 2)}\n`);
   const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
-  const configured = {
-    '--store': storeUri(config.store, folders),
-    '--models': models,
-    '--queue': config.queues.gpu,
-    '--threads': String(config.engine.threads),
-    '--device': config.engine.device,
-    '--dtype': config.engine.dtype,
-    '--kv-cache-bytes': String(config.engine.kvCacheBytes),
-    '--slots': String(config.engine.slots),
-  };
-  const args = ['-m', 'temper_gpu', ...Object.entries(configured).flat(), ...flags, '--leash'];
+  const configured = engineArguments({ ...config, storeUri: storeUri(config.store, folders), models });
+  const args = ['-m', 'temper_gpu', ...configured, ...flags, '--leash'];
   const [command, commandArgs] = leashed(python, args);
   const child = spawn(command, commandArgs, {
     env: { ...gpuWorkerEnvironment(env), PYTHONPATH: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1', TEMPER_ENGINE_KEY: key },

@@ -8,19 +8,29 @@ import { showRun } from '../show-run.ts';
 
 export const watch: Command = {
   name: 'watch',
-  summary: 'watch a run live; needs no server',
+  summary: 'watch a run live',
   usage: 'watch RUN',
-  details: ['Follows the run until it ends. Ctrl-C stops watching; the run continues.'],
+  details: [
+    'Follows the run until it ends. Needs no server; if one answers, you see what the run waits for. Ctrl-C stops watching.',
+  ],
   positionals: ['RUN'],
   options: {},
-  async run({ positionals, project, env, output, signal }) {
+  async run(context) {
     const { createViewer } = await import('../view/viewer.ts');
+    const { positionals, project, env, output, signal } = context;
     const run = positionals[0]!;
     const store = await openProjectStore(project, env);
-    await requireRun(store, run);
+    const found = await requireRun(store, run);
     const before = { state: null, steps: [] };
     const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; the run continues' });
-    await showRun(store, run, viewer, { signal, isOver: isFinal });
+    const ended = new AbortController();
+    const over = AbortSignal.any([signal, ended.signal]);
+    await Promise.all([
+      showRun(store, run, viewer, { signal, isOver: isFinal }).finally(() => ended.abort()),
+      isFinal(found.state)
+        ? null
+        : import('../pending.ts').then((pending) => pending.showAnyPending(context, run, viewer, over)),
+    ]);
     viewer.close();
     const progress = await readProgress(store, run);
     const { state } = progress;

@@ -1,12 +1,11 @@
 /** One command's part in a run: open the stack, start or join the run, watch it to its end, let go. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
+import { WorkflowFailedError } from '@temporalio/client';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
 import { runWorkflowId } from '../../core/queues.ts';
-import { connectClient, patiently } from '../../workers/connection.ts';
-import type { TemporalClient } from '../../workers/connection.ts';
+import { connectClient, describeServerFailure, patiently } from '../../workers/connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
@@ -15,7 +14,7 @@ import type { trainRun } from '../../workflows/train-run.ts';
 import type { EngineFlags } from '../engine-flags.ts';
 import { CommandFailed } from '../errors.ts';
 import { readProgress, unlessAway } from '../follow-run.ts';
-import { readPending } from '../pending.ts';
+import { showPending } from '../pending.ts';
 import { showRun } from '../show-run.ts';
 import { startRun } from '../start-run.ts';
 import type { Viewer } from '../view/viewer.ts';
@@ -78,7 +77,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
     const over = AbortSignal.any([ended.signal, signal]);
     await Promise.all([
       showRun(plan.store, plan.config.run, session.viewer, { signal: over, isOver: () => false }),
-      tellReasons(session, server, over),
+      showPending(server, plan.config.run, session.viewer, over),
     ]);
     signal.throwIfAborted();
     const last = await unlessAway(readProgress(plan.store, plan.config.run));
@@ -110,23 +109,10 @@ async function joinRun(
   return handle;
 }
 
-const REASONS_EVERY_MS = 3000;
-
-/** What is tried again and again stands in no file: the server knows it. */
-async function tellReasons({ plan, viewer }: Session, server: TemporalClient, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const pending = await readPending(server, plan.config.run, REASONS_EVERY_MS);
-    viewer.pending(pending);
-    await sleep(REASONS_EVERY_MS, undefined, { signal }).catch(() => undefined);
-  }
-}
-
 /** The run's own last word, as `temper show` has it: below it are causes that do not say which step they stopped. */
-function explainFailure(run: string, error: unknown): unknown {
-  if (isGrpcServiceError(error))
-    return new CommandFailed(`the Temporal server is not responding: ${error.message}; see temper doctor`, {
-      cause: error,
-    });
+export function explainFailure(run: string, error: unknown): unknown {
+  const serverFailure = describeServerFailure(error);
+  if (serverFailure !== null) return new CommandFailed(serverFailure, { cause: error });
   if (!(error instanceof WorkflowFailedError)) return error;
   const { cause = error } = error;
   if (cause.name === 'CancelledFailure')

@@ -1,11 +1,12 @@
 /** The files that a run has once: how it was started, its scenarios, its state for people. */
 import type { z } from 'zod';
 
-import { Prepared, type RunConfig, RunState, StepSummary } from '../../core/contract.ts';
+import type { Prepared, RunConfig, RunState } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { parseStored, RunFileSchema } from '../file-schemas.ts';
+import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../json.ts';
 import { preparedKey, runKey, scenariosKey, stateKey, stepsKey } from '../layout.ts';
+import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { hashBytes } from '../sha256.ts';
 import type { Store } from '../store.ts';
 import type { Findings } from './findings.ts';
@@ -19,14 +20,17 @@ export interface RunFiles {
   state: RunState | null;
 }
 
-const REWRITTEN = 'it is only for display: delete it, and the run writes it again when it continues';
-
 export async function verifyRunFiles(store: Store, run: string, findings: Findings): Promise<RunFiles> {
   const file = await verifyFile(store, findings, runKey(run), RunFileSchema);
   if (file !== null && file.config.run !== run)
-    findings.problem('run files', runKey(run), `it belongs to the run ${file.config.run}`);
+    findings.problem(
+      'run files',
+      runKey(run),
+      `it belongs to the run ${file.config.run}`,
+      renamed(run, file.config.run),
+    );
   const isLoop = file?.loop !== undefined;
-  const prepared = isLoop ? null : await verifyFile(store, findings, preparedKey(run), Prepared);
+  const prepared = isLoop ? null : await verifyFile(store, findings, preparedKey(run), PreparedFileSchema);
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
@@ -73,8 +77,10 @@ async function verifyDisplay(store: Store, run: string, findings: Findings): Pro
       return decode(bytes);
     });
   const key = stepsKey(run);
-  await readDisplay(key, (bytes) => decodeJsonLines(bytes, key).map((line) => parseStored(StepSummary, line, key)));
-  return readDisplay(stateKey(run), (bytes) => parseStored(RunState, decodeJson(bytes, stateKey(run)), stateKey(run)));
+  await readDisplay(key, (bytes) =>
+    decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key)),
+  );
+  return readDisplay(stateKey(run), (bytes) => parseState(decodeJson(bytes, stateKey(run)), run));
 }
 
 async function readOrTell<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {

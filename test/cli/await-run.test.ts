@@ -1,13 +1,16 @@
 import { getEventListeners } from 'node:events';
+import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { expect, it } from 'vitest';
+import { describeError } from '../../cli/errors.ts';
 import { awaitRun } from '../../cli/train/await-run.ts';
+import { explainFailure } from '../../cli/train/session.ts';
 
-type Connection = Parameters<typeof awaitRun>[0];
+type Awaited = Parameters<typeof awaitRun>[0];
 
 /** A client whose every question leaves a listener behind, and ends when its signal does. */
 function makeConnection() {
   const signals: AbortSignal[] = [];
-  const withAbortSignal: Connection['withAbortSignal'] = async (signal, ask) => {
+  const withAbortSignal: Awaited['withAbortSignal'] = async (signal, ask) => {
     signals.push(signal);
     const cancelled = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new Error('cancelled')));
@@ -38,4 +41,19 @@ it('a command that lets go ends the wait, and a failure of the run is told as it
   await expect(awaitRun(connection, failing, { signal: new AbortController().signal })).rejects.toThrow(
     'the run failed',
   );
+});
+
+it('a server that is gone when a run is started is told as such, with what to do', async () => {
+  const connection = Connection.lazy({ address: '127.0.0.1:1' });
+  const { workflow } = new Client({ connection });
+  const start = () => workflow.start('trainRun', { workflowId: 'run/demo', taskQueue: 'temper' });
+  const error: unknown = await connection.withDeadline(Date.now() + 300, start).catch((reason: unknown) => reason);
+  await connection.close();
+  expect(isGrpcServiceError(error)).toBe(false);
+  expect(describeError(explainFailure('demo', error))).toEqual({
+    exitCode: 1,
+    text: expect.stringMatching(
+      /^temper: the Temporal server is not responding \(.*\); see temper doctor, then run the same command again$/,
+    ) as string,
+  });
 });

@@ -20,7 +20,7 @@ test('temper alone lists every command', async () => {
       fork         start a run from a checkpoint of another run, without copying it
       runs         list the runs of this project
       show         show one run: its state, its results and what it is waiting for
-      watch        watch a run live; needs no server
+      watch        watch a run live
       pause        pause a run after its current step
       resume       continue a paused run
       set          change settings of a running run, starting with its next step
@@ -195,11 +195,11 @@ test('show', () => {
 
 test('watch', () => {
   expect(help('watch')).toMatchInlineSnapshot(`
-    "watch a run live; needs no server
+    "watch a run live
 
     Usage: temper watch RUN
 
-    Follows the run until it ends. Ctrl-C stops watching; the run continues.
+    Follows the run until it ends. Needs no server; if one answers, you see what the run waits for. Ctrl-C stops watching.
 
     Options:
       -h, --help  print this help"

@@ -194,3 +194,40 @@ test('a step that has no room in memory ends its run with figures and the flag t
   expect(again.code, again.stdout + again.stderr).toBe(0);
   expect(await show('short')).toMatchObject({ state: 'completed', step: 1, failure: null });
 });
+
+interface Waiting extends Shown {
+  pendingActivities: { activity: string; reason: string | null }[];
+}
+
+/** Stopped while attempts are played: its port takes connections, and nothing answers. */
+async function freezeEngine(run: string): Promise<number> {
+  for (;;) {
+    const { children = [] } = readStackFile(project.path('stack.json')) ?? {};
+    const pid = children.find(({ name }) => name === 'gpu-worker')!.pid;
+    process.kill(pid, 'SIGSTOP');
+    const { pendingActivities: pending } = (await show(run)) as Waiting;
+    if (pending.some(({ activity }) => activity === 'rollout')) return pid;
+    process.kill(pid, 'SIGCONT');
+  }
+}
+
+test('an engine that stays away: the run and whoever watches it say what they wait for, and it goes on once it is back', async () => {
+  const calls = ['--call-timeout-ms', '1000', '--call-retry-budget-ms', '1000'];
+  const training = start(...trainLine('away', MANY), ...calls);
+  await until('the first step is told', () => isStepTold(training), 120_000);
+  const watching = start('watch', 'away');
+  const pid = await freezeEngine('away');
+  try {
+    const told = /waiting for rollout: .*EngineFailed: .*; start it, or correct its address/;
+    for (const { stdout } of [training, watching]) await until('it is told', () => told.test(stdout()), 60_000);
+    expect(await tell('show', 'away')).toMatch(/^pending .*rollout, attempt \d+ .*EngineFailed: /m);
+    expect(await show('away')).toMatchObject({ state: 'running', failure: null });
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  const { step } = await show('away');
+  await expect.poll(async () => (await show('away')).step, { timeout: 120_000 }).toBeGreaterThan(step);
+  await tell('stop', 'away');
+  expect(await training.ended).toMatchObject({ code: 0 });
+  expect(await watching.ended).toMatchObject({ code: 0 });
+});

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
+import { defineConfig } from '../../workers/config.ts';
 import { makeProjectFolders } from '../../workers/folders.ts';
 import type { StackSpec } from '../../workers/local-stack/protocol.ts';
 import { createStack } from '../../workers/local-stack/stack.ts';
@@ -23,15 +24,9 @@ const SPEC = {
   gpuWorkerCommand: null,
   standby: false,
   workerCommand: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'],
-  engineUrl: 'http://127.0.0.1:1',
-  engineKeyVariable: 'TEMPER_TEST_ENGINE_KEY',
+  engine: defineConfig({ engine: { url: 'http://127.0.0.1:1', keyVariable: 'TEMPER_TEST_ENGINE_KEY' } }).engine,
   storeUri: 'file:///nowhere',
   queues: { workflows: 'temper', gpu: 'gpu' },
-  threads: 1,
-  device: 'auto',
-  dtype: 'auto',
-  kvCacheBytes: 2 ** 30,
-  slots: 8,
   ports: { temporal: null, ui: null, engine: null },
 } satisfies StackSpec;
 const QWEN = 'Qwen/Qwen3-0.6B';
@@ -63,7 +58,7 @@ test('what was registered stays when a stack starts anew: a run that goes on nee
   const folders = makeProjectFolders(project);
   writeFileSync(folders.models, JSON.stringify({ [QWEN]: `hub:${QWEN}`, broken: 7, mine: '/old' }));
   const ports = { temporal: 1, ui: 2, engine: 3 };
-  vi.stubEnv(SPEC.engineKeyVariable, 'key');
+  vi.stubEnv(SPEC.engine.keyVariable, 'key');
   const stack = await createStack(SPEC, folders, ports, () => undefined);
   await stack.attach({ type: 'attach', agents: [], models: { mine: '/new' } });
   await stack.end();

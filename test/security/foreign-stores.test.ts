@@ -1,11 +1,14 @@
 /** A store that somebody else wrote: small files that unpack to large ones, and links to what is not in it. */
 import { execFileSync } from 'node:child_process';
+import { renameSync, rmSync, symlinkSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { FileStore } from '../../store/file-store.ts';
-import { decodeRollouts, MAX_ROLLOUT_BYTES } from '../../store/trajectories.ts';
+import { foreignFileSystem } from '../../store/foreign-file-system.ts';
+import { decodeRollouts, encodeRollouts, MAX_ROLLOUT_BYTES } from '../../store/trajectories.ts';
+import type { AttemptRecord, RolloutHeader } from '../../store/trajectories.ts';
 import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 
@@ -18,6 +21,17 @@ test('rollouts that unpack to more than the bound are refused before they are un
     message: 'runs/x must be gzipped JSON lines of at most 256 MiB, but is not; restore it from a copy',
   });
   expect(process.memoryUsage().rss - before).toBeLessThan(3 * MAX_ROLLOUT_BYTES);
+});
+
+const ATTEMPT = { attempt: 0, logs: ['x'.repeat(MAX_ROLLOUT_BYTES / 4)] } as unknown as AttemptRecord;
+
+test('what an evaluation played is written within the same bound, and the flag to lower is named', async () => {
+  const encoding = encodeRollouts({ header: {} as RolloutHeader, attempts: [ATTEMPT, ATTEMPT, ATTEMPT, ATTEMPT] });
+  await expect(encoding).rejects.toMatchObject({
+    type: 'BadConfig',
+    message:
+      'the attempts of an evaluation must be at most 256 MiB as JSON, got 256 MiB; lower --eval-scenarios, --max-tokens or the number of calls of an attempt',
+  });
 });
 
 /** A project, and somebody else's store with a run in it. */
@@ -67,6 +81,24 @@ test.each(['runs/demo/state.json', 'runs/demo/run.json', 'runs/demo/branches', '
     await rm(path);
   },
 );
+
+test('a folder that becomes a link while a file is read hands out nothing', async () => {
+  const { store, secret } = await foreign();
+  const [folder, away] = [join(store, 'runs', 'demo'), join(store, 'runs', 'away')];
+  const outside = join(secret, '..');
+  await writeFile(join(outside, 'run.json'), 'a private key');
+  const files = foreignFileSystem(store);
+  for (let ticks = 0; ticks < 150; ticks++) {
+    const reading = files.readFile(join(folder, 'run.json')).catch(() => null);
+    for (let tick = 0; tick < ticks % 15; tick++) await new Promise((resolve) => setImmediate(resolve));
+    renameSync(folder, away);
+    symlinkSync(outside, folder);
+    expect(Buffer.from((await reading) ?? []).toString()).not.toContain('a private key');
+    rmSync(folder);
+    renameSync(away, folder);
+  }
+  expect(await files.readFile(join(folder, 'run.json'))).not.toBeNull();
+});
 
 test('a store of one’s own may stand behind links: it is the user who put them there', async () => {
   const { store, secret } = await foreign();

@@ -1,5 +1,5 @@
 /** A run that was pulled from somebody else is shown, and neither makes markup of a report nor controls a terminal. */
-import { readFile } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { markup, htmlText } from '../../cli/report/html.ts';
@@ -54,6 +54,40 @@ test.each([
     exitCode: 1,
     stderr: expect.stringContaining(`temper: ${key} is not as Temper writes it`) as string,
   });
+});
+
+test('what a later version adds, at any level, is no obstacle', async () => {
+  const project = await temporaryFolder();
+  await writeFixtureRun(project, { steps: 2 });
+  const more = { added: { later: 1 } };
+  await spoil(project, RUN, ({ config, ...file }) => {
+    const { train, ...settings } = config as Record<string, object>;
+    return { ...file, ...more, config: { ...settings, ...more, train: { ...train, ...more } } };
+  });
+  const evals = [{ ...evaluation(0, 0.5, 0), ...more }];
+  await spoil(project, STATE, (state) => ({ ...state, ...more, evals }));
+  for (const command of ['show', 'report', 'watch', 'checkpoints'])
+    expect(await runCli(project, [command, 'demo'])).toMatchObject({ exitCode: 0, stderr: '' });
+  await spoil(project, STATE, (state) => ({ ...state, evals: [{ ...evals[0], reward: SCRIPT }] }));
+  expect((await runCli(project, ['show', 'demo'])).stderr).toContain(
+    `${STATE} is not as Temper writes it (evals.0.reward`,
+  );
+});
+
+test.each([
+  ['run.json', 'mine', 'runs/demo', 'runs/mine', 'rename the folder runs/mine to runs/demo, or restore it from a copy'],
+  ['state.json', 'demo', 'runs/other/state.json', 'runs/demo/state.json', 'it is only for display: delete it,'],
+])('a %s of another run is refused, with what to do', async (file, run, from, to, remedy) => {
+  const project = await temporaryFolder();
+  for (const name of ['demo', 'other']) await writeFixtureRun(project, { run: name, steps: 2 });
+  const store = join(project, '.temper', 'store');
+  await rename(join(store, from), join(store, to));
+  for (const command of [['show', run], ['report', run], ['watch', run], ['runs']]) {
+    const { exitCode, stderr } = await runCli(project, command);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`temper: runs/${run}/${file} must be of the run ${run}, but it is of the run `);
+    expect(stderr).toContain(remedy);
+  }
 });
 
 test('a broken run hides no other from the list of runs', async () => {

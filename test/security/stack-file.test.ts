@@ -64,7 +64,8 @@ async function isAdopted(prepare: () => void): Promise<boolean> {
   await new Promise<void>((resolve) => server.listen(stack.socket, () => resolve()));
   prepare();
   const makeSpec = () => Promise.reject(new Error('a new stack is started'));
-  const holding = holdLeash({ folders, agents: [], models: {}, makeSpec, onEvent: () => undefined });
+  const nothing = () => undefined;
+  const holding = holdLeash({ folders, agents: [], models: {}, check: nothing, makeSpec, onEvent: nothing });
   await holding.catch((error: Error) => expect(error.message).toMatch(/a new stack is started|ended during a request/));
   server.close();
   return connections > 0;

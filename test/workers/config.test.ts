@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,7 +9,7 @@ import { checkJoined, checkPorts } from '../../workers/local-stack/check-joined.
 import { gpuWorker } from '../../workers/local-stack/children.ts';
 import { specifyStack } from '../../workers/local-stack/specify.ts';
 import { describeStack } from '../../workers/local-stack/stack.ts';
-import { makeProject, removeProject } from './stack-harness.ts';
+import { makeProject, openStack, removeProject } from './stack-harness.ts';
 
 const clean: (() => unknown)[] = [];
 afterEach(() => {
@@ -69,8 +69,19 @@ describe('a field without effect is refused by name', () => {
     ['engine.slots', { engine: { url, slots: 64 } }],
     ['localStack.enginePort', { engine: { url }, localStack: { enginePort: 9000 } }],
     ['localStack.standby', { engine: { url }, localStack: { standby: false } }],
-  ])('%s with engine.url', async (field, config) => {
-    await expect(loadConfig(projectWith(config), {})).rejects.toThrow(`${field} in temporal.config.ts has no effect`);
+  ])('%s with engine.url, and with TEMPER_ENGINE_URL', async (field, config) => {
+    await expect(loadConfig(projectWith(config), {})).rejects.toThrow(
+      `${field} in temporal.config.ts has no effect with engine.url`,
+    );
+    const engine = { ...config.engine, url: null };
+    const project = projectWith({ ...config, engine });
+    const starting = openStack(project, { env: { TEMPER_ENGINE_URL: url } });
+    await expect(starting).rejects.toThrow(
+      `${field} in temporal.config.ts has no effect with TEMPER_ENGINE_URL (it configures the GPU worker that the local stack starts); remove it, or unset TEMPER_ENGINE_URL`,
+    );
+    expect(existsSync(join(project, '.temper', 'stack.json'))).toBe(false);
+    // The stack's own workers find its engine by that variable.
+    await loadConfig(project, { TEMPER_ENGINE_URL: url });
   });
 
   it('engine.keyVariable without engine.url', async () => {

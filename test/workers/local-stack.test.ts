@@ -46,6 +46,18 @@ const mode = (file: string) => (statSync(file).mode & 0o777).toString(8);
 const saidStandingBy = (folder: string) =>
   readFileSync(join(folder, '.temper', 'logs', 'gpu-worker.jsonl'), 'utf8').includes('standing by');
 
+/** A command that must not join starts no worker, and registers no model. */
+async function leavesItAloneWhenRefused(folder: string): Promise<void> {
+  const agentFile = join(folder, 'refused.ts');
+  writeFileSync(agentFile, '');
+  const before = stackFile(folder).children;
+  const joining = opened(folder, { agentFile, models: { mine: folder }, device: 'cuda' });
+  await expect(joining).rejects.toThrow(/--device has no effect here: the local stack of this project runs already/);
+  expect(existsSync(join(folder, '.temper', 'logs', 'worker-refused.jsonl'))).toBe(false);
+  expect(readFileSync(join(folder, '.temper', 'models.json'), 'utf8')).not.toContain('mine');
+  expect(stackFile(folder).children).toEqual(before);
+}
+
 /** Two play the same agent, one of them another one too. */
 async function endsTheWorkersOfThoseWhoLeft(folder: string): Promise<void> {
   const agents = ['a.ts', 'b.ts'].map((name) => join(folder, name));
@@ -106,6 +118,7 @@ describe('a local stack', PATIENT, () => {
     expect([first.stack.adopted, second.stack.adopted]).toEqual([false, true]);
     expect(second.stack.temporalAddress).toBe(first.stack.temporalAddress);
     expect(second.stack.engineKey).toBe(first.stack.engineKey);
+    await leavesItAloneWhenRefused(folder);
     await endsTheWorkersOfThoseWhoLeft(folder);
     const server = childPid(folder, 'temporal-server');
     expect(await first.stack.close()).toEqual({ others: 1, agents: [] });

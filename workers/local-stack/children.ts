@@ -64,28 +64,37 @@ export function temporalServer({ spec, folders, ports, ui }: ChildContext): Chil
   };
 }
 
+/** What every GPU worker of a project is told, wherever it runs. */
+export function engineArguments(of: Pick<StackSpec, 'storeUri' | 'queues' | 'engine'> & { models: string }): string[] {
+  const { storeUri, queues, engine, models } = of;
+  const flags = {
+    '--store': storeUri,
+    '--models': models,
+    '--queue': queues.gpu,
+    '--threads': String(engine.threads),
+    '--device': engine.device,
+    '--dtype': engine.dtype,
+    '--kv-cache-bytes': String(engine.kvCacheBytes),
+    '--slots': String(engine.slots),
+  };
+  return Object.entries(flags).flat();
+}
+
 export function gpuWorker(context: ChildContext): ChildSpec {
   const { spec, folders, ports, stack } = context;
-  const flags = {
-    '--store': spec.storeUri,
-    '--models': folders.models,
+  const own = engineArguments({ ...spec, models: folders.models });
+  const place = {
     '--host': '127.0.0.1',
     '--port': String(ports.engine),
-    '--threads': String(spec.threads),
-    '--device': spec.device,
-    '--dtype': spec.dtype,
-    '--kv-cache-bytes': String(spec.kvCacheBytes),
-    '--slots': String(spec.slots),
     '--temporal-address': stack.temporalAddress,
     '--namespace': stack.namespace,
-    '--queue': spec.queues.gpu,
   };
   const env = workerEnvironment(gpuWorkerEnvironment(process.env), context);
   env.PYTHONPATH = [GPU_WORKER_FOLDER, process.env.PYTHONPATH]
     .filter(Boolean)
     .join(process.platform === 'win32' ? ';' : ':');
   env.PYTHONUNBUFFERED = '1';
-  const command = [...(spec.gpuWorkerCommand ?? []), ...Object.entries(flags).flat(), '--leash'];
+  const command = [...(spec.gpuWorkerCommand ?? []), ...own, ...Object.entries(place).flat(), '--leash'];
   return {
     name: 'gpu-worker',
     agentFile: null,

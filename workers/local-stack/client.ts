@@ -2,9 +2,10 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentCodeSha256 } from '../agent-code.ts';
-import { loadConfig } from '../config.ts';
+import { checkLocalEngine, loadConfig } from '../config.ts';
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget, connectClient } from '../connection.ts';
+import type { TemporalTarget } from '../connection.ts';
 import { cacheFolder, makeProjectFolders } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { keepHistoryForAYear, registerSearchAttributes } from '../namespace.ts';
@@ -50,12 +51,24 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
   const options = { ...given, project: resolve(given.project), agentFile };
   const folders = makeProjectFolders(options.project);
   const config = options.config ?? (await loadConfig(options.project, options.env ?? process.env));
-  const hold = await holdOptions(options, folders, config);
+  checkLocalEngine(config);
   const external = configuredTarget(options.env);
+  const hold = await holdOptions(options, folders, config, external);
   checkPorts(options, external === null, config);
+  const engineKey = engineKeyOf(config.engine, folders);
   if (external !== null) await checkReachable(external, options.env);
-  const first = await open(hold, options, config);
-  if (first.adopted) await checkAdopted(first, options, config, folders);
+  const first = await open(
+    {
+      ...hold,
+      check(stack, adopted) {
+        hold.check(stack, adopted);
+        if (adopted) checkJoined(stack, options, config, folders);
+      },
+    },
+    options,
+    config,
+  );
+  // Whoever starts it again after a crash decides what it is like: another command goes on with that.
   const held = keepHeld(first, () => open(hold, options, config), options);
   const { stack } = first;
   return {
@@ -64,7 +77,7 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
     uiUrl: stack.uiUrl,
     engineUrl: stack.engineUrl,
     storeUri: stack.storeUri,
-    engineKey: engineKeyOf({ engineUrl: config.engine.url, engineKeyVariable: config.engine.keyVariable }, folders),
+    engineKey,
     adopted: first.adopted,
     close: () => held.close(),
   };
@@ -74,6 +87,7 @@ async function holdOptions(
   options: LocalStackOptions,
   folders: ProjectFolders,
   config: TemperConfig,
+  external: TemporalTarget | null,
 ): Promise<HoldOptions> {
   const { agentFile, onEvent, signal } = options;
   const env = options.env ?? process.env;
@@ -82,27 +96,14 @@ async function holdOptions(
     folders,
     agents: agentFile === null ? [] : [{ file: agentFile, codeSha256: await agentCodeSha256(agentFile) }],
     models: absoluteModels(options.project, { ...config.models, ...options.models }),
+    check: (stack) => checkAddresses(stack, config, external),
     makeSpec: () => specifyStack({ folders, config, install, options }),
     onEvent,
     signal,
   };
 }
 
-async function checkAdopted(
-  connection: LeashConnection,
-  options: LocalStackOptions,
-  config: TemperConfig,
-  folders: ProjectFolders,
-): Promise<void> {
-  try {
-    checkJoined(connection.stack, options, config, folders);
-  } catch (error) {
-    await connection.release();
-    throw error;
-  }
-}
-
-async function checkReachable(target: { address: string; namespace: string }, env?: NodeJS.ProcessEnv): Promise<void> {
+async function checkReachable(target: TemporalTarget, env?: NodeJS.ProcessEnv): Promise<void> {
   const client = await connectClient(target, env);
   await client.close();
 }
@@ -123,7 +124,6 @@ async function openOnce(hold: HoldOptions, options: LocalStackOptions, config: T
   const connection = await holdLeash(hold);
   const waits = { agentFile, hasGpuWorker: config.engine.url === null, onEvent, ...(signal ? { signal } : {}) };
   try {
-    checkAddresses(connection.stack, config, configuredTarget(options.env));
     await waitForStack(connection, waits, () => prepareNamespace(connection, options));
     return connection;
   } catch (error) {

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { TemperError } from '../../core/failures.ts';
+import type { EngineConfig } from '../config.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { readOwnFile } from '../own-file.ts';
 import { writeAtomically } from './stack-file.ts';
@@ -9,16 +10,13 @@ import { writeAtomically } from './stack-file.ts';
 const KEY_LENGTH = 43;
 
 /** The local engine's own key, or that of an engine elsewhere, by the name of its variable. */
-export function engineKeyOf(
-  spec: { readonly engineUrl: string | null; readonly engineKeyVariable: string },
-  folders: ProjectFolders,
-): string {
-  if (spec.engineUrl === null) return localKey(folders.engineKey);
-  const key = process.env[spec.engineKeyVariable];
+export function engineKeyOf({ url, keyVariable }: EngineConfig, folders: ProjectFolders): string {
+  if (url === null) return localKey(folders.engineKey);
+  const key = process.env[keyVariable];
   if (key) return key;
   throw new TemperError(
     'BadConfig',
-    `the engine ${spec.engineUrl} needs a key in ${spec.engineKeyVariable}, which is not set; export it or name another variable in temporal.config.ts`,
+    `the engine ${url} needs a key in ${keyVariable}, which is not set; export it or name another variable in temporal.config.ts`,
   );
 }
 

@@ -14,7 +14,7 @@ import type { ChildStatus, StackEvent } from './events.ts';
 import { isOwnSocketPath } from './leash-socket.ts';
 import { isAlive, processStartTime } from './processes.ts';
 import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';
-import type { AgentRequest, LeashMessage, StackDescription, StackSpec } from './protocol.ts';
+import type { AgentRequest, ClientMessage, LeashMessage, StackDescription, StackSpec } from './protocol.ts';
 import { readStackFile } from './stack-file.ts';
 import type { StackFile } from './stack-file.ts';
 
@@ -41,6 +41,8 @@ export interface HoldOptions {
   readonly folders: ProjectFolders;
   readonly agents: readonly AgentRequest[];
   readonly models: Readonly<Record<string, string>>;
+  /** Throws where this command must not use the stack: before anything is started or registered there. */
+  check(stack: StackDescription, adopted: boolean): void;
   /** Made only where no live stack is found. */
   makeSpec(): Promise<StackSpec>;
   readonly onEvent: (event: StackEvent) => void;
@@ -145,67 +147,90 @@ function startLeash(folders: ProjectFolders, spec: StackSpec): StartedLeash {
   };
 }
 
+/** Asks first what the stack is: one that this command must not use stays as it is. */
 async function attach(socket: Socket, startedPid: number | null, options: HoldOptions): Promise<LeashConnection> {
+  const talk = startTalk(socket, options);
+  const stack = await talk.ask({ type: 'describe' });
+  // The leash started here may have lost the race for the lock.
+  const adopted = stack.pid !== startedPid;
+  const connection = { ...talk, stack, adopted, release: () => talk.release(stack.pid) };
+  try {
+    options.check(stack, adopted);
+  } catch (error) {
+    await connection.release();
+    throw error;
+  }
+  await talk.ask({ type: 'attach', agents: options.agents, models: options.models });
+  return connection;
+}
+
+interface Answer {
+  resolve(stack: StackDescription): void;
+  reject(error: Error): void;
+}
+
+function startTalk(socket: Socket, { folders, onEvent }: HoldOptions) {
   let statuses: readonly ChildStatus[] = [];
+  let answer: Answer | null = null;
   let lost: (() => void) | null = null;
   let released = false;
   let left: StackLeft = { others: 0, agents: [] };
   let ended = false;
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.once('close', () => {
+    answer?.reject(new LeashGone('the local stack ended during a request'));
     if (!released) lost?.();
   });
   socket.on('error', () => undefined);
-
-  const stack = await new Promise<StackDescription>((resolve, reject) => {
-    const silence = setTimeout(() => {
-      socket.destroy();
-      reject(heldBySilence(options.folders));
-    }, ANSWER_WITHIN_MS);
-    socket.once('close', () => {
-      clearTimeout(silence);
-      reject(new LeashGone('the local stack ended during a request'));
-    });
-    readMessages(socket, (line) => {
-      const message = line as LeashMessage;
-      if (message.type === 'event') options.onEvent(message.event);
-      else if (message.type === 'status') statuses = message.children;
-      else if (message.type === 'refused')
-        reject(
-          message.failure === null ? new Error(message.message) : new TemperError(message.failure, message.message),
-        );
-      else if (message.type === 'attached') {
-        clearTimeout(silence);
-        resolve(message.stack);
-      } else {
-        released = true;
-        ended = message.type === 'ended';
-        if (message.type === 'detached') left = { others: message.others, agents: message.agents };
-      }
-    });
-    sendMessage(socket, { type: 'attach', agents: options.agents, models: options.models });
+  readMessages(socket, (line) => {
+    const message = line as LeashMessage;
+    if (message.type === 'event') onEvent(message.event);
+    else if (message.type === 'status') statuses = message.children;
+    else if (message.type === 'refused') answer?.reject(refusal(message));
+    else if (message.type === 'described' || message.type === 'attached') answer?.resolve(message.stack);
+    else {
+      released = true;
+      ended = message.type === 'ended';
+      if (message.type === 'detached') left = { others: message.others, agents: message.agents };
+    }
   });
-
   return {
-    stack,
-    // The leash started here may have lost the race for the lock.
-    adopted: stack.pid !== startedPid,
+    async ask(message: ClientMessage): Promise<StackDescription> {
+      const silence = setTimeout(() => {
+        answer?.reject(heldBySilence(folders));
+        socket.destroy();
+      }, ANSWER_WITHIN_MS);
+      try {
+        return await new Promise((resolve, reject) => {
+          answer = { resolve, reject };
+          if (socket.closed) reject(new LeashGone('the local stack ended before a request'));
+          sendMessage(socket, message);
+        });
+      } finally {
+        clearTimeout(silence);
+        answer = null;
+      }
+    },
     statuses: () => statuses,
     isLost: () => socket.destroyed,
-    onLost(listener) {
+    onLost(listener: () => void) {
       lost = listener;
       if (socket.closed && !released) listener();
     },
-    async release() {
+    async release(leashPid: number) {
       released = true;
       sendMessage(socket, { type: 'detach' });
       await Promise.race([closed, sleep(RELEASE_WITHIN_MS, undefined, { ref: false })]);
       socket.destroy();
       // Its last act is to let the lock go.
-      if (ended) await untilGone(stack.pid);
+      if (ended) await untilGone(leashPid);
       return left;
     },
   };
+}
+
+function refusal({ failure, message }: Extract<LeashMessage, { type: 'refused' }>): Error {
+  return failure === null ? new Error(message) : new TemperError(failure, message);
 }
 
 async function untilGone(pid: number): Promise<void> {

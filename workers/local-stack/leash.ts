@@ -81,7 +81,8 @@ async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
     });
     readMessages(socket, (line) => {
       const message = line as ClientMessage;
-      if (message.type === 'attach') {
+      if (message.type === 'describe') void describe(socket, prepared);
+      else if (message.type === 'attach') {
         sockets.set(
           socket,
           message.agents.map(({ file }) => file),
@@ -118,6 +119,14 @@ async function serve(held: Held, prepared: Promise<Stack>): Promise<void> {
   }, FIRST_CLIENT_MS);
 }
 
+async function describe(socket: Socket, prepared: Promise<Stack>): Promise<void> {
+  try {
+    sendMessage(socket, { type: 'described', stack: (await prepared).description });
+  } catch (error) {
+    refuse(socket, error);
+  }
+}
+
 async function attach(
   socket: Socket,
   message: Extract<ClientMessage, { type: 'attach' }>,
@@ -129,10 +138,14 @@ async function attach(
     sendMessage(socket, { type: 'attached', stack: stack.description });
     sendMessage(socket, { type: 'status', children: stack.statuses() });
   } catch (error) {
-    const failure = error instanceof TemperError ? error.type : null;
-    sendMessage(socket, { type: 'refused', failure, message: error instanceof Error ? error.message : String(error) });
-    socket.end();
+    refuse(socket, error);
   }
+}
+
+function refuse(socket: Socket, error: unknown): void {
+  const failure = error instanceof TemperError ? error.type : null;
+  sendMessage(socket, { type: 'refused', failure, message: error instanceof Error ? error.message : String(error) });
+  socket.end();
 }
 
 async function endStack(held: Held): Promise<void> {

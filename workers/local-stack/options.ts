@@ -1,4 +1,4 @@
-import type { TemperConfig } from '../config.ts';
+import type { Dtype, TemperConfig } from '../config.ts';
 import type { StackEvent } from './events.ts';
 
 export interface LocalStackOptions {
@@ -12,7 +12,7 @@ export interface LocalStackOptions {
   readonly enginePort?: number | null;
   /** What the user asked of the GPU worker by name; null: as `temporal.config.ts` has it. */
   readonly device?: string | null;
-  readonly dtype?: string | null;
+  readonly dtype?: Dtype | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
   /** Stand-ins for tests; else `temporal.config.ts` and what the machine has. */

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { FailureType } from '../../core/failures.ts';
+import type { EngineConfig } from '../config.ts';
 import type { ChildStatus, StackEvent } from './events.ts';
 import type { WantedPorts } from './ports.ts';
 
@@ -21,15 +22,10 @@ export interface StackSpec {
   readonly standby: boolean;
   /** Command line of the TypeScript worker; its options follow as one JSON argument. */
   readonly workerCommand: readonly string[];
-  readonly engineUrl: string | null;
-  readonly engineKeyVariable: string;
+  /** As configured, under the flags of the command that starts it. */
+  readonly engine: EngineConfig;
   readonly storeUri: string;
   readonly queues: { readonly workflows: string; readonly gpu: string };
-  readonly threads: number;
-  readonly device: string;
-  readonly dtype: string;
-  readonly kvCacheBytes: number;
-  readonly slots: number;
   readonly ports: WantedPorts;
 }
 
@@ -52,6 +48,7 @@ export interface AgentRequest {
 }
 
 export type ClientMessage =
+  | { readonly type: 'describe' }
   | {
       readonly type: 'attach';
       readonly agents: readonly AgentRequest[];
@@ -60,6 +57,7 @@ export type ClientMessage =
   | { readonly type: 'detach' };
 
 export type LeashMessage =
+  | { readonly type: 'described'; readonly stack: StackDescription }
   | { readonly type: 'attached'; readonly stack: StackDescription }
   | { readonly type: 'refused'; readonly failure: FailureType | null; readonly message: string }
   | { readonly type: 'status'; readonly children: readonly ChildStatus[] }

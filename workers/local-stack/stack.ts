@@ -43,7 +43,7 @@ export async function createStack(
 ): Promise<Stack> {
   const uiKey = spec.temporal ? null : localKey(folders.uiKey);
   const description = describeStack(spec, ports, uiKey);
-  const engineKey = engineKeyOf(spec, folders);
+  const engineKey = engineKeyOf(spec.engine, folders);
   const ui = uiKey === null ? null : await findPrivateAddress();
   const context: ChildContext = { spec, folders, ports, stack: description, engineKey, ui };
   const uiServer = uiKey === null ? null : await serveUi({ port: ports.ui, key: uiKey, temporal: ui });
@@ -158,12 +158,12 @@ class Children {
 export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string | null): StackDescription {
   return {
     pid: process.pid,
-    device: spec.device,
-    dtype: spec.dtype,
+    device: spec.engine.device,
+    dtype: spec.engine.dtype,
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',
     uiUrl: uiKey === null ? null : uiUrl(ports.ui, uiKey),
-    engineUrl: spec.engineUrl ?? `http://127.0.0.1:${ports.engine}`,
+    engineUrl: spec.engine.url ?? `http://127.0.0.1:${ports.engine}`,
     storeUri: spec.storeUri,
     ownsServer: spec.temporal === null,
   };
