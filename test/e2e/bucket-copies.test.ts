@@ -2,7 +2,7 @@
  * A real run in a bucket that is stopped and pushed to another bucket: it goes on there, it goes on in a folder that pulls
  * it, and it goes on where it was. All end with the bytes of a run that was in a folder from its beginning to its end.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,11 +33,7 @@ let stoppedAfter: number;
 
 const train = ({ project }: Place, run: string) => project.start('train', AGENT, '--run', run, ...FLAGS);
 
-function inBucket(uri: string, store: string): Place {
-  const project = new Project();
-  writeFileSync(join(project.folder, 'temporal.config.ts'), `export default { store: '${uri}' };\n`);
-  return { project, store };
-}
+const inBucket = (uri: string, store: string): Place => ({ project: new Project({ store: uri }), store });
 
 async function expectDone(ended: Promise<Ended>): Promise<string> {
   const { code, output } = await ended;
