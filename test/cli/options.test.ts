@@ -121,7 +121,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'eval --concurrency': added(EVAL, '--concurrency 2'),
   'eval --out': byTest('test/cli/eval.test.ts', "'--out'"),
   'eval --json': byTest('test/cli/eval.test.ts', "'--json'"),
-  'dev --agent': byTest('test/crash/frozen-idle.test.ts', "'dev', '--agent'"),
+  'dev --agent': byTest('test/crash/frozen.test.ts', "'dev', '--agent'"),
   'dev --ui-port': byTest('test/workers/local-stack.test.ts', '(--ui-port)'),
   'dev --engine-port': byTest('test/workers/config.test.ts', '--engine-port has no effect'),
   ...Object.fromEntries(
