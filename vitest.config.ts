@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Projects by what they need: nothing · a Temporal server · whole local stacks, one after the other. */
+/** Projects by what they need: nothing · a Temporal server · whole local stacks, one after the other, used or disturbed. */
 const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
 
 export default defineConfig({
@@ -27,16 +27,16 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
-      {
-        extends: true,
+      ...['e2e', 'crash'].map((name) => ({
+        extends: true as const,
         test: {
-          name: 'e2e',
-          include: ['test/crash/**/*.test.ts', 'test/e2e/**/*.test.ts'],
+          name,
+          include: [`test/${name}/**/*.test.ts`],
           fileParallelism: false,
           testTimeout: 900_000,
           hookTimeout: 900_000,
         },
-      },
+      })),
     ],
   },
 });

@@ -1,9 +1,10 @@
 /** Every flag and field of temporal.config.ts is asked for its effect: one without any fails here. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandContext } from '../../cli/command.ts';
 import { COMMANDS } from '../../cli/commands/index.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
@@ -34,24 +35,26 @@ import { runCli } from './run-cli.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const source = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 
-let project: string;
-let store: Store;
+/** Made once: what is planned changes nothing of it. */
+const project = mkdtempSync(join(tmpdir(), 'temper-options-'));
+beforeAll(() => fill(project));
+afterAll(() => rmSync(project, { recursive: true }));
 
-beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
-  await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
-  store = await openStore(join(project, '.temper', 'store'));
+async function fill(folder: string): Promise<Store> {
+  await write(join(folder, 'package.json'), '{}');
+  await writeAgent(folder, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
+  const store = await openStore(join(folder, '.temper', 'store'));
   await makeRun(store, { steps: 5, evals: { 2: 0.75 } });
-});
+  return store;
+}
 
 /** What a command plans from its arguments, before it starts anything. */
-function contextOf(args: readonly string[]): CommandContext {
+function contextOf(args: readonly string[], folder = project): CommandContext {
   const { command, args: own } = findCommand(args[0]!, args.slice(1));
   const { flags, positionals } = parseCommandLine(command, own);
   const output = { line: () => undefined, errorLine: () => undefined } as never;
   const env = { OPENAI_API_KEY: 'x', MY_KEY: 'secret' };
-  return { flags, positionals, project, cwd: project, env, output, signal: new AbortController().signal };
+  return { flags, positionals, project: folder, cwd: folder, env, output, signal: new AbortController().signal };
 }
 
 const PLANS: Readonly<Record<string, (context: CommandContext) => Promise<object>>> = {
@@ -157,8 +160,8 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'gpu-worker --allow-host': REMOTE_WORKER,
   'gpu-worker --threads': REMOTE_WORKER,
   'worker --agent': byTest(
-    'crash/frozen-idle.test.ts',
-    'a TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
+    'crash/frozen.test.ts',
+    'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
   ),
   'doctor --agent': byTest(
     'workers/worker.test.ts',
@@ -250,13 +253,17 @@ describe('the configuration of a run', () => {
 
   test('a run that was recorded with a loss goes on with it, by the same command', async () => {
     const same = '--run demo --steps 5 --groups-per-step 2 --group-size 2 --loss ppo';
+    const folder = await temporaryFolder();
+    const store = await fill(folder);
     const { file } = (await readRun(store, 'demo'))!;
     const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
     const config = { ...file.config, train: { ...file.config.train, loss } };
     await store.replace(runKey('demo'), encodeJson({ ...file, config }));
-    const { existing } = await planRun(contextOf(`${TRAIN} ${same}`.split(' ')));
+    const { existing } = await planRun(contextOf(`${TRAIN} ${same}`.split(' '), folder));
     expect(existing?.file.config.train.loss).toEqual(loss);
-    await expect(planRun(contextOf(`${TRAIN} ${same} --dual-clip 4`.split(' ')))).rejects.toThrow('have no effect');
+    await expect(planRun(contextOf(`${TRAIN} ${same} --dual-clip 4`.split(' '), folder))).rejects.toThrow(
+      'have no effect',
+    );
   });
 
   const paths = leavesOf(RunConfig).map(({ path }) => path);
@@ -270,11 +277,8 @@ describe('the configuration of a run', () => {
 });
 
 /** Where a field of a run's configuration can have an effect: not where it is defined, given its default or only copied. */
-const READERS = execFileSync(
-  'git',
-  ['ls-files', '-co', '--exclude-standard', 'core', 'workflows', 'activities', 'sdk', 'gpu-worker/temper_gpu'],
-  { cwd: ROOT, encoding: 'utf8' },
-)
+const LIST = 'ls-files -co --exclude-standard core workflows activities sdk gpu-worker/temper_gpu';
+const READERS = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf8' })
   .trim()
   .split('\n')
   .filter((file) => /\.(ts|py)$/.test(file) && !/contract|run-defaults|describe-config|options\.ts$/.test(file));

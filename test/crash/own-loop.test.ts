@@ -26,7 +26,7 @@ const KEPT = process.env['TEMPER_OWN_LOOP_PROJECT'] ?? null;
 const NAME = `killed-${SEED}`;
 const RUN = `tic-tac-toe.${NAME}`;
 
-const project = new Project(KEPT);
+const project = new Project({ folder: KEPT, standby: true });
 let stack: LocalStack;
 
 interface Script {

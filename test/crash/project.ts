@@ -1,7 +1,7 @@
 /** A project of its own for each test: its folder, its command line, and what its files say about the processes in it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,14 +23,25 @@ export interface Running {
   ended: Promise<Ended>;
 }
 
+interface ProjectOptions {
+  /** One that is kept; else a temporary one. */
+  folder?: string | null;
+  /** Null: the project's own folder. */
+  store?: string | null;
+  /** For tests that kill the GPU worker; for all others it only costs the imports of a second one. */
+  standby?: boolean;
+}
+
 export class Project {
   readonly folder: string;
   readonly state: string;
 
-  constructor(folder: string | null = null) {
+  constructor({ folder, store = null, standby = false }: ProjectOptions = {}) {
     this.folder = folder ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
     this.state = join(this.folder, '.temper');
     mkdirSync(this.state, { recursive: true });
+    const config = JSON.stringify({ store, localStack: { standby } });
+    writeFileSync(join(this.folder, 'temporal.config.ts'), `export default ${config};\n`);
   }
 
   start(...args: string[]): Running {

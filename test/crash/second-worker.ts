@@ -11,7 +11,7 @@ import { until, type Project } from './project.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const PROGRAM_WITH_POINTS = fileURLToPath(new URL('points/gpu_worker.py', import.meta.url));
-const READY_WITHIN_MS = 120_000;
+const READY_WITHIN_MS = 300_000;
 
 export class SecondWorker {
   readonly child: ChildProcess;
@@ -97,6 +97,12 @@ async function start(
   });
   closeSync(output);
   const worker = new SecondWorker(child, () => project.log(name));
-  await until(`the ${name} polls`, () => worker.log().some(({ msg }) => msg === ready), READY_WITHIN_MS);
+  try {
+    await until(`the ${name} polls`, () => worker.log().some(({ msg }) => msg === ready), READY_WITHIN_MS);
+  } catch (error) {
+    // Left alone it would be handed work of the tests that follow.
+    await worker.close();
+    throw error;
+  }
   return worker;
 }

@@ -1,5 +1,8 @@
-/** A checkout with a `.temper` of its own: everything is linked to the real one but `package.json`, which marks a project. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+/**
+ * A checkout with a `.temper` of its own: everything is linked to the real one but `package.json`, which marks a project,
+ * and the configuration where it has one of its own.
+ */
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +12,18 @@ import { until } from '../crash/project.ts';
 import { startCommand, type Command, type Ended } from './command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const CONFIG = 'temporal.config.ts';
 const NOT_LINKED = new Set(['.temper', '.git', 'package.json']);
+
+/** Without a second GPU worker that stands by, which costs as much as the first one until it is of use. */
+export const WITHOUT_STANDBY = 'export default { localStack: { standby: false } };\n';
+
+interface CheckoutOptions {
+  /** Added to what this process has. */
+  env?: NodeJS.ProcessEnv;
+  /** The text of `temporal.config.ts`; null: the checkout's. */
+  config?: string | null;
+}
 
 /** Names of the processes of a project's local stack that are alive. */
 export function aliveIn(project: string): string[] {
@@ -22,12 +36,13 @@ export class Checkout {
   readonly #started: Command[] = [];
   readonly #env: NodeJS.ProcessEnv;
 
-  /** `env` is added to what this process has. */
-  constructor(env: NodeJS.ProcessEnv = {}) {
+  constructor({ env, config = null }: CheckoutOptions = {}) {
     this.#env = { ...process.env, ...env };
     for (const name of readdirSync(ROOT)) {
-      if (!NOT_LINKED.has(name)) symlinkSync(join(ROOT, name), join(this.folder, name));
+      const isOwn = config !== null && name === CONFIG;
+      if (!NOT_LINKED.has(name) && !isOwn) symlinkSync(join(ROOT, name), join(this.folder, name));
     }
+    if (config !== null) writeFileSync(join(this.folder, CONFIG), config);
     cpSync(join(ROOT, 'package.json'), join(this.folder, 'package.json'));
   }
 

@@ -1,30 +1,45 @@
 /**
- * A real run on the pocket model that is stopped, copied, pruned, and goes on where it was; its copy goes on elsewhere. Both
- * end with the same bytes.
+ * Real runs that are stopped after their first steps, pushed to another store, and go on where they were, where they
+ * were pushed to, and where they are pulled to: from bucket to bucket, from bucket to folder, and, pruned at home, from
+ * folder to folder to bucket. All end with the bytes of a run that was in a folder from its beginning to its end.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FileStore } from '../../store/file-store.ts';
 import { readSteps } from '../../store/run-reader.ts';
+import { hashBytes } from '../../store/sha256.ts';
 import { Project, until, type Ended } from '../crash/project.ts';
+import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const STEPS = 10;
 const CONFIG = ['--base-model', 'pocket', '--steps', String(STEPS), '--groups-per-step', '2', '--group-size', '8'];
 const FLAGS = [...CONFIG, '--eval-scenarios', '8', '--eval-every', '4', '--learning-rate', '4e-3'];
+const ELSEWHERE = 's3://elsewhere/backup';
 
-const home = new Project();
-const away = new Project();
-const backup = join(home.folder, 'backup');
+/** Views and marks of pruning stand under no hash: a copy makes its own as it goes on. */
+const NOT_COMPARED = /checkpoints\/|\.times\.json$|\/pruned\.json$/;
+
+/** A project, and the folder where its store's objects lie, by their keys. */
+interface Place {
+  readonly project: Project;
+  readonly store: string;
+}
+
+let server: S3Server;
+let home: Place;
+let elsewhere: Place;
+let folder: Place;
 let stoppedAfter: number;
+let prunedAfter: number;
+/** What `temper verify` says of the run that was pruned. */
+let verified: string;
 
-const train = (project: Project) => project.start('train', AGENT, '--run', 'demo', ...FLAGS);
-const stepOf = (project: Project): number =>
-  (JSON.parse(readFileSync(project.path('store', 'runs', 'demo', 'state.json'), 'utf8')) as { step: number }).step;
-const manifest = (project: Project, step: number) =>
-  project.path('store', 'runs', 'demo', 'branches', '0', 'steps', String(step), 'manifest.json');
+const train = ({ project }: Place, run: string) => project.start('train', AGENT, '--run', run, ...FLAGS);
+
+const inBucket = (uri: string, store: string): Place => ({ project: new Project({ store: uri }), store });
 
 async function expectDone(ended: Promise<Ended>): Promise<string> {
   const { code, output } = await ended;
@@ -32,44 +47,140 @@ async function expectDone(ended: Promise<Ended>): Promise<string> {
   return output;
 }
 
-/** What stands under a hash; views of pruned checkpoints and the marks of pruning do not. */
-function bytesOf(project: Project): Record<string, string> {
-  const files = Object.entries(project.committed('demo')).filter(([file]) => !/checkpoints\/|pruned\.json$/.test(file));
-  return Object.fromEntries(files);
+function stepOf({ store }: Place, run: string): number {
+  const state = readFileSync(join(store, 'runs', run, 'state.json'), 'utf8');
+  return (JSON.parse(state) as { step: number }).step;
+}
+
+/** Hashes of all that stands under a hash: of a run by their names in it, of blobs by theirs. */
+function bytesOf({ store }: Place, run: string): Record<string, string> {
+  const folders = { blobs: join(store, 'blobs'), branches: join(store, 'runs', run, 'branches') };
+  const files = Object.entries(folders).flatMap(([name, path]) =>
+    readdirSync(path, { recursive: true, encoding: 'utf8' }).map(
+      (file) => [`${name}/${file}`, join(path, file)] as const,
+    ),
+  );
+  const kept = files.filter(([name, file]) => statSync(file).isFile() && !NOT_COMPARED.test(name));
+  return Object.fromEntries(kept.map(([name, file]) => [name, hashBytes(readFileSync(file))]));
+}
+
+/** Without the blobs, which pruning removes and the runs of a store share. */
+function branchesOf(place: Place, run: string): Record<string, string> {
+  const files = Object.entries(bytesOf(place, run));
+  return Object.fromEntries(files.filter(([name]) => name.startsWith('branches/')));
+}
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
+
+/** Steps that this project's own GPU worker committed. */
+function committedHere({ project }: Place, run: string): unknown[] {
+  const commits = project.log('gpu-worker').filter(({ msg, run: of }) => msg === 'step committed' && of === run);
+  return commits.filter(({ found }) => found === false).map(({ step }) => step);
+}
+
+/** One stack for all that is done meanwhile, and none afterwards: there is never a second one. */
+async function withStack({ project }: Place, work: () => Promise<void>): Promise<void> {
+  const stack = project.start('dev', '--agent', AGENT);
+  try {
+    const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
+    await until('the stack runs', isUp);
+    await work();
+  } finally {
+    stack.child.kill('SIGINT');
+    await stack.ended;
+  }
+}
+
+/** Resolves to the steps that it has done by then. */
+async function stopAfterItsFirstSteps(place: Place, run: string): Promise<number> {
+  const first = train(place, run);
+  const manifest = join(place.store, 'runs', run, 'branches', '0', 'steps', '1', 'manifest.json');
+  await until('step 1 is committed', () => existsSync(manifest));
+  await expectDone(place.project.run('stop', run));
+  await expectDone(first.ended);
+  return stepOf(place, run);
+}
+
+/** While no other run of the store has the same bytes: they are really gone. */
+async function prune(backup: string): Promise<void> {
+  prunedAfter = await stopAfterItsFirstSteps(folder, 'pruned');
+  await expectDone(folder.project.run('checkpoints', 'pruned', 'push', backup));
+  await expectDone(folder.project.run('checkpoints', 'pruned', 'prune', '--keep-last', '1'));
+  await expectDone(train(folder, 'pruned').ended);
+  verified = await expectDone(folder.project.run('verify', 'pruned'));
 }
 
 beforeAll(async () => {
-  const first = train(home);
-  await until('step 1 is committed', () => existsSync(manifest(home, 1)));
-  await expectDone(home.run('stop', 'demo'));
-  await expectDone(first.ended);
-  stoppedAfter = stepOf(home);
-  await expectDone(home.run('checkpoints', 'demo', 'push', backup));
-  await expectDone(home.run('checkpoints', 'demo', 'prune', '--keep-last', '1'));
-  await expectDone(train(home).ended);
+  server = await startS3Server();
+  mkdirSync(server.file('../elsewhere'));
+  home = inBucket(`s3://${BUCKET}/home`, server.file('home'));
+  elsewhere = inBucket(ELSEWHERE, server.file('../elsewhere/backup'));
+  const project = new Project();
+  folder = { project, store: project.path('store') };
+  const backup = join(project.folder, 'backup');
+
+  await withStack(home, async () => {
+    stoppedAfter = await stopAfterItsFirstSteps(home, 'demo');
+    await expectDone(home.project.run('checkpoints', 'demo', 'push', ELSEWHERE));
+    await expectDone(train(home, 'demo').ended);
+  });
+  await withStack(folder, async () => {
+    await prune(backup);
+    await expectDone(folder.project.run('checkpoints', 'demo', 'pull', ELSEWHERE));
+    expect(stepOf(folder, 'demo')).toBe(stoppedAfter);
+    await expectDone(train(folder, 'demo').ended);
+    await expectDone(train(folder, 'undisturbed').ended);
+  });
+  await expectDone(elsewhere.project.run('checkpoints', 'pruned', 'pull', backup));
+  expect([stepOf(elsewhere, 'demo'), stepOf(elsewhere, 'pruned')]).toEqual([stoppedAfter, prunedAfter]);
+  await withStack(elsewhere, async () => {
+    for (const run of ['demo', 'pruned']) await expectDone(train(elsewhere, run).ended);
+  });
 });
 
 afterAll(async () => {
-  await home.close();
-  await away.close();
+  for (const { project } of [home, elsewhere, folder]) await project.close();
+  await server.stop();
 });
 
-test('a run that was stopped and pruned goes on to its end, is whole, and its last step made again has the same bytes', async () => {
+test('a run that was stopped in a bucket goes on there, and has the bytes of one that was in a folder all the time', () => {
   expect(stoppedAfter).toBeLessThan(STEPS);
-  expect(existsSync(manifest(home, STEPS))).toBe(true);
-  const output = await expectDone(home.run('verify', 'demo'));
+  expect(stepOf(home, 'demo')).toBe(STEPS);
+  const bytes = bytesOf(home, 'demo');
+  const blobs = Object.entries(bytes).filter(([name]) => name.startsWith('blobs/'));
+  for (const [name, sha256] of blobs) expect(name).toBe(`blobs/${sha256}`);
+  expect(Object.keys(bytes)).toContain(`branches/0/steps/${STEPS}/manifest.json`);
+  expect(bytes).toEqual(bytesOf(folder, 'undisturbed'));
+});
+
+test.each([
+  ['in the bucket that it was pushed to', () => elsewhere],
+  ['in the folder that pulled it', () => folder],
+])('its copy goes on %s, trains the rest alone, and ends with the same bytes', (_, find) => {
+  expect(stepOf(find(), 'demo')).toBe(STEPS);
+  expect(committedHere(find(), 'demo')).toEqual(upTo(STEPS).slice(stoppedAfter));
+  expect(bytesOf(find(), 'demo')).toEqual(bytesOf(home, 'demo'));
+});
+
+test('the copy in the bucket is whole, and its last step made again has the same bytes', async () => {
+  const output = await expectDone(elsewhere.project.run('verify', 'demo'));
   expect(output).toContain(`re-computed demo@${STEPS}: adapter and optimizer state have the same bytes\n`);
   expect(output).toContain('demo is intact');
 });
 
-test('its copy goes on in another project, and ends with the same bytes', async () => {
-  await expectDone(away.run('checkpoints', 'demo', 'pull', backup));
-  expect(stepOf(away)).toBe(stoppedAfter);
-  await expectDone(train(away).ended);
-  expect(bytesOf(away)).toEqual(bytesOf(home));
-  const steps = (await readSteps(new FileStore(away.path('store')), 'demo')).map(({ step }) => step);
-  expect(steps).toEqual(Array.from({ length: STEPS }, (_, index) => index + 1));
-  expect(stepOf(away)).toBe(STEPS);
-  const commits = away.log('gpu-worker').filter(({ msg }) => msg === 'step committed');
-  expect(commits.filter(({ found }) => found === false).map(({ step }) => step)).toEqual(steps.slice(stoppedAfter));
+test('a run that was stopped and pruned goes on to its end, is whole, and its last step made again has the same bytes', () => {
+  expect(prunedAfter).toBeLessThan(STEPS);
+  const bytes = branchesOf(folder, 'pruned');
+  expect(Object.keys(bytes)).toContain(`branches/0/steps/${STEPS}/manifest.json`);
+  expect(bytes).toEqual(branchesOf(folder, 'undisturbed'));
+  expect(verified).toContain(`re-computed pruned@${STEPS}: adapter and optimizer state have the same bytes\n`);
+  expect(verified).toContain('pruned is intact');
+});
+
+test('its copy, from before it was pruned, goes on in another project, and ends with the same bytes', async () => {
+  expect(branchesOf(elsewhere, 'pruned')).toEqual(branchesOf(folder, 'pruned'));
+  const steps = (await readSteps(new FileStore(elsewhere.store), 'pruned')).map(({ step }) => step);
+  expect(steps).toEqual(upTo(STEPS));
+  expect(stepOf(elsewhere, 'pruned')).toBe(STEPS);
+  expect(committedHere(elsewhere, 'pruned')).toEqual(steps.slice(prunedAfter));
 });

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { Checkout } from './checkout.ts';
+import { Checkout, WITHOUT_STANDBY } from './checkout.ts';
 
 const README = fileURLToPath(new URL('../../examples/multiplication/README.md', import.meta.url));
-const checkout = new Checkout();
+const checkout = new Checkout({ config: WITHOUT_STANDBY });
 
 afterAll(() => checkout.close());
 

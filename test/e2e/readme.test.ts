@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../crash/project.ts';
 import { blocksOf, isTypeScript, PAGES, type Block } from '../docs/markdown.ts';
 import { JUDGE_KEY, startScriptedJudge, type ScriptedJudge } from '../sdk/ruler/scripted-judge.ts';
-import { Checkout } from './checkout.ts';
+import { Checkout, WITHOUT_STANDBY } from './checkout.ts';
 import { linesOf } from './command.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -62,7 +62,8 @@ describe('on one local stack', () => {
     judge = await startScriptedJudge();
     // Attempts that differ get scores that differ: a step has something to train.
     judge.scoreBy((lines) => (JSON.stringify(lines).length % 97) / 97);
-    checkout = new Checkout({ OPENAI_BASE_URL: judge.url, OPENAI_API_KEY: JUDGE_KEY });
+    const env = { OPENAI_BASE_URL: judge.url, OPENAI_API_KEY: JUDGE_KEY };
+    checkout = new Checkout({ env, config: WITHOUT_STANDBY });
     mkdirSync(join(checkout.folder, 'pages'));
     for (const block of blocks) writeFileSync(join(checkout.folder, fileOf(block)), block.code);
     writeFileSync(join(checkout.folder, 'agent.ts'), agents.find(({ page }) => page === 'README.md')!.code);

@@ -1,4 +1,7 @@
-/** Steering as a person does it: real processes, the pocket model, real weights. */
+/**
+ * Steering as a person does it: real processes, the pocket model, real weights. And the control of every curve, on the
+ * stack that is left: where nothing is learned, nothing changes.
+ */
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { Project, until } from '../crash/project.ts';
@@ -24,8 +27,8 @@ function start(...args: string[]): Command {
   return command;
 }
 
-async function show(): Promise<Record<string, unknown>> {
-  const { stdout } = await temper('show', 'demo', '--json');
+async function show(run = 'demo'): Promise<Record<string, unknown>> {
+  const { stdout } = await temper('show', run, '--json');
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
@@ -84,4 +87,21 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
     expect(anew).not.toBe(old);
   }
   expect((await temper(...TRAIN)).stdout).toContain('the run demo is complete');
+});
+
+test('with a learning rate of 0 every checkpoint has the same weights', async () => {
+  const steps = 4;
+  const size = ['--steps', String(steps), '--groups-per-step', '4', '--group-size', '8', '--eval-scenarios', '16'];
+  await tell('train', AGENT, '--run', 'flat', '--base-model', 'pocket', '--learning-rate', '0', ...size);
+
+  const committed = project.committed('flat');
+  const adapters = Array.from(
+    { length: steps + 1 },
+    (_, step) => committed[`0/checkpoints/${step}/adapter/adapter_model.safetensors`],
+  );
+  expect(adapters).not.toContain(undefined);
+  expect(new Set(adapters).size).toBe(1);
+  expect(await show('flat')).toMatchObject({ state: 'completed', step: steps, steps });
+  const trained = Object.keys(committed).filter((file) => /^0\/steps\/[1-9]\/manifest\.json$/.test(file));
+  expect(trained).toHaveLength(steps);
 });

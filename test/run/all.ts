@@ -1,4 +1,4 @@
-/** `npm test`: checks, then the tests of both languages; the last line counts them (each check counts as one). */
+/** `npm test`: checks and the tests of both languages, in three lanes; the last line counts them (each check counts as one). */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,8 +22,8 @@ const AVX2_ALONE = { ATEN_CPU_CAPABILITY: 'avx2', MKL_CBWR: 'AUTO,STRICT', ONEDN
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };
 
-// Beside each other: whole stacks wait, for time-outs and for their processes, more than they compute.
-await Promise.all([runShort('at its end'), runVitest('e2e', 'at once')]);
+// Beside each other: whole stacks wait, for time-outs and for their processes, more than they compute. Of about one length.
+await Promise.all([runShort('at its end'), runVitest('e2e', 'at once'), runDisturbed('at its end')]);
 rmSync(results, { recursive: true });
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
@@ -34,6 +34,11 @@ async function runShort(showing: Showing): Promise<void> {
   }
   await runPytest(showing);
   for (const project of ['unit', 'workflows']) await runVitest(project, showing);
+}
+
+/** Stacks whose processes are killed or frozen. */
+async function runDisturbed(showing: Showing): Promise<void> {
+  await runVitest('crash', showing);
   await runCrashes(showing);
 }
 

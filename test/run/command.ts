@@ -15,6 +15,7 @@ export type Showing = 'at once' | 'at its end';
 export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showing = 'at once'): Promise<boolean> {
   const { title, command, cwd = process.cwd() } = step;
   const [file, ...args] = command;
+  const startedAt = Date.now();
   const heading = `\n── ${title}: ${command.join(' ')}`;
   if (showing === 'at once') console.log(heading);
   const output = showing === 'at once' ? 'inherit' : 'pipe';
@@ -23,6 +24,7 @@ export async function runStep(step: Step, env: NodeJS.ProcessEnv, showing: Showi
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => printed.push(chunk));
   const [code] = (await once(child, 'close')) as [number | null];
   if (showing === 'at its end') process.stdout.write(`${heading}\n${Buffer.concat(printed).toString('utf8')}`);
-  if (code !== 0) console.log(`── ${title} failed (exit ${code})`);
+  const seconds = Math.round((Date.now() - startedAt) / 1000);
+  console.log(`── ${title} ${code === 0 ? 'passed' : `failed (exit ${code})`} after ${seconds} s`);
   return code === 0;
 }

@@ -15,7 +15,8 @@ it('uses no server that nobody named', () => {
   });
 });
 
-it('fails within fifteen seconds where a named server refuses, and starts nothing', async () => {
+// Both wait for all of their time, and may do so together.
+it.concurrent('fails within fifteen seconds where a named server refuses, and starts nothing', async () => {
   const project = makeProject();
   const env = { ...process.env, ...noProfile, TEMPORAL_ADDRESS: '127.0.0.1:9' };
   const startedAt = Date.now();
@@ -28,7 +29,7 @@ it('fails within fifteen seconds where a named server refuses, and starts nothin
   removeProject(project);
 });
 
-it('fails within fifteen seconds where a named server says nothing', async () => {
+it.concurrent('fails within fifteen seconds where a named server says nothing', async () => {
   const server = createServer(() => undefined).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as { port: number };

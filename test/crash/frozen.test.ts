@@ -1,16 +1,21 @@
 /**
- * A worker that stands still while it merely polls is handed tasks all the same. What that costs a run is read from its
- * history: one time-out for each task that was handed over, not more. Thawed, it does nothing with them.
+ * Two workers on one queue, and one of them stands still. Frozen in the middle of train and thawed after the other one
+ * finished the step, it discards its work, and there is one commit. Frozen while it merely polls, it is handed tasks all
+ * the same. What that costs a run is read from its history: one time-out for each task that was handed over, not more.
+ * Thawed, it does nothing with them.
  */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import { temporal } from '@temporalio/proto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { GPU_QUEUE, runWorkflowId, WORKFLOW_QUEUE } from '../../core/queues.ts';
 import { connectClient, type TemporalClient } from '../../workers/connection.ts';
 import { readPollers } from '../../workers/pollers.ts';
+import type { Aim } from './points/protocol.ts';
 import { Project, until, type Running } from './project.ts';
 import {
   startSecondGpuWorker,
@@ -21,9 +26,12 @@ import {
 } from './second-worker.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
-const STEPS = 3;
-const FLAGS = ['--base-model', 'pocket', '--steps', String(STEPS), '--groups-per-step', '2', '--group-size', '8'];
-const MORE = ['--eval-scenarios', '1', '--seed', '5', '--learning-rate', '4e-3', '--replacement-rounds', '0'];
+/** Of a run with a worker that is frozen while it polls, and of one that is frozen while it trains. */
+const [STEPS, LATE_STEPS] = [3, 5];
+const FLAGS = ['--steps', String(STEPS), '--groups-per-step', '2', '--group-size', '8'];
+const LATE_FLAGS = ['--steps', String(LATE_STEPS), '--groups-per-step', '4', '--group-size', '16'];
+const SMALL = ['--base-model', 'pocket', '--eval-scenarios', '1', '--seed', '5'];
+const MORE = [...SMALL, '--learning-rate', '4e-3', '--replacement-rounds', '0'];
 /** Of a heartbeat, and of a workflow task. */
 const TIMEOUT_MS = 10_000;
 /** Whoever was handed a task while it stood still answers at once. */
@@ -36,9 +44,10 @@ const FRESH_POLL_MS = 30_000;
 const { TimeoutType } = temporal.api.enums.v1;
 
 const project = new Project();
+const points = project.path('points');
 let stack: Running;
 let server: TemporalClient;
-let second: SecondWorker | null = null;
+let second: SecondWorker;
 
 beforeAll(async () => {
   stack = project.start('dev', '--agent', AGENT);
@@ -48,11 +57,6 @@ beforeAll(async () => {
   await train('alone');
 });
 
-afterEach(async () => {
-  await second?.close();
-  second = null;
-});
-
 afterAll(async () => {
   await server.close();
   stack.child.kill('SIGINT');
@@ -60,8 +64,10 @@ afterAll(async () => {
   await project.close();
 });
 
-async function train(run: string): Promise<void> {
-  const { code, output } = await project.run('train', AGENT, '--run', run, ...FLAGS, ...MORE);
+const start = (run: string, flags: readonly string[]) => project.start('train', AGENT, '--run', run, ...flags, ...MORE);
+
+async function train(run: string, flags = FLAGS): Promise<void> {
+  const { code, output } = await start(run, flags).ended;
   expect(code, output).toBe(0);
 }
 
@@ -149,29 +155,67 @@ function expectOneTimeoutEach(late: readonly Late[]): void {
 }
 
 function commitsOf(run: string): number[] {
-  const commits = [...(second?.log() ?? []), ...project.log('gpu-worker')].filter(({ found }) => found === false);
+  const commits = [...second.log(), ...project.log('gpu-worker')].filter(({ found }) => found === false);
   return told(commits, 'step committed', run).toSorted((a, b) => a - b);
 }
 
-const ONCE_EACH = Array.from({ length: STEPS + 1 }, (_, step) => step);
+const onceEach = (steps: number) => Array.from({ length: steps + 1 }, (_, step) => step);
 
-test('a GPU worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker', async () => {
-  second = await startSecondGpuWorker(project);
-  const { run, late } = await playWithFrozen(second, [GPU_QUEUE, 'activity']);
-  expectOneTimeoutEach(late);
-  expect(new Set(late.map(({ timeout }) => timeout))).toEqual(new Set(['TIMEOUT_TYPE_HEARTBEAT']));
-  const before = project.committed(run);
+/** Stopped by itself between two micro-batches; which of the two workers gets a step is the server's choice. */
+async function freezeInTrain(): Promise<{ run: string; step: number; running: Running }> {
+  for (let number = 1; number <= MOST_RUNS; number++) {
+    const run = `late-${number}`;
+    const aim: Aim = { row: run, point: 'train.micro-batch', occurrence: 1, action: 'stop' };
+    writeFileSync(join(points, 'aim-gpu-worker.json'), JSON.stringify(aim));
+    const running = start(run, LATE_FLAGS);
+    const isStopped = () => existsSync(join(points, 'hits.jsonl'));
+    await until('the second worker trains', () => isStopped() || running.child.exitCode !== null);
+    if (isStopped()) return { run, step: second.told('step begins', run).at(-1)!, running };
+  }
+  throw new Error(`in ${MOST_RUNS} runs the second worker was given no step to train`);
+}
 
-  await thaw(second, [GPU_QUEUE, 'activity']);
-  expect(second.told('activity refused', run).length).toBeLessThanOrEqual(handedOver(late));
-  expect(second.told('step begins', run)).toEqual([]);
-  expect(project.committed(run)).toEqual(before);
-  expect(commitsOf(run)).toEqual(ONCE_EACH);
-  expect(before).toEqual(project.committed('alone'));
+describe('a second GPU worker', () => {
+  beforeAll(async () => {
+    mkdirSync(points);
+    second = await startSecondGpuWorker(project, points);
+  });
+  afterAll(() => second.close());
+
+  test('frozen in the middle of train, it discards its step, and the bytes are the undisturbed run’s', async () => {
+    const { run, step, running } = await freezeInTrain();
+    const manifest = project.path('store', 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
+    await until('the other worker commits the step', () => existsSync(manifest));
+    const winners = readFileSync(manifest);
+    second.thaw();
+    await until('the late one says so', () => second.told('step discarded', run).includes(step));
+
+    const { code, output } = await running.ended;
+    expect(code, output).toBe(0);
+    expect(commitsOf(run)).toEqual(onceEach(LATE_STEPS));
+    expect(readFileSync(manifest).equals(winners)).toBe(true);
+    await train('undisturbed', LATE_FLAGS);
+    expect(project.committed(run)).toEqual(project.committed('undisturbed'));
+  });
+
+  test('frozen while it polls, it costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker', async () => {
+    const { run, late } = await playWithFrozen(second, [GPU_QUEUE, 'activity']);
+    expectOneTimeoutEach(late);
+    expect(new Set(late.map(({ timeout }) => timeout))).toEqual(new Set(['TIMEOUT_TYPE_HEARTBEAT']));
+    const before = project.committed(run);
+
+    await thaw(second, [GPU_QUEUE, 'activity']);
+    expect(second.told('activity refused', run).length).toBeLessThanOrEqual(handedOver(late));
+    expect(second.told('step begins', run)).toEqual([]);
+    expect(project.committed(run)).toEqual(before);
+    expect(commitsOf(run)).toEqual(onceEach(STEPS));
+    expect(before).toEqual(project.committed('alone'));
+  });
 });
 
-test('a TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker', async () => {
+test('a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker', async () => {
   second = await startSecondTypescriptWorker(project, AGENT);
+  onTestFinished(() => second.close());
   const { run, late } = await playWithFrozen(second, [WORKFLOW_QUEUE, 'workflow']);
   expectOneTimeoutEach(late);
   const before = project.committed(run);
@@ -180,7 +224,7 @@ test('a TypeScript worker frozen while it polls costs one time-out for each task
   const refused = second.log().filter((line) => line['run'] === run && isRefusal(line));
   expect(refused.length).toBeLessThanOrEqual(handedOver(late));
   expect(project.committed(run)).toEqual(before);
-  expect(commitsOf(run)).toEqual(ONCE_EACH);
+  expect(commitsOf(run)).toEqual(onceEach(STEPS));
   expect(before).toEqual(project.committed('alone'));
 });
 
