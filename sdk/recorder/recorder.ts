@@ -18,6 +18,7 @@ import {
   type Completion,
   type ExpectedPolicy,
 } from './answer.ts';
+import { SYSTEM_CLOCK, type Clock } from './clock.ts';
 import { Ending } from './ending.ts';
 import type { EngineConnection } from './engine-connection.ts';
 import type { Journal } from './journal.ts';
@@ -47,6 +48,8 @@ export interface RecorderOptions {
   onAnswer?: (facts: AnswerFacts) => void;
   /** Each choice that the agent sees names its call: for who puts choices into trajectories by himself. */
   tagsChoices?: boolean;
+  /** By default the system's. */
+  clock?: Clock;
 }
 
 export interface AnswerFacts {
@@ -67,7 +70,7 @@ const LONGEST_REFUSAL_MS = 5000;
 export class Recorder {
   readonly openai: OpenAI;
   readonly ending = new Ending();
-  readonly outage = new OutageClock();
+  readonly outage: OutageClock;
   readonly toolCounts = new ToolCounts();
   readonly turns: Turns;
   /** A prompt was refused because the model has no room for it: the attempt was cut, though no answer was. */
@@ -82,13 +85,17 @@ export class Recorder {
   /** Calls in the order in which the agent asked. */
   private readonly asked: string[] = [];
   private readonly records: CallRecord[] = [];
-  private readonly beganAt = Date.now();
+  private readonly clock: Clock;
+  private readonly beganAt: number;
   /** Calls that the engine works on. */
   private readonly sending = new Set<Promise<Sent>>();
 
   constructor(options: RecorderOptions) {
     this.options = options;
-    const { journal, attempt } = options;
+    const { journal, attempt, clock = SYSTEM_CLOCK } = options;
+    this.clock = clock;
+    this.beganAt = clock.now();
+    this.outage = new OutageClock(clock);
     this.values = new OnceValues(journal, attempt, this.ending);
     this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
     this.openai = new OpenAI({
@@ -102,7 +109,7 @@ export class Recorder {
 
   /** Of the attempt's time, which an outage of the engine does not use up. */
   get leftMs(): number {
-    return this.beganAt + this.options.rollout.attemptTimeoutMs + this.outage.elapsedMs - Date.now();
+    return this.beganAt + this.options.rollout.attemptTimeoutMs + this.outage.elapsedMs - this.clock.now();
   }
 
   /** Ends an attempt that has used up its time; not in the middle of a call, which has a deadline of its own. */
@@ -211,8 +218,16 @@ export class Recorder {
     const { engine, rollout } = this.options;
     const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
     const checkFresh = (): void => this.checkFresh();
-    const options = { engine, rollout, headers: this.headers(frame), signals, checkFresh, outage: this.outage };
-    return send(this.body(frame), options);
+    const { clock, outage } = this;
+    return send(this.body(frame), {
+      engine,
+      rollout,
+      headers: this.headers(frame),
+      signals,
+      checkFresh,
+      outage,
+      clock,
+    });
   }
 
   private body({ request, key, occurrence }: CallFrame): string {

@@ -1,13 +1,13 @@
 /**
  * One call, until it is answered: an outage is waited for within the call's budget, never handed to the agent.
  * Refused connections, 408, 425, 429, 5xx, deadlines and garbage are outages; other refusals are the caller's fault.
- * An internal error of the GPU worker is tried a few times only: it may be the request that makes it fail.
+ * An internal error of the GPU worker has a bound of its own, and then fails the attempt: it may be the request that
+ * makes it fail, or a worker that is about to restart.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
+import type { Clock } from './clock.ts';
 import type { EngineConnection, HttpAnswer } from './engine-connection.ts';
 import { hasOutgrown } from './outgrown.ts';
 
@@ -25,6 +25,7 @@ export interface SendOptions {
     goesOn(reason: string, nextTryAt: number): void;
     ended(): void;
   };
+  clock: Clock;
 }
 
 /** An answer that the agent should see as it is: a bad request of its own making that is part of the game. */
@@ -45,7 +46,9 @@ const OUTAGE_STATUSES = new Set([408, 425, 429]);
 const OUT_OF_CREDIT = 'insufficient_quota';
 /** What the GPU worker calls a failure of its own that it did not foresee. It may pass, or come with each try. */
 const INTERNAL = 'internal';
+/** Both: a worker that restarts answers so for some seconds, and a request that waited out an outage has a few tries left. */
 const INTERNAL_TRIES = 4;
+const INTERNAL_SPAN_MS = 15_000;
 
 interface Outage {
   outage: string;
@@ -61,7 +64,7 @@ const NAMED_BY_ENGINE: readonly FailureType[] = ['StoreCorrupt', 'LossNotFinite'
 type Trial = { sent: Sent } | Outage;
 
 export async function send(body: string, options: SendOptions): Promise<Sent> {
-  const start = Date.now();
+  const start = options.clock.now();
   const first = await tryOnce(body, options);
   if ('sent' in first) return first.sent;
   options.outage.began(first.outage, start);
@@ -70,20 +73,26 @@ export async function send(body: string, options: SendOptions): Promise<Sent> {
 
 async function outlast(body: string, options: SendOptions, first: Outage): Promise<Sent> {
   const { callRetryBudgetMs } = options.rollout;
-  const end = Date.now() + callRetryBudgetMs;
+  const { clock } = options;
+  const end = clock.now() + callRetryBudgetMs;
   try {
     let trial: Trial = first;
     let internalErrors = 0;
+    let internalSince: number | null = null;
     for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      const leftMs = end - Date.now();
-      if (trial.internal !== undefined) {
+      const now = clock.now();
+      let waitMs = wait;
+      if (trial.internal === undefined) {
+        const leftMs = end - now;
+        if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(options.engine, callRetryBudgetMs, trial);
+        waitMs = Math.max(Math.min(wait, leftMs), trial.retryAfterMs);
+      } else {
         internalErrors += 1;
-        if (internalErrors === INTERNAL_TRIES || leftMs <= 0) return givenUp(trial.internal, internalErrors);
+        internalSince ??= now;
+        if (internalErrors >= INTERNAL_TRIES && now - internalSince >= INTERNAL_SPAN_MS) return givenUp(trial.internal);
       }
-      if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(options.engine, callRetryBudgetMs, trial);
-      const waitMs = Math.max(Math.min(wait, leftMs), trial.retryAfterMs);
-      options.outage.goesOn(trial.outage, Date.now() + waitMs);
-      await sleep(waitMs, undefined, { signal: AbortSignal.any([...options.signals]) });
+      options.outage.goesOn(trial.outage, now + waitMs);
+      await clock.sleep(waitMs, AbortSignal.any([...options.signals]));
       trial = await tryOnce(body, options);
     }
     return trial.sent;
@@ -148,8 +157,9 @@ function refused(status: number, text: string, { url, keyVariable }: EngineConne
 }
 
 /** Part of the attempt, whose bytes are under a hash: nothing of the engine's address or of the clock. */
-function givenUp(message: string, tries: number): Sent {
-  return { failure: `the engine failed on a call (tried ${tries} times): ${message}` };
+function givenUp(message: string): Sent {
+  const spanS = INTERNAL_SPAN_MS / 1000;
+  return { failure: `the engine failed on a call, and on its retries for ${spanS} s: ${message}` };
 }
 
 /** An engine that wants to be left alone for longer than a call may wait is left alone by the next try of all. */
