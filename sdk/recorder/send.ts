@@ -18,14 +18,34 @@ export interface SendOptions extends Omit<CallLimits, 'budgetMs'> {
 }
 
 /**
- * `ms`: how long the try took that was answered; waits before it are an outage's, not the model's. `refusal`: an answer
- * that the agent should see as it is, of a bad request of its own making that is part of the game. `failure`: this very
+ * `ms`: how long the try took that was answered; waits before it are an outage's, not the model's. `failure`: this very
  * request makes the engine fail, in its words; waiting does not help, and other attempts can be played.
  */
 export type Sent =
   | { completion: Completion; text: string; ms: number }
-  | { refusal: { status: number; text: string } }
+  | { refusal: RequestRefused }
   | { failure: string };
+
+/** A bad request of the agent's own making that is part of the game: the agent should see what the engine said. */
+export class RequestRefused extends Error {
+  override readonly name = 'RequestRefused';
+  readonly status: number;
+  /** As the engine told it. */
+  readonly error: ErrorBody;
+
+  constructor(status: number, error: ErrorBody) {
+    super(String(error.message));
+    this.status = status;
+    this.error = error;
+  }
+}
+
+interface ErrorBody {
+  readonly message?: unknown;
+  readonly type?: unknown;
+  readonly code?: unknown;
+  readonly param?: unknown;
+}
 
 /** An internal error is what the GPU worker did not foresee: it may pass, or come with each try. */
 const INTERNAL_SPAN_S = 15;
@@ -83,7 +103,8 @@ function judgeAnswer({ status, text, retryAfter }: HttpAnswer, engine: EngineCon
   };
   const outage = readOutage(refusal, ENGINE_RETRIES);
   if (outage !== null) return { outage };
-  if (hasOutgrown({ ...error, status })) return { answer: { refusal: { status, text } } };
+  if (error !== null && hasOutgrown({ ...error, status }))
+    return { answer: { refusal: new RequestRefused(status, error) } };
   throw namedFailure(text, engine.url) ?? refused(status, text, engine);
 }
 
@@ -127,9 +148,9 @@ function excerpt(text: string): string {
   return (typeof message === 'string' ? message : text).slice(0, 300);
 }
 
-function parseError(text: string): { code?: unknown; type?: unknown; message?: unknown } | null {
+function parseError(text: string): ErrorBody | null {
   try {
-    const body = JSON.parse(text) as { error?: { code?: unknown; type?: unknown; message?: unknown } | null } | null;
+    const body = JSON.parse(text) as { error?: ErrorBody | null } | null;
     return body?.error ?? null;
   } catch {
     return null;
