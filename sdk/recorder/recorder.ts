@@ -1,7 +1,7 @@
 /**
  * The recorder stands between one attempt and the engine. Each call: refuse what breaks training → key and occurrence →
  * journal, or else the engine → check the policy → journal → trajectory → agent. It knows neither wire formats nor
- * clients: `dialects/` translate what an agent asks, `transports/` bring it here.
+ * clients: `dialects/` translate what an agent asks, `transports/` receive it and call `Recorder.call`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -63,7 +63,7 @@ export interface AnswerFacts {
 export interface CallOptions {
   /** Tells identical calls made in parallel apart. */
   label?: string | null;
-  /** The agent gives the call up. */
+  /** Aborted when the agent gives the call up. */
   signal?: AbortSignal | null;
 }
 
@@ -138,8 +138,8 @@ export class Recorder {
   }
 
   /**
-   * One call of the agent: the completion as the agent may see it. Rejects with `RequestRefused` for what the agent may
-   * handle itself, with a TemperError where the attempt has ended or ends by it, and with the agent's own abort.
+   * One call of the agent; resolves to the completion as the agent may see it. Rejects with `RequestRefused` if the agent
+   * may handle the refusal itself, with a TemperError if the attempt is over, or with the agent's own abort.
    */
   async call(asked: AskedRequest, { label = null, signal = null }: CallOptions = {}): Promise<Completion> {
     this.pending += 1;
@@ -155,8 +155,8 @@ export class Recorder {
   }
 
   /**
-   * What a call is told that cannot be answered, a transport's included; the attempt ends by it. Slower each time: an
-   * agent that asks on for ever after its end must not keep the worker busy.
+   * Ends the attempt because of a call that cannot be answered, and returns the error to show. Transports use it for
+   * requests that they cannot read. Slower each time: an agent that keeps asking must not keep the worker busy.
    */
   async refuse(error: unknown): Promise<TemperError> {
     const typed = asTemperError(error);
@@ -194,7 +194,7 @@ export class Recorder {
     return this.options.tagsChoices === true ? tagChoices(visible, call) : visible;
   }
 
-  /** Synchronous, for the occurrence is decided by the order in which the agent asks. */
+  /** Must stay synchronous: the order in which the agent asks decides the occurrence. */
   private number(request: CallRequest, label: string | null): CallFrame {
     this.callCount += 1;
     const { maxCallsPerAttempt } = this.options.rollout;

@@ -1,45 +1,45 @@
 /**
- * The one retry loop for calls to models: of agents (send.ts) and of judges (ruler/ask.ts). What is retried, and for how
- * long, is data (`RetryPolicy`); what an answer is, and what a failure means, each caller says itself.
+ * The retry loop for all model calls: of agents (send.ts) and of judges (ruler/ask.ts). `RetryPolicy` says what is
+ * retried and for how long. The caller says what counts as an answer and which error ends the call.
  */
 import { TemperError } from '../../core/failures.ts';
 import type { Clock } from './clock.ts';
 import type { OutageClock } from './outage-clock.ts';
 
 export interface RetryPolicy {
-  /** Retried besides 5xx. A call without an answer (no connection, silence, garbage) is retried always. */
+  /** Retried besides 5xx. A call without a usable answer (no connection, deadline, garbage) is always retried. */
   readonly statuses: ReadonlySet<number>;
-  /** Error codes or types that waiting does not change, whatever the status of those above. */
+  /** Error codes or types that are not retried although their status is in `statuses`. */
   readonly finalCodes: ReadonlySet<string>;
   readonly firstWaitMs: number;
   readonly longestWaitMs: number;
   /**
-   * The code of an error that the request itself may cause. It is given up after so many tries and so much time, both,
-   * whatever the retry budget. Null: there is none.
+   * An error that the request itself may cause, by its code. The call is given up only after both `tries` and `spanMs`,
+   * whatever its retry budget. Null: such an error is retried like any other.
    */
   readonly internal: { readonly code: string; readonly tries: number; readonly spanMs: number } | null;
 }
 
-/** Why a try came to nothing, where another one may be answered. */
+/** Why a try failed that may succeed later. */
 export interface Outage {
   /** For people. */
   readonly reason: string;
-  /** As long as the server asked for; 0 where it did not. */
+  /** From the Retry-After header; 0 without one. */
   readonly retryAfterMs: number;
-  /** What the server said of an internal error; null for any other outage. */
+  /** The server's message if this is an internal error of `RetryPolicy`; otherwise null. */
   readonly internal: string | null;
 }
 
 export type Trial<T> = { readonly answer: T } | { readonly outage: Outage };
 
-/** What ends or accompanies a call, and is the same for each of its tries. */
+/** What limits a call, the same for each of its tries. */
 export interface CallLimits {
   readonly budgetMs: number;
-  /** End the call, its waits included. */
+  /** Abort the call, including its waits. */
   readonly signals: readonly AbortSignal[];
   /** Throws where this process may not act any more. */
   readonly checkFresh: () => void;
-  /** Told when the call begins to wait, and when it is answered or given up. */
+  /** Learns when the call begins to wait, and when it is answered or given up. */
   readonly outage: Pick<OutageClock, 'began' | 'goesOn' | 'ended'>;
   readonly clock: Clock;
 }
@@ -47,15 +47,15 @@ export interface CallLimits {
 export interface RetriedCall<T> {
   readonly policy: RetryPolicy;
   readonly limits: CallLimits;
-  /** One try. A TemperError ends the call; any other error goes to `readError`. */
+  /** One try. A TemperError ends the call; any other error is passed to `readError`. */
   readonly ask: () => Promise<Trial<T>>;
-  /** May throw what ends the call. */
+  /** Throws to end the call. */
   readonly readError: (error: unknown) => Outage;
-  /** The budget is used up, or the server asks for a longer pause than is left of it. */
+  /** The error once the budget is used up, or the server asks for a longer pause than is left of it. */
   readonly exhausted: (last: Outage) => TemperError;
-  /** What an internal error comes to that stayed. */
+  /** The answer once an internal error is given up. */
   readonly internal?: (message: string) => T;
-  /** Aborted during an outage; by default the abort itself is thrown. */
+  /** The error of a call aborted during an outage; by default the abort reason is thrown. */
   readonly aborted?: (first: Outage) => TemperError;
 }
 
@@ -119,11 +119,11 @@ function isAborted<T>({ limits }: RetriedCall<T>): boolean {
   return limits.signals.some((signal) => signal.aborted);
 }
 
-/** What a server said instead of an answer. */
+/** An HTTP response with an error status. */
 export interface Refusal {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** As its error names it. */
+  /** Of the error in its body. */
   readonly code?: unknown;
   readonly type?: unknown;
   /** For people, with and without the status. */
@@ -131,7 +131,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Null where the same call would be refused again. */
+/** Null if a retry would get the same response. */
 export function readOutage(refusal: Refusal, policy: RetryPolicy): Outage | null {
   const { status, code, type, reason, message, retryAfter } = refusal;
   const isFinal = [code, type].some((named) => typeof named === 'string' && policy.finalCodes.has(named));
@@ -140,7 +140,7 @@ export function readOutage(refusal: Refusal, policy: RetryPolicy): Outage | null
   return { reason, retryAfterMs: parseRetryAfter(retryAfter), internal: null };
 }
 
-/** Seconds or a date, as HTTP has it. */
+/** HTTP allows seconds or a date. */
 function parseRetryAfter(value: string | null): number {
   if (value === null) return 0;
   const seconds = Number(value);

@@ -1,8 +1,8 @@
 /**
- * One call to the engine, until it is answered: an outage is waited for within the call's budget, never handed to the
- * agent. Refused connections, 408, 425, 429, 5xx, deadlines and garbage are outages; other refusals are the caller's
- * fault. An internal error of the GPU worker has a bound of its own, and then fails the attempt: it may be the request
- * that makes it fail, or a worker that is about to restart.
+ * One call to the engine, until it is answered. An outage is retried within the call's budget and never reaches the
+ * agent: refused connections, 408, 425, 429, 5xx, deadlines and garbage. Other refusals are the caller's mistake. An
+ * internal error of the GPU worker has its own bound, after which the attempt fails: either the request makes the worker
+ * fail, or the worker is about to restart.
  */
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
@@ -26,11 +26,11 @@ export type Sent =
   | { refusal: RequestRefused }
   | { failure: string };
 
-/** A bad request of the agent's own making that is part of the game: the agent should see what the engine said. */
+/** The engine refused a request that an agent may send and handle itself: its conversation outgrew the model. */
 export class RequestRefused extends Error {
   override readonly name = 'RequestRefused';
   readonly status: number;
-  /** As the engine told it. */
+  /** From the engine's response. */
   readonly error: ErrorBody;
 
   constructor(status: number, error: ErrorBody) {
@@ -47,15 +47,15 @@ interface ErrorBody {
   readonly param?: unknown;
 }
 
-/** An internal error is what the GPU worker did not foresee: it may pass, or come with each try. */
+/** An internal error is one that the GPU worker did not foresee: it may pass, or repeat on each try. */
 const INTERNAL_SPAN_S = 15;
 export const ENGINE_RETRIES: RetryPolicy = {
   statuses: new Set([408, 425, 429]),
-  // A hosted model's account is empty: it says 429, and waiting does not help.
+  // 429 of a hosted model whose account is empty: waiting does not help.
   finalCodes: new Set(['insufficient_quota']),
   firstWaitMs: 100,
   longestWaitMs: 2000,
-  // A worker that restarts answers so for some seconds, and a request that waited out an outage has a few tries left.
+  // A restarting worker answers so for some seconds; a call that waited through an outage still gets four tries.
   internal: { code: 'internal', tries: 4, spanMs: INTERNAL_SPAN_S * 1000 },
 };
 
@@ -81,10 +81,10 @@ export function send(body: string, options: SendOptions): Promise<Sent> {
 async function ask(body: string, { engine, headers, signals, rollout }: SendOptions): Promise<Trial<Sent>> {
   const start = performance.now();
   const answer = await engine.post(body, { headers, signals, deadlineMs: rollout.callTimeoutMs });
-  return judgeAnswer(answer, engine, performance.now() - start);
+  return readAnswer(answer, engine, performance.now() - start);
 }
 
-function judgeAnswer({ status, text, retryAfter }: HttpAnswer, engine: EngineConnection, ms: number): Trial<Sent> {
+function readAnswer({ status, text, retryAfter }: HttpAnswer, engine: EngineConnection, ms: number): Trial<Sent> {
   if (status === 200) {
     const completion = parseCompletion(text);
     if (completion !== null) return { answer: { completion, text, ms } };

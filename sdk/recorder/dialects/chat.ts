@@ -1,4 +1,4 @@
-/** OpenAI's chat completions: the recorder's own terms, so there is little to translate. */
+/** OpenAI's chat completions. The recorder uses the same terms, so there is little to translate. */
 import type { ChatMessage } from '../../../store/trajectories.ts';
 import { badParameter } from '../request.ts';
 import type { Dialect } from './dialect.ts';
@@ -17,7 +17,7 @@ export const chat: Dialect = {
   writeError: (error) => ({ error }),
 };
 
-/** To OpenAI's API, null is as good as absent. */
+/** In OpenAI's API, null means absent. */
 function withoutNulls(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }

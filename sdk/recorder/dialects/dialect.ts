@@ -2,13 +2,13 @@ import type { Completion } from '../answer.ts';
 import type { AskedRequest } from '../request.ts';
 
 /**
- * A wire format in which an agent may ask. The recorder's own terms are those of chat completions, so a dialect only
- * translates: what may be asked, and what is recorded, is the same in all of them.
+ * A wire format in which an agent may call the model. The recorder itself uses the terms of chat completions, and a
+ * dialect translates to and from them. What is allowed and what is recorded does not depend on the dialect.
  */
 export interface Dialect {
-  /** How the address of a request in this format ends. */
+  /** The end of the URL of a request in this format. */
   readonly path: string;
-  /** Throws BadConfig for what the recorder cannot answer. */
+  /** Throws BadConfig for requests that the recorder cannot answer. */
   parse(body: string): AskedRequest;
   write(completion: Completion): object;
   writeError(error: DialectError): object;

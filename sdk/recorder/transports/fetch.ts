@@ -1,6 +1,6 @@
 /**
- * A `fetch` that leads to the recorder instead of the network: for the SDKs that take one. A transport finds the dialect
- * of a request, hands what is asked to `recorder.call`, and tells the answer. It decides nothing about the attempt.
+ * A `fetch` that calls the recorder instead of the network, for SDKs that accept one. A transport finds the dialect of a
+ * request, passes the request to `recorder.call` and writes the answer. It decides nothing about the attempt.
  */
 import { TemperError } from '../../../core/failures.ts';
 import type { Completion } from '../answer.ts';
@@ -46,7 +46,7 @@ async function answer(
 /** The client raises its own error class for the status, with this message. */
 function tellError(error: unknown, dialect: Dialect): Response {
   if (error instanceof RequestRefused) return jsonReply(error.status, dialect.writeError(error.error));
-  // The agent itself gave the call up: its own affair, and its client tells it so.
+  // The agent itself aborted the call, and its client reports that.
   if (!(error instanceof TemperError)) throw error;
   const { message, type, retryable } = error;
   return jsonReply(retryable ? 503 : 400, dialect.writeError({ message, type, code: null, param: null }));

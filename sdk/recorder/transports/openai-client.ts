@@ -2,7 +2,7 @@ import OpenAI, { type ClientOptions } from 'openai';
 
 import type { Fetch } from './fetch.ts';
 
-/** The client has a timer of its own; the deadlines of whoever answers are the ones that count. */
+/** The client's own timer must not end a call that the recorder waits for. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The official client, with `fetch` in place of the network. It retries nothing: the recorder does. */
