@@ -8,6 +8,8 @@ import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './define-agent.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
+import { createFetch } from './recorder/transports/fetch.ts';
+import { createOpenAIClient } from './recorder/transports/openai-client.ts';
 
 export interface AttemptOptions {
   agent: Agent;
@@ -94,7 +96,7 @@ function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metric
   const { recorder, scenario, model, rollout, seed } = options;
   return {
     scenario: structuredClone(scenario),
-    openai: recorder.openai,
+    openai: createOpenAIClient({ baseURL: `${recorder.engineUrl}/v1`, apiKey: 'temper' }, createFetch(recorder)),
     model,
     temperature: rollout.temperature,
     random: createRandom(seed),

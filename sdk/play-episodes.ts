@@ -26,7 +26,7 @@ export interface Episode {
   scenario: Scenario;
 }
 
-export interface EpisodesOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer'> {
+export interface EpisodesOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'> {
   agent: Agent;
   episodes: readonly Episode[];
   /** At most so many are played at once. */
@@ -163,7 +163,7 @@ export class Episodes {
 
   private createRecorder({ attempt, scenarioIndex }: Episode): Recorder {
     const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.options;
-    const { rewrite, onAnswer } = this.options;
+    const { rewrite, onAnswer, clock } = this.options;
     const seedOf = (key: string, occurrence: number): number =>
       callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
     const { journal } = this;
@@ -180,6 +180,7 @@ export class Episodes {
       tagsChoices,
       ...(rewrite && { rewrite }),
       ...(onAnswer && { onAnswer }),
+      ...(clock && { clock }),
     });
   }
 

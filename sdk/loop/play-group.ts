@@ -11,6 +11,7 @@ import { encodeRollouts, type AttemptRecord } from '../../store/trajectories.ts'
 import { defineAgent, type Agent, type RolloutContext, type Scenario } from '../define-agent.ts';
 import { Episodes } from '../play-episodes.ts';
 import type { Recorder } from '../recorder/recorder.ts';
+import { createFetch } from '../recorder/transports/fetch.ts';
 import { withTurns, type PlayedTurns } from '../recorder/turns.ts';
 import { gatheredKey, readGathered, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -162,7 +163,7 @@ class Players {
     const { run, group, planned, onAttempt } = this.work;
     const policy = policyName(this.work.policy);
     const { attempt } = scenario;
-    const fetch = (url: string, init: RequestInit) => this.recorderOf(attempt).fetch(url, init);
+    const fetch = createFetch(this.recorderOf(attempt));
     const playing = { run: run.name, policy, seed: this.plan.seed, attempt, signal, once, fetch, asked: new Map() };
     try {
       const played = await playAs(playing, async () => group.attempts[attempt]!({ attempt, random, signal, once }));

@@ -1,6 +1,8 @@
 /** Which attempt the code that runs belongs to: calls find their recorder by it, wherever their client was made. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+import type { Fetch } from '../recorder/transports/fetch.ts';
+
 export interface PlayingAttempt {
   /** The model that is played, by the name of its run. */
   readonly run: string;
@@ -11,7 +13,7 @@ export interface PlayingAttempt {
   readonly signal: AbortSignal;
   readonly once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
   /** To the played model, recorded. */
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly fetch: Fetch;
   /** How often each call of another model was made. */
   readonly asked: Map<string, number>;
 }

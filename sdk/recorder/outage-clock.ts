@@ -1,3 +1,5 @@
+import { SYSTEM_CLOCK, type Clock } from './clock.ts';
+
 /** How long, in all, an attempt stood still because its engine did not answer; that time is not the agent's. */
 export class OutageClock {
   /** Why calls wait now; null where none does. */
@@ -8,6 +10,11 @@ export class OutageClock {
   private since = 0;
   private endedAt = 0;
   private totalMs = 0;
+  private readonly clock: Clock;
+
+  constructor(clock: Clock = SYSTEM_CLOCK) {
+    this.clock = clock;
+  }
 
   /** `since` is when the first try that came to nothing began. */
   began(reason: string, since: number): void {
@@ -30,12 +37,12 @@ export class OutageClock {
   ended(): void {
     this.waiting -= 1;
     if (this.waiting > 0) return;
-    this.endedAt = Date.now();
+    this.endedAt = this.clock.now();
     this.totalMs += this.endedAt - this.since;
     this.reason = null;
   }
 
   get elapsedMs(): number {
-    return this.totalMs + (this.waiting > 0 ? Date.now() - this.since : 0);
+    return this.totalMs + (this.waiting > 0 ? this.clock.now() - this.since : 0);
   }
 }

@@ -1,13 +1,13 @@
 /**
- * The recorder stands between one attempt and the engine. Each call: parse → refuse what breaks training → key and
- * occurrence → journal, or else the engine → check the policy → journal → trajectory → agent.
+ * The recorder stands between one attempt and the engine. Each call: refuse what breaks training → key and occurrence →
+ * journal, or else the engine → check the policy → journal → trajectory → agent. It knows neither wire formats nor
+ * clients: `dialects/` translate what an agent asks, `transports/` receive it and call `Recorder.call`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import OpenAI from 'openai';
 
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { CallRecord } from '../../store/trajectories.ts';
+import type { CallRecord, CallRequest } from '../../store/trajectories.ts';
 import {
   checkPolicy,
   checkTokens,
@@ -18,14 +18,15 @@ import {
   type Completion,
   type ExpectedPolicy,
 } from './answer.ts';
+import { SYSTEM_CLOCK, type Clock } from './clock.ts';
 import { Ending } from './ending.ts';
 import type { EngineConnection } from './engine-connection.ts';
 import type { Journal } from './journal.ts';
 import { OnceValues } from './once.ts';
 import { OutageClock } from './outage-clock.ts';
-import { errorReply, jsonReply } from './reply.ts';
-import { callKey, parseRequest, type RequestMode } from './request.ts';
-import { send, type Sent } from './send.ts';
+import { callName, RecordedCalls } from './recorded-calls.ts';
+import { checkRequest, type AskedRequest, type RequestMode } from './request.ts';
+import { RequestRefused, send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
 
@@ -47,6 +48,8 @@ export interface RecorderOptions {
   onAnswer?: (facts: AnswerFacts) => void;
   /** Each choice that the agent sees names its call: for who puts choices into trajectories by himself. */
   tagsChoices?: boolean;
+  /** By default the system's. */
+  clock?: Clock;
 }
 
 export interface AnswerFacts {
@@ -57,52 +60,51 @@ export interface AnswerFacts {
   usage: unknown;
 }
 
-/** Tells identical calls made in parallel apart; see `label` in the SDK. */
-export const LABEL_HEADER = 'x-temper-label';
+export interface CallOptions {
+  /** Tells identical calls made in parallel apart. */
+  label?: string | null;
+  /** Aborted when the agent gives the call up. */
+  signal?: AbortSignal | null;
+}
 
-/** The openai client has a timer of its own; the recorder's deadlines are the ones that count. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const LONGEST_REFUSAL_MS = 5000;
 
 export class Recorder {
-  readonly openai: OpenAI;
   readonly ending = new Ending();
-  readonly outage = new OutageClock();
+  readonly outage: OutageClock;
   readonly toolCounts = new ToolCounts();
   readonly turns: Turns;
   /** A prompt was refused because the model has no room for it: the attempt was cut, though no answer was. */
   hasOutgrown = false;
   callCount = 0;
   /** Calls without an answer yet. */
-  pending = 0;
+  private pending = 0;
   private refusals = 0;
   private readonly options: RecorderOptions;
   private readonly values: OnceValues;
-  private readonly occurrences = new Map<string, number>();
-  /** Calls in the order in which the agent asked. */
-  private readonly asked: string[] = [];
-  private readonly records: CallRecord[] = [];
-  private readonly beganAt = Date.now();
+  private readonly calls = new RecordedCalls();
+  private readonly clock: Clock;
+  private readonly beganAt: number;
   /** Calls that the engine works on. */
   private readonly sending = new Set<Promise<Sent>>();
 
   constructor(options: RecorderOptions) {
     this.options = options;
-    const { journal, attempt } = options;
+    const { journal, attempt, clock = SYSTEM_CLOCK } = options;
+    this.clock = clock;
+    this.beganAt = clock.now();
+    this.outage = new OutageClock(clock);
     this.values = new OnceValues(journal, attempt, this.ending);
     this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
-    this.openai = new OpenAI({
-      apiKey: 'temper',
-      baseURL: `${options.engine.url}/v1`,
-      maxRetries: 0,
-      timeout: NO_TIMEOUT_MS,
-      fetch: (url, init) => this.fetch(url instanceof Request ? url.url : url.toString(), init ?? {}),
-    });
+  }
+
+  get engineUrl(): string {
+    return this.options.engine.url;
   }
 
   /** Of the attempt's time, which an outage of the engine does not use up. */
   get leftMs(): number {
-    return this.beganAt + this.options.rollout.attemptTimeoutMs + this.outage.elapsedMs - Date.now();
+    return this.beganAt + this.options.rollout.attemptTimeoutMs + this.outage.elapsedMs - this.clock.now();
   }
 
   /** Ends an attempt that has used up its time; not in the middle of a call, which has a deadline of its own. */
@@ -127,46 +129,57 @@ export class Recorder {
 
   /** What was played, in an order that does not depend on timing. */
   takeCalls(): CallRecord[] {
-    return this.records.toSorted(compareCalls);
+    return this.calls.inRecordOrder();
   }
 
-  /** The order in which the agent asked, as indices of `takeCalls`. For people: it may depend on timing. */
+  /** See `RecordedCalls`. */
   askedOrder(): number[] {
-    const places = new Map(this.asked.map((call, place) => [call, place]));
-    const placed = this.takeCalls().map((call, index) => ({ index, place: places.get(callName(call)) ?? 0 }));
-    return placed.toSorted((left, right) => left.place - right.place).map(({ index }) => index);
+    return this.calls.askedOrder();
   }
 
-  /** What the client calls instead of the network. */
-  async fetch(url: string, init: RequestInit): Promise<Response> {
+  /**
+   * One call of the agent; resolves to the completion as the agent may see it. Rejects with `RequestRefused` if the agent
+   * may handle the refusal itself, with a TemperError if the attempt is over, or with the agent's own abort.
+   */
+  async call(asked: AskedRequest, { label = null, signal = null }: CallOptions = {}): Promise<Completion> {
     this.pending += 1;
     try {
       this.ending.check();
-      return await this.answer(url, init);
+      return await this.answer(asked, label, signal);
     } catch (error) {
-      // The agent itself gave the call up: its own affair, and the client tells it so.
-      if (!(error instanceof TemperError) && init.signal?.aborted === true) throw error;
-      return await this.refuse(error);
+      const isAgents = error instanceof RequestRefused || (!(error instanceof TemperError) && signal?.aborted === true);
+      throw isAgents ? error : await this.refuse(error);
     } finally {
       this.pending -= 1;
     }
   }
 
-  private async answer(url: string, init: RequestInit): Promise<Response> {
-    if (!url.endsWith('/chat/completions') || typeof init.body !== 'string') throw unsupported(url);
+  /**
+   * Ends the attempt because of a call that cannot be answered, and returns the error to show. Transports use it for
+   * requests that they cannot read. Slower each time: an agent that keeps asking must not keep the worker busy.
+   */
+  async refuse(error: unknown): Promise<TemperError> {
+    const typed = asTemperError(error);
+    if (typed.type !== 'AgentFailed') this.ending.markAs(typed);
+    this.refusals += 1;
+    await sleep(Math.min(2 ** this.refusals, LONGEST_REFUSAL_MS), undefined, { ref: false });
+    return typed;
+  }
+
+  private async answer(asked: AskedRequest, label: string | null, signal: AbortSignal | null): Promise<Completion> {
     const { rollout, policy, mode, journal, attempt } = this.options;
-    const { request, wantsLogprobs } = parseRequest(init.body, { model: policy.model, mode, rollout });
-    const frame = this.frame(request, labelOf(init.headers));
+    const { request, wantsLogprobs } = checkRequest(asked, { model: policy.model, mode, rollout });
+    const frame = this.number(request, label);
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
     if (recorded !== null) return this.show(this.keep(recorded, frame, null), frame, wantsLogprobs);
-    const sent = await this.sendInTime(frame, init.signal ?? null);
+    const sent = await this.sendInTime(frame, signal);
     if ('failure' in sent) {
       this.ending.failAs(sent.failure);
       throw new TemperError('AgentFailed', sent.failure);
     }
     if ('refusal' in sent) {
       this.hasOutgrown = true;
-      return jsonReply(sent.refusal.status, JSON.parse(sent.refusal.text) as object);
+      throw sent.refusal;
     }
     const completion = this.keep(sent.completion, frame, sent.text);
     this.options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
@@ -175,26 +188,23 @@ export class Recorder {
     return this.show(completion, frame, wantsLogprobs);
   }
 
-  private show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Response {
+  private show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Completion {
     const call = callName(frame);
     const visible = this.turns.mark(forAgent(completion, wantsLogprobs), call);
-    return jsonReply(200, this.options.tagsChoices === true ? tagChoices(visible, call) : visible);
+    return this.options.tagsChoices === true ? tagChoices(visible, call) : visible;
   }
 
-  /** Numbers the call, synchronously: the occurrence is decided by the order in which the agent asks. */
-  private frame(request: CallFrame['request'], label: string | null): CallFrame {
+  /** Must stay synchronous: the order in which the agent asks decides the occurrence. */
+  private number(request: CallRequest, label: string | null): CallFrame {
     this.callCount += 1;
     const { maxCallsPerAttempt } = this.options.rollout;
     if (this.callCount > maxCallsPerAttempt) {
       this.ending.failAs(`an attempt may make maxCallsPerAttempt ${maxCallsPerAttempt} calls, it asked for one more`);
     }
     this.ending.check();
-    const key = callKey(request, label);
-    const occurrence = this.occurrences.get(key) ?? 0;
-    this.occurrences.set(key, occurrence + 1);
-    this.asked.push(callName({ key, occurrence }));
-    this.turns.begin(callName({ key, occurrence }), this.pending - 1);
-    return { key, occurrence, label, request };
+    const frame = this.calls.number(request, label);
+    this.turns.begin(callName(frame), this.pending - 1);
+    return frame;
   }
 
   /** Past the attempt's time no call goes out; those that are out are waited for, since an outage gives time back. */
@@ -211,8 +221,16 @@ export class Recorder {
     const { engine, rollout } = this.options;
     const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
     const checkFresh = (): void => this.checkFresh();
-    const options = { engine, rollout, headers: this.headers(frame), signals, checkFresh, outage: this.outage };
-    return send(this.body(frame), options);
+    const { clock, outage } = this;
+    return send(this.body(frame), {
+      engine,
+      rollout,
+      headers: this.headers(frame),
+      signals,
+      checkFresh,
+      outage,
+      clock,
+    });
   }
 
   private body({ request, key, occurrence }: CallFrame): string {
@@ -246,7 +264,7 @@ export class Recorder {
       checkTokens(records, engine.url);
     }
     if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
-    this.records.push(...records);
+    this.calls.add(records);
     this.toolCounts.add(frame.request, completion);
     return completion;
   }
@@ -258,37 +276,6 @@ export class Recorder {
     this.ending.markAs(stale);
     throw stale;
   }
-
-  /** Slower each time: an agent that asks on for ever after its end must not keep the worker busy. */
-  private async refuse(error: unknown): Promise<Response> {
-    const typed = asTemperError(error);
-    if (typed.type !== 'AgentFailed') this.ending.markAs(typed);
-    this.refusals += 1;
-    await sleep(Math.min(2 ** this.refusals, LONGEST_REFUSAL_MS), undefined, { ref: false });
-    return errorReply(typed.retryable ? 503 : 400, typed.type, typed.message);
-  }
-}
-
-function labelOf(headers: RequestInit['headers']): string | null {
-  return (headers instanceof Headers ? headers : new Headers(headers)).get(LABEL_HEADER);
-}
-
-/** Of the calls of one attempt. */
-function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
-  return `${key}/${occurrence}`;
-}
-
-function compareCalls(left: CallRecord, right: CallRecord): number {
-  const byLength = left.promptTokenIds.length - right.promptTokenIds.length;
-  if (byLength !== 0) return byLength;
-  if (left.key !== right.key) return left.key < right.key ? -1 : 1;
-  return left.occurrence - right.occurrence;
-}
-
-function unsupported(url: string): TemperError {
-  const { pathname } = new URL(url);
-  const rule = 'the recorder supports only openai.chat.completions.create in this version';
-  return new TemperError('BadConfig', `${rule}, got a request to ${pathname}; use chat completions`);
 }
 
 function abandoned(reason: string): TemperError {

@@ -19,13 +19,19 @@ export interface RequestRules {
   rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens'>;
 }
 
-export interface ParsedRequest {
+/** What an agent asks, in the terms of chat completions; dialects translate into them. */
+export interface AskedRequest {
+  messages: ChatMessage[];
+  [parameter: string]: unknown;
+}
+
+export interface CheckedRequest {
   request: CallRequest;
   /** The agent itself wants log-probabilities in the answer. */
   wantsLogprobs: boolean;
 }
 
-type Body = Record<string, unknown>;
+type Body = AskedRequest;
 
 /** Not part of what is asked: the recorder fills them in, or they are for somebody's books. */
 const DROPPED = new Set(['model', 'logprobs', 'user', 'metadata', 'stream']);
@@ -44,9 +50,14 @@ const NEUTRAL: Record<string, readonly unknown[]> = {
   top_logprobs: [0],
 };
 
-export function parseRequest(body: string, rules: RequestRules): ParsedRequest {
-  const asked = withoutNulls(JSON.parse(body) as Body);
-  checkAlways(asked, rules);
+export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedRequest {
+  if (asked['model'] !== rules.model)
+    throw badParameter(
+      'model',
+      asked['model'],
+      `must be the rollout's model ${rules.model}`,
+      'pass on the model that rollout got',
+    );
   const wantsLogprobs = asked['logprobs'] === true;
   if (rules.mode === 'text') return { request: asRequest(asked, ['model']), wantsLogprobs };
   const named = nameMaxTokens(asked);
@@ -64,15 +75,6 @@ export function callKey(request: CallRequest, label: string | null): string {
   return hash('sha256', canonicalJson(label === null ? asked : { ...asked, label }));
 }
 
-function checkAlways(asked: Body, rules: RequestRules): void {
-  const { model, messages, stream } = asked;
-  if (model !== rules.model)
-    throw refusal('model', model, `must be the rollout's model ${rules.model}`, 'pass on the model that rollout got');
-  if (!Array.isArray(messages) || messages.length === 0)
-    throw refusal('messages', messages, 'must be a list of at least one message', 'see the OpenAI API');
-  if (stream === true) throw refusal('stream', stream, 'is not in this version', 'leave it out');
-}
-
 function checkTraining(asked: Body, { rollout }: RequestRules): void {
   for (const [name, value] of Object.entries(asked)) {
     if (name === 'temperature') checkTemperature(value, rollout.temperature);
@@ -82,7 +84,7 @@ function checkTraining(asked: Body, { rollout }: RequestRules): void {
 
 function checkTemperature(value: unknown, temperature: number): void {
   if (value === temperature) return;
-  throw refusal(
+  throw badParameter(
     'temperature',
     value,
     `must be absent or the run's ${temperature} while training`,
@@ -96,12 +98,12 @@ function isNeutral(name: string, value: unknown): boolean {
 }
 
 function refuseTraining(name: string, value: unknown): TemperError {
-  if (name === 'seed') return refusal(name, value, "is the run's while training", 'leave it out');
+  if (name === 'seed') return badParameter(name, value, "is the run's while training", 'leave it out');
   const reason = 'cannot be set while training (what is sampled must be what the trainer computes)';
-  return refusal(name, value, reason, 'leave it out');
+  return badParameter(name, value, reason, 'leave it out');
 }
 
-function refusal(name: string, value: unknown, rule: string, remedy: string): TemperError {
+export function badParameter(name: string, value: unknown, rule: string, remedy: string): TemperError {
   const shown = (JSON.stringify(value) ?? 'nothing').slice(0, 100);
   return new TemperError('BadConfig', `${name} ${rule}, got ${shown}; ${remedy}`);
 }
@@ -112,12 +114,8 @@ function nameMaxTokens(asked: Body): Body {
   return tokens === undefined ? rest : { ...rest, max_tokens: tokens };
 }
 
-function withoutNulls(body: Body): Body {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
-
 function asRequest(body: Body, dropped: readonly string[]): CallRequest {
   const names = new Set(dropped);
   const kept = Object.fromEntries(Object.entries(body).filter(([name]) => !names.has(name)));
-  return { messages: body['messages'] as ChatMessage[], ...kept };
+  return { messages: body.messages, ...kept };
 }

@@ -1,127 +1,110 @@
 /**
- * One call, until it is answered: an outage is waited for within the call's budget, never handed to the agent.
- * Refused connections, 408, 425, 429, 5xx, deadlines and garbage are outages; other refusals are the caller's fault.
- * An internal error of the GPU worker is tried a few times only: it may be the request that makes it fail.
+ * One call to the engine, until it is answered. An outage is retried within the call's budget and never reaches the
+ * agent: refused connections, 408, 425, 429, 5xx, deadlines and garbage. Other refusals are the caller's mistake. An
+ * internal error of the GPU worker has its own bound, after which the attempt fails: either the request makes the worker
+ * fail, or the worker is about to restart.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
 import type { EngineConnection, HttpAnswer } from './engine-connection.ts';
 import { hasOutgrown } from './outgrown.ts';
+import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy, type Trial } from './retry-call.ts';
 
-export interface SendOptions {
+export interface SendOptions extends Omit<CallLimits, 'budgetMs'> {
   engine: EngineConnection;
   headers: Record<string, string>;
   rollout: Pick<RolloutConfig, 'callTimeoutMs' | 'callRetryBudgetMs'>;
-  /** Ends the call, its waits included. */
-  signals: readonly AbortSignal[];
-  /** Throws where this process may not act any more. */
-  checkFresh: () => void;
-  /** Told when the call begins to wait for the engine, and when it is answered or given up. */
-  outage: {
-    began(reason: string, since: number): void;
-    goesOn(reason: string, nextTryAt: number): void;
-    ended(): void;
-  };
-}
-
-/** An answer that the agent should see as it is: a bad request of its own making that is part of the game. */
-interface Refusal {
-  status: number;
-  text: string;
 }
 
 /**
  * `ms`: how long the try took that was answered; waits before it are an outage's, not the model's. `failure`: this very
  * request makes the engine fail, in its words; waiting does not help, and other attempts can be played.
  */
-export type Sent = { completion: Completion; text: string; ms: number } | { refusal: Refusal } | { failure: string };
+export type Sent =
+  | { completion: Completion; text: string; ms: number }
+  | { refusal: RequestRefused }
+  | { failure: string };
 
-const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 2000;
-const OUTAGE_STATUSES = new Set([408, 425, 429]);
-const OUT_OF_CREDIT = 'insufficient_quota';
-/** What the GPU worker calls a failure of its own that it did not foresee. It may pass, or come with each try. */
-const INTERNAL = 'internal';
-const INTERNAL_TRIES = 4;
+/** The engine refused a request that an agent may send and handle itself: its conversation outgrew the model. */
+export class RequestRefused extends Error {
+  override readonly name = 'RequestRefused';
+  readonly status: number;
+  /** From the engine's response. */
+  readonly error: ErrorBody;
 
-interface Outage {
-  outage: string;
-  /** As long as the engine asked for; 0 where it did not. */
-  retryAfterMs: number;
-  /** What the engine said of an error of its own. */
-  internal?: string;
+  constructor(status: number, error: ErrorBody) {
+    super(String(error.message));
+    this.status = status;
+    this.error = error;
+  }
 }
+
+interface ErrorBody {
+  readonly message?: unknown;
+  readonly type?: unknown;
+  readonly code?: unknown;
+  readonly param?: unknown;
+}
+
+/** An internal error is one that the GPU worker did not foresee: it may pass, or repeat on each try. */
+const INTERNAL_SPAN_S = 15;
+export const ENGINE_RETRIES: RetryPolicy = {
+  statuses: new Set([408, 425, 429]),
+  // 429 of a hosted model whose account is empty: waiting does not help.
+  finalCodes: new Set(['insufficient_quota']),
+  firstWaitMs: 100,
+  longestWaitMs: 2000,
+  // A restarting worker answers so for some seconds; a call that waited through an outage still gets four tries.
+  internal: { code: 'internal', tries: 4, spanMs: INTERNAL_SPAN_S * 1000 },
+};
 
 /** What an engine knows better than its client: never the client's own mistakes. */
 const NAMED_BY_ENGINE: readonly FailureType[] = ['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch', 'OutOfMemory'];
 
-type Trial = { sent: Sent } | Outage;
-
-export async function send(body: string, options: SendOptions): Promise<Sent> {
-  const start = Date.now();
-  const first = await tryOnce(body, options);
-  if ('sent' in first) return first.sent;
-  options.outage.began(first.outage, start);
-  return outlast(body, options, first);
+export function send(body: string, options: SendOptions): Promise<Sent> {
+  const { engine, rollout } = options;
+  const budgetMs = rollout.callRetryBudgetMs;
+  return retryCall<Sent>({
+    policy: ENGINE_RETRIES,
+    limits: { ...options, budgetMs },
+    ask: () => ask(body, options),
+    readError: (error) => ({ reason: describeFailure(error), retryAfterMs: 0, internal: null }),
+    exhausted: (last) => exhausted(engine, budgetMs, last),
+    internal: givenUp,
+    // In the middle of an outage: an agent with a timeout of its own must not turn the outage into data.
+    aborted: ({ reason }) =>
+      new TemperError('EngineFailed', `a call was given up while the engine did not answer (${reason})`),
+  });
 }
 
-async function outlast(body: string, options: SendOptions, first: Outage): Promise<Sent> {
-  const { callRetryBudgetMs } = options.rollout;
-  const end = Date.now() + callRetryBudgetMs;
-  try {
-    let trial: Trial = first;
-    let internalErrors = 0;
-    for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      const leftMs = end - Date.now();
-      if (trial.internal !== undefined) {
-        internalErrors += 1;
-        if (internalErrors === INTERNAL_TRIES || leftMs <= 0) return givenUp(trial.internal, internalErrors);
-      }
-      if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(options.engine, callRetryBudgetMs, trial);
-      const waitMs = Math.max(Math.min(wait, leftMs), trial.retryAfterMs);
-      options.outage.goesOn(trial.outage, Date.now() + waitMs);
-      await sleep(waitMs, undefined, { signal: AbortSignal.any([...options.signals]) });
-      trial = await tryOnce(body, options);
-    }
-    return trial.sent;
-  } catch (error) {
-    if (error instanceof TemperError) throw error;
-    // Aborted in the middle of an outage: an agent with a timeout of its own must not turn the outage into data.
-    throw new TemperError('EngineFailed', `a call was given up while the engine did not answer (${first.outage})`);
-  } finally {
-    options.outage.ended();
-  }
-}
-
-async function tryOnce(body: string, options: SendOptions): Promise<Trial> {
-  options.checkFresh();
-  const { engine, headers, signals, rollout } = options;
+async function ask(body: string, { engine, headers, signals, rollout }: SendOptions): Promise<Trial<Sent>> {
   const start = performance.now();
-  try {
-    const answer = await engine.post(body, { headers, signals, deadlineMs: rollout.callTimeoutMs });
-    return judgeAnswer(answer, engine, performance.now() - start);
-  } catch (error) {
-    if (error instanceof TemperError || signals.some((signal) => signal.aborted)) throw error;
-    return { outage: describeFailure(error), retryAfterMs: 0 };
-  }
+  const answer = await engine.post(body, { headers, signals, deadlineMs: rollout.callTimeoutMs });
+  return readAnswer(answer, engine, performance.now() - start);
 }
 
-function judgeAnswer(answer: HttpAnswer, engine: EngineConnection, ms: number): Trial {
-  const { status, text } = answer;
+function readAnswer({ status, text, retryAfter }: HttpAnswer, engine: EngineConnection, ms: number): Trial<Sent> {
   if (status === 200) {
     const completion = parseCompletion(text);
-    return completion === null
-      ? { outage: `an answer that is no chat completion: ${excerpt(text)}`, retryAfterMs: 0 }
-      : { sent: { completion, text, ms } };
+    if (completion !== null) return { answer: { completion, text, ms } };
+    const reason = `an answer that is no chat completion: ${excerpt(text)}`;
+    return { outage: { reason, retryAfterMs: 0, internal: null } };
   }
-  if (status >= 500 || (OUTAGE_STATUSES.has(status) && !isOutOfCredit(text))) {
-    const outage = { outage: `${status}: ${excerpt(text)}`, retryAfterMs: parseRetryAfter(answer.retryAfter) };
-    return parseError(text)?.code === INTERNAL ? { ...outage, internal: excerpt(text) } : outage;
-  }
-  if (hasOutgrown({ ...parseError(text), status })) return { sent: { refusal: { status, text } } };
+  const error = parseError(text);
+  const message = excerpt(text);
+  const refusal = {
+    status,
+    retryAfter,
+    code: error?.code,
+    type: error?.type,
+    message,
+    reason: `${status}: ${message}`,
+  };
+  const outage = readOutage(refusal, ENGINE_RETRIES);
+  if (outage !== null) return { outage };
+  if (error !== null && hasOutgrown({ ...error, status }))
+    return { answer: { refusal: new RequestRefused(status, error) } };
   throw namedFailure(text, engine.url) ?? refused(status, text, engine);
 }
 
@@ -148,29 +131,15 @@ function refused(status: number, text: string, { url, keyVariable }: EngineConne
 }
 
 /** Part of the attempt, whose bytes are under a hash: nothing of the engine's address or of the clock. */
-function givenUp(message: string, tries: number): Sent {
-  return { failure: `the engine failed on a call (tried ${tries} times): ${message}` };
+function givenUp(message: string): Sent {
+  return { failure: `the engine failed on a call, and on its retries for ${INTERNAL_SPAN_S} s: ${message}` };
 }
 
 /** An engine that wants to be left alone for longer than a call may wait is left alone by the next try of all. */
-function exhausted(engine: EngineConnection, budgetMs: number, { outage, retryAfterMs }: Outage): TemperError {
-  const message = `the engine at ${engine.url} did not answer a call within its retry budget of ${budgetMs} ms (last: ${outage})`;
+function exhausted(engine: EngineConnection, budgetMs: number, { reason, retryAfterMs }: Outage): TemperError {
+  const message = `the engine at ${engine.url} did not answer a call within its retry budget of ${budgetMs} ms (last: ${reason})`;
   const hint = 'start it, or correct its address (temper doctor checks both); the attempt resumes from its journal';
   return new TemperError('EngineFailed', `${message}; ${hint}`, { retryAfterMs });
-}
-
-/** Seconds or a date, as HTTP has it. */
-export function parseRetryAfter(value: string | null): number {
-  if (value === null) return 0;
-  const seconds = Number(value);
-  const waitMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();
-  return Number.isFinite(waitMs) ? Math.max(0, waitMs) : 0;
-}
-
-/** A hosted model's account is empty: it says 429, and waiting does not help. */
-function isOutOfCredit(text: string): boolean {
-  const error = parseError(text);
-  return error?.code === OUT_OF_CREDIT || error?.type === OUT_OF_CREDIT;
 }
 
 /** What the engine says for itself, or the beginning of what it sent. */
@@ -179,9 +148,9 @@ function excerpt(text: string): string {
   return (typeof message === 'string' ? message : text).slice(0, 300);
 }
 
-function parseError(text: string): { code?: unknown; type?: unknown; message?: unknown } | null {
+function parseError(text: string): ErrorBody | null {
   try {
-    const body = JSON.parse(text) as { error?: { code?: unknown; type?: unknown; message?: unknown } | null } | null;
+    const body = JSON.parse(text) as { error?: ErrorBody | null } | null;
     return body?.error ?? null;
   } catch {
     return null;

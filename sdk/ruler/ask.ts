@@ -1,83 +1,41 @@
 /** One question to a judge, until it is answered: an outage is waited for as the provider asks, within a budget. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { APIError } from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/verdicts.ts';
-import type { OutageClock } from '../recorder/outage-clock.ts';
-import { parseRetryAfter } from '../recorder/send.ts';
+import { SYSTEM_CLOCK } from '../recorder/clock.ts';
+import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy } from '../recorder/retry-call.ts';
 import type { Judge, JudgeMessage } from './judge-client.ts';
 
-export interface Patience {
+export interface Patience extends Pick<CallLimits, 'checkFresh' | 'outage'> {
   readonly callTimeoutMs: number;
   /** How long one call is tried again while the provider refuses, answers 429 or 5xx. */
   readonly callRetryBudgetMs: number;
   /** Ends the call, its waits included. */
   readonly signal: AbortSignal;
-  /** Throws where this process may not act any more. */
-  readonly checkFresh: () => void;
-  /** Told when the call begins to wait for the judge, and when it is answered or given up. */
-  readonly outage: Pick<OutageClock, 'began' | 'goesOn' | 'ended'>;
 }
 
-const FIRST_WAIT_MS = 200;
-const LONGEST_WAIT_MS = 10_000;
-/** 402: nothing left on the account. Somebody may fill it, and until then the run waits with that reason. */
-const OUTAGE_STATUSES = new Set([402, 408, 409, 425, 429]);
+export const JUDGE_RETRIES: RetryPolicy = {
+  // 402: nothing left on the account. Somebody may fill it, and until then the run waits with that reason.
+  statuses: new Set([402, 408, 409, 425, 429]),
+  finalCodes: new Set(),
+  firstWaitMs: 200,
+  longestWaitMs: 10_000,
+  internal: null,
+};
 
-interface Outage {
-  outage: string;
-  /** As long as the provider asked for; 0 where it did not. */
-  retryAfterMs: number;
-}
-
-type Trial = { answer: JudgeAnswer } | Outage;
-
-export async function askPatiently(
+export function askPatiently(
   judge: Judge,
   messages: readonly JudgeMessage[],
-  patience: Patience,
+  { callTimeoutMs, callRetryBudgetMs: budgetMs, signal, checkFresh, outage }: Patience,
 ): Promise<JudgeAnswer> {
-  const start = Date.now();
-  const first = await tryOnce(judge, messages, patience);
-  if ('answer' in first) return first.answer;
-  patience.outage.began(first.outage, start);
-  try {
-    return await outlast(judge, messages, patience, first);
-  } finally {
-    patience.outage.ended();
-  }
-}
-
-async function outlast(
-  judge: Judge,
-  messages: readonly JudgeMessage[],
-  patience: Patience,
-  first: Outage,
-): Promise<JudgeAnswer> {
-  const { callRetryBudgetMs, outage, signal } = patience;
-  const end = Date.now() + callRetryBudgetMs;
-  let trial: Trial = first;
-  for (let wait = FIRST_WAIT_MS; 'outage' in trial; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const leftMs = end - Date.now();
-    if (leftMs <= 0 || trial.retryAfterMs > leftMs) throw exhausted(judge, callRetryBudgetMs, trial);
-    const waitMs = Math.max(Math.min(wait, leftMs), trial.retryAfterMs);
-    outage.goesOn(trial.outage, Date.now() + waitMs);
-    await sleep(waitMs, undefined, { signal });
-    trial = await tryOnce(judge, messages, patience);
-  }
-  return trial.answer;
-}
-
-async function tryOnce(judge: Judge, messages: readonly JudgeMessage[], patience: Patience): Promise<Trial> {
-  const { callTimeoutMs, signal, checkFresh } = patience;
-  checkFresh();
-  try {
-    return { answer: await judge.ask(messages, { timeoutMs: callTimeoutMs, signal }) };
-  } catch (error) {
-    if (error instanceof TemperError || signal.aborted) throw error;
-    return readFailure(judge, error);
-  }
+  return retryCall<JudgeAnswer>({
+    policy: JUDGE_RETRIES,
+    limits: { budgetMs, signals: [signal], checkFresh, outage, clock: SYSTEM_CLOCK },
+    ask: async () => ({ answer: await judge.ask(messages, { timeoutMs: callTimeoutMs, signal }) }),
+    readError: (error) => readFailure(judge, error),
+    exhausted: (last) => exhausted(judge, budgetMs, last),
+  });
 }
 
 /** The judge cannot read so much; shorter attempts may do. */
@@ -93,16 +51,17 @@ function isTooLong(status: number, said: string, code: unknown): boolean {
 }
 
 function readFailure(judge: Judge, error: unknown): Outage {
+  const reason = describe(error);
   const status = error instanceof APIError ? (error.status as number | undefined) : undefined;
-  if (status === undefined) return { outage: describe(error), retryAfterMs: 0 };
-  const headers = (error as { headers?: Headers }).headers;
-  const said = describe(error);
-  if (status >= 500 || OUTAGE_STATUSES.has(status))
-    return { outage: said, retryAfterMs: parseRetryAfter(headers?.get('retry-after') ?? null) };
-  if (isTooLong(status, said, (error as { code?: unknown }).code)) throw new PromptTooLong(said);
+  if (status === undefined) return { reason, retryAfterMs: 0, internal: null };
+  const { headers, code, type } = error as { headers?: Headers; code?: unknown; type?: unknown };
+  const retryAfter = headers?.get('retry-after') ?? null;
+  const outage = readOutage({ status, code, type, retryAfter, reason, message: reason }, JUDGE_RETRIES);
+  if (outage !== null) return outage;
+  if (isTooLong(status, reason, code)) throw new PromptTooLong(reason);
   throw new TemperError(
     'BadConfig',
-    `the judge ${judge.name} refused with ${said}; ${REMEDIES[status] ?? OTHER_REMEDY}`,
+    `the judge ${judge.name} refused with ${reason}; ${REMEDIES[status] ?? OTHER_REMEDY}`,
   );
 }
 
@@ -122,8 +81,8 @@ const REMEDIES: Readonly<Record<number, string>> = {
 const OTHER_REMEDY = 'check the name of the model, and the request option of ruler';
 
 /** A provider that wants to be left alone for longer is left alone by the next try of all. */
-function exhausted({ name }: Judge, budgetMs: number, { outage, retryAfterMs }: Outage): TemperError {
-  const message = `the judge ${name} did not answer a call within its retry budget of ${budgetMs} ms (last: ${outage})`;
+function exhausted({ name }: Judge, budgetMs: number, { reason, retryAfterMs }: Outage): TemperError {
+  const message = `the judge ${name} did not answer a call within its retry budget of ${budgetMs} ms (last: ${reason})`;
   return new TemperError('JudgeFailed', `${message}; what it answered before is kept`, { retryAfterMs });
 }
 

@@ -2,7 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engine.ts';
-import { markOf, memoryJournal, playEpisodes, playOne, prepareEpisodes, say, type TestRollout } from './play.ts';
+import {
+  markOf,
+  memoryJournal,
+  playEpisodes,
+  playOne,
+  prepareEpisodes,
+  say,
+  skippingClock,
+  type TestRollout,
+} from './play.ts';
 
 let engine: FakeEngine;
 beforeEach(async () => {
@@ -259,25 +268,46 @@ describe('an internal error of the engine', () => {
     expect(engine.received).toBe(5);
   });
 
-  test('that stays fails the attempt as data, in the engine’s words, whatever the agent returns', async () => {
-    engine.failWhen(({ request }) => (request.messages[0]?.content === 'turn 1' ? INTERNAL : null));
-    const attempts = await playEpisodes(engine, swallowing, { attempts: 2, rollout: { callRetryBudgetMs: 60_000 } });
-    for (const attempt of attempts) {
-      expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
-      expect(attempt.failure?.message).toContain('failed on this request (KeyError); see its log');
-      // Under a hash: the same wherever the engine was.
-      expect(attempt.failure?.message).not.toContain('http');
-      expect(attempt.calls).toHaveLength(1);
-    }
-    expect(engine.received).toBe(2 + 2 * 4);
+  /** A budget that does not end a call, and waits that take no time. */
+  const patient = () => ({ rollout: { callRetryBudgetMs: 60_000 }, clock: skippingClock() });
+
+  test('that lasts 14 s, as of a GPU worker that restarts, is not seen by the agent', async () => {
+    const options = patient();
+    const start = options.clock.now();
+    engine.failWhen(() => (options.clock.now() - start < 14_000 ? INTERNAL : null));
+    expect(await playOne(engine, threeTurns, options)).toMatchObject({ status: 'ok', failure: null });
   });
 
-  test('is tried so often in one call, whatever outages come between', async () => {
-    engine.failNext(INTERNAL, { status: 503 }, INTERNAL, { destroy: true }, INTERNAL, INTERNAL);
-    expect(await playOne(engine, threeTurns, { rollout: { callRetryBudgetMs: 60_000 } })).toMatchObject({
-      status: 'failed',
-    });
-    expect(engine.received).toBe(6);
+  test('that stays for 15 s fails the attempt as data, in the engine’s words, whatever the agent returns', async () => {
+    engine.failWhen(({ request }) => (request.messages[0]?.content === 'turn 1' ? INTERNAL : null));
+    const options = patient();
+    const start = options.clock.now();
+    const attempts = await playEpisodes(engine, swallowing, { attempts: 2, ...options });
+    expect(options.clock.now() - start).toBeGreaterThanOrEqual(15_000);
+    expect(attempts).toHaveLength(2);
+    for (const attempt of attempts) {
+      expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
+      // Under a hash: the same wherever the engine was, and however often it was tried.
+      expect(attempt.failure?.message).toBe(
+        'the engine failed on a call, and on its retries for 15 s: failed on this request (KeyError); see its log',
+      );
+      expect(attempt.calls).toHaveLength(1);
+    }
+  });
+
+  test('is tried at least four times, however long the engine was unavailable in between', async () => {
+    engine.failNext(INTERNAL, { status: 503, headers: { 'retry-after': '20' } }, INTERNAL, { destroy: true }, INTERNAL);
+    expect(await playOne(engine, threeTurns, patient())).toMatchObject({ status: 'ok' });
+    engine.failNext(INTERNAL, { status: 503, headers: { 'retry-after': '20' } }, INTERNAL, INTERNAL, INTERNAL);
+    expect(await playOne(engine, threeTurns, patient())).toMatchObject({ status: 'failed' });
+  });
+
+  test('is tried as long, however short the retry budget is', async () => {
+    const options = { ...patient(), rollout: SHORT };
+    const start = options.clock.now();
+    engine.failWhen(() => INTERNAL);
+    expect(await playOne(engine, threeTurns, options)).toMatchObject({ status: 'failed' });
+    expect(options.clock.now() - start).toBeGreaterThanOrEqual(15_000);
   });
 
   test('is no data where an outage uses the budget up first', async () => {

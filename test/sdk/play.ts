@@ -1,8 +1,11 @@
 /** Episodes against a fake engine, with a journal in memory that survives as a file would. */
+import { setImmediate } from 'node:timers/promises';
+
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defineAgent, type RolloutContext, type RolloutResult, type Scenario } from '../../sdk/define-agent.ts';
 import { Episodes, type EpisodesOptions } from '../../sdk/play-episodes.ts';
+import type { Clock } from '../../sdk/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../sdk/recorder/engine-connection.ts';
 import type { JournalSegments } from '../../store/store.ts';
 import type { AttemptRecord } from '../../store/trajectories.ts';
@@ -36,6 +39,19 @@ export function memoryJournal(segments: Uint8Array[] = []): MemoryJournal {
         append: (record) => void (segments[own] = Buffer.concat([segments[own] ?? new Uint8Array(), record])),
         close: () => undefined,
       };
+    },
+  };
+}
+
+/** Waiting takes no time, and the clock shows the time waited for. */
+export function skippingClock(): Clock {
+  let skippedMs = 0;
+  return {
+    now: () => Date.now() + skippedMs,
+    async sleep(ms, signal) {
+      await setImmediate();
+      signal.throwIfAborted();
+      skippedMs += ms;
     },
   };
 }

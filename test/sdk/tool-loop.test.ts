@@ -242,8 +242,8 @@ test('a tool with side effects runs once, its failures too, however often the at
 });
 
 test('an attempt that ended while a tool ran asks no more', async () => {
-  const never = tool({ name: 'never', run: () => new Promise((resolve) => setTimeout(resolve, 300)) });
-  const { failure } = await stage.play([[['never', {}]], 'Done.'], [never], {}, { rollout: { attemptTimeoutMs: 50 } });
+  const never = tool({ name: 'never', run: () => new Promise((resolve) => setTimeout(resolve, 600)) });
+  const { failure } = await stage.play([[['never', {}]], 'Done.'], [never], {}, { rollout: { attemptTimeoutMs: 400 } });
   expect(failure).toContain('attemptTimeoutMs');
   expect(stage.asked()).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-/** The little of a `Response` that the openai client reads: the body is parsed once, and nothing is copied. */
+/** The little of a `Response` that clients read: the body is parsed once, and nothing is copied. */
 
 const JSON_HEADERS = new Headers({ 'content-type': 'application/json' });
 
@@ -14,9 +14,4 @@ export function jsonReply(status: number, body: object): Response {
     text: () => Promise.resolve(JSON.stringify(body)),
   };
   return reply as Response;
-}
-
-/** The client raises its own error class for the status, with this message. */
-export function errorReply(status: number, type: string, message: string): Response {
-  return jsonReply(status, { error: { message, type, code: null, param: null } });
 }

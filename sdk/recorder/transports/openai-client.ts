@@ -1,0 +1,16 @@
+import OpenAI, { type ClientOptions } from 'openai';
+
+import type { Fetch } from './fetch.ts';
+
+/** The client's own timer must not end a call that the recorder waits for. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** The official client, with `fetch` in place of the network. It retries nothing: the recorder does. */
+export function createOpenAIClient(options: ClientOptions, fetch: Fetch): OpenAI {
+  return new OpenAI({
+    ...options,
+    maxRetries: 0,
+    timeout: NO_TIMEOUT_MS,
+    fetch: (url, init) => fetch(url instanceof Request ? url.url : url.toString(), init ?? {}),
+  });
+}
