@@ -55,8 +55,9 @@ class Engine:
         self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
         self._num_answered = 0
         torch.set_num_threads(settings.num_threads)
+        self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens)
         with self._device_lock:
-            self.sizes = find_sizes(base, settings)
+            self.sizes = find_sizes(base, self.candidates, settings.max_slots)
         self._policies = Policies(base, settings.max_policies, self._device_lock)
         self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
         self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)
@@ -226,11 +227,11 @@ class Engine:
                 sequence.fail(error)
 
 
-def find_sizes(base: BaseModel, settings: EngineSettings) -> Sizes:
+def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> Sizes:
     """The first time that the model is run here: what it cannot do shows."""
     try:
-        sizes = prove_sizes(base, sizes_for(base.num_parameters, settings.max_pass_tokens), settings.max_slots)
-        return sizes if is_merged(base.dtype) else prove_sizes(AdaptedBase.of(base), sizes, settings.max_slots)
+        sizes = prove_sizes(base, candidates, max_slots)
+        return sizes if is_merged(base.dtype) else prove_sizes(AdaptedBase.of(base), sizes, max_slots)
     except Exception as error:
         if isinstance(error, TemperError) or is_out_of_memory(error):
             raise

@@ -12,7 +12,6 @@ from temper_gpu.engine.engine import ROOM_REMEDY, Engine
 from temper_gpu.engine.policies import LoadAdapter
 from temper_gpu.engine.proof import Unproven
 from temper_gpu.engine.requests import NotFound
-from temper_gpu.engine.sizes import sizes_for
 from temper_gpu.failures import TemperError
 from temper_gpu.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.models import BaseModel, ModelLibrary
@@ -107,10 +106,12 @@ class EngineHost:
             if base.device.type == "cpu":
                 self._on_doubt(error.message)
             raise
-        wanted = sizes_for(base.num_parameters, self._settings.max_pass_tokens).allowed
-        if base.device.type == "cpu" and 2 * len(engine.sizes.allowed) < len(wanted):
-            sizes = ", ".join(map(str, engine.sizes.allowed))
-            self._on_doubt(f"of {len(wanted)} sizes of a forward pass of {base.name} only {sizes} give the same bits")
+        proven, num_candidates = engine.sizes.allowed, len(engine.candidates.allowed)
+        if base.device.type == "cpu" and 2 * len(proven) < num_candidates:
+            sizes = ", ".join(map(str, proven))
+            self._on_doubt(
+                f"of {num_candidates} sizes of a forward pass of {base.name} only {sizes} give the same bits"
+            )
         return engine
 
     def engines(self) -> dict[str, Engine]:

@@ -5,6 +5,9 @@ that the model has, the output head and the sampler are run on random prompts, i
 changing neighbours, also at positions that take many key blocks. Logits and every key and value must be the expected
 ones; a size whose numbers differ anywhere from the largest size's is not used. On a GPU this may leave a single size,
 which is slower, not wrong.
+
+Each draw is one pass: what precedes a piece of a long prompt is copied from what is expected, not computed again. So a
+model of billions of parameters, whose largest size is small, is run on about 3,000 tokens, in one or two of its layers.
 """
 
 import copy
@@ -16,7 +19,7 @@ import torch
 from torch import Tensor
 
 from temper_gpu.engine.activations import instantiate
-from temper_gpu.engine.forward import LONG_PIECE, LONG_PROMPT, Forward, Piece, piece_size
+from temper_gpu.engine.forward import LONG_PIECE, LONG_PROMPT, SHORT_PIECE, Forward, Piece, piece_size
 from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.sampling import sample, uniforms
 from temper_gpu.engine.sizes import Sizes
@@ -29,12 +32,13 @@ LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 333)
 NUM_SHORT = 14
 LONG_SLOTS = (3, 11, 40, 100)
 MAX_PROMPTS = 128
-# Of prefill; a large size holds many prompts at once, and the largest is drawn twice as often.
+# Of prefill; a large size holds many prompts at once.
 NUM_DRAWS, NUM_DRAWS_OF_LARGE, LARGE = 2, 1, 256
 # A second layer shows what the first makes of every token; a model this large takes too long for it.
 MAX_PARAMETERS_FOR_TWO_LAYERS = 2e9
-# By what was computed (a prompt's prefill, or its decode).
-Answers = dict[tuple[str, int], list[Tensor]]
+# By what was computed ("prefill" or "decode"), the prompt, and the first position: keys and values of every layer, and
+# where a token is sampled also its logits and log-probability.
+Answers = dict[tuple[str, int, int], list[Tensor]]
 
 
 class Unproven(TemperError):
@@ -51,8 +55,8 @@ def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
         # A piece of a long prompt must fit into the largest size.
         for index in (i for i in reversed(range(len(sizes.allowed))) if sizes.allowed[i] >= LONG_PIECE or i == 0):
             expected: Answers = {}
-            trial.seat(sizes.allowed[index])
-            if not all(trial.agrees(sizes.allowed[index], expected) for _ in range(2)):
+            trial.learn(sizes.allowed[index], expected)
+            if not trial.agrees(sizes.allowed[index], expected):
                 continue
             # The largest that decodes is what others' decoding is compared with.
             allowed = [size for size in reversed(sizes.allowed[:index]) if trial.agrees(size, expected)]
@@ -97,20 +101,31 @@ class Trial:
         self._base, self._sizes, self._max_slots = base, sizes, max_slots
         self._lengths = [length for length in LENGTHS if length < base.context_window]
         self._prompts = [self._rng.integers(0, base.config.vocab_size, length) for length in self._lengths]
-        self._table, self._short, self._mixed = (SlotCache(base.config, base.dtype, base.device) for _ in range(3))
-        for table, rows in ((self._table, MAX_PROMPTS), (self._short, max_slots), (self._mixed, max_slots)):
-            table.resize(rows, max(self._lengths) + 1)
-        short = self._rng.integers(0, min(NUM_SHORT, len(self._lengths)), max_slots)
+        # Prompts of which every piece is known.
+        self._learned: list[int] = []
+        num_short = min(NUM_SHORT, len(self._lengths))
+        short = self._rng.integers(0, num_short, max_slots)
         mixed = short.copy()
         for number, slot in enumerate(slot for slot in LONG_SLOTS if slot < max_slots):
             mixed[slot] = len(self._lengths) - 1 - number % 2
-        self._seats = ((self._short, short), (self._mixed, mixed))
+        self._table = self._new_table(MAX_PROMPTS, self._lengths[-1])
+        self._seats = (
+            (self._new_table(max_slots, self._lengths[num_short - 1]), short),
+            (self._new_table(max_slots, self._lengths[-1]), mixed),
+        )
 
-    def seat(self, size: int) -> None:
-        """Fills the slots for decoding."""
+    def learn(self, size: int, expected: Answers) -> None:
+        """Every prompt that this size can prefill, from its first token on; fills the slots for decoding with them."""
+        self._learned = [
+            index
+            for index in range(len(self._lengths))
+            if max(len(piece.tokens) for piece in self._pieces(index)) <= size
+        ]
+        self._prefill_agrees(size, [(index, self._pieces(index)) for index in self._learned], expected)
         for table, seats in self._seats:
-            fitting = [(slot, int(index)) for slot, index in enumerate(seats) if self._fits(int(index), size)]
-            self._prefill(table, fitting, size)
+            for slot, index in enumerate(seats):
+                if index in self._learned:
+                    self._copy(expected, int(index), self._lengths[index], table, slot)
 
     def agrees(self, size: int, expected: Answers) -> bool:
         """Whether all numbers are the expected ones; if so, adds what was not known yet."""
@@ -122,83 +137,106 @@ class Trial:
 
     def _agrees(self, size: int, expected: Answers) -> bool:
         num_draws = NUM_DRAWS if size < LARGE else NUM_DRAWS_OF_LARGE
-        if not all(self._prefill_agrees(size, expected) for _ in range(num_draws)):
+        if not all(self._prefill_agrees(size, self._draw(size), expected) for _ in range(num_draws)):
             return False
         return size > self._max_slots or all(
             self._decode_agrees(table, seats[:size], expected) for table, seats in self._seats
         )
 
-    def _prefill_agrees(self, size: int, expected: Answers) -> bool:
-        chosen = list(enumerate(self._fill(size)))
-        logits = self._prefill(self._table, chosen, size)
-        for slot, index in chosen:
-            cached = [tensor[slot, :, : self._lengths[index]] for tensor in self._tensors(self._table)]
-            if not is_expected(expected, ("prefill", index), [*logits[slot], *cached]):
-                return False
+    def _prefill_agrees(self, size: int, drawn: list[tuple[int, list[Piece]]], expected: Answers) -> bool:
+        for slot, (index, pieces) in enumerate(drawn):
+            self._copy(expected, index, pieces[0].start, self._table, slot)
+        outputs = self._prefill(drawn, size)
+        for slot, (index, pieces) in enumerate(drawn):
+            for piece in pieces:
+                computed = self._cached(self._table, slot, piece.start, piece.start + len(piece.tokens))
+                if piece.is_last:
+                    computed += outputs[slot]
+                if not is_expected(expected, ("prefill", index, piece.start), computed):
+                    return False
         return True
 
     def _decode_agrees(self, table: SlotCache, seats: np.ndarray, expected: Answers) -> bool:
-        size = len(seats)
         tokens = np.array([self._prompts[index][0] for index in seats])
         positions = np.array([self._lengths[index] for index in seats])
-        logits = self._forward(table, size).decode(self._model, tokens, positions)
+        logits = self._forward(table, len(seats)).decode(self._model, tokens, positions)
         outputs = self._outputs(logits, [int(index) for index in seats])
         for slot, index in enumerate(seats):
-            cached = [tensor[slot, :, self._lengths[index]] for tensor in self._tensors(table)]
-            if not is_expected(expected, ("decode", int(index)), [*outputs[slot], *cached]):
+            position = self._lengths[index]
+            computed = [*self._cached(table, slot, position, position + 1), *outputs[slot]]
+            if not is_expected(expected, ("decode", int(index), position), computed):
                 return False
         return True
 
-    def _prefill(self, table: SlotCache, chosen: list[tuple[int, int]], size: int) -> dict[int, tuple[Tensor, ...]]:
-        """Whole pieces, as many passes as they need; by slot, what was computed of its last token."""
-        forward, pieces = self._forward(table, size), [piece for seat in chosen for piece in self._pieces(*seat)]
-        indices, results = dict(chosen), {}
-        while pieces:
-            taken = [pieces.pop(0)]
-            room = size - len(taken[0].tokens)
-            while pieces and len(pieces[0].tokens) <= room:
-                room -= len(pieces[0].tokens)
-                taken.append(pieces.pop(0))
+    def _prefill(self, drawn: list[tuple[int, list[Piece]]], size: int) -> dict[int, list[Tensor]]:
+        """Prompts in slots 0 … n - 1, in as many passes as they need; by slot, what was computed of its last token."""
+        forward = self._forward(self._table, size)
+        waiting = [replace(piece, slot=slot) for slot, (_, pieces) in enumerate(drawn) for piece in pieces]
+        outputs: dict[int, list[Tensor]] = {}
+        while waiting:
+            taken, room = [], size
+            while waiting and len(waiting[0].tokens) <= room:
+                taken.append(waiting.pop(0))
+                room -= len(taken[-1].tokens)
             logits = forward.prefill(self._model, taken)
             slots = [piece.slot for piece in taken if piece.is_last]
             if slots:
-                results |= zip(slots, self._outputs(logits, [indices[slot] for slot in slots]), strict=False)
-        return results
+                outputs |= zip(slots, self._outputs(logits, [drawn[slot][0] for slot in slots]), strict=False)
+        return outputs
+
+    def _draw(self, size: int) -> list[tuple[int, list[Piece]]]:
+        """Prompts in random order, about as many as fill a pass; of a long one a single piece. One is far from the
+        start where there is room."""
+        drawn, room = [], size
+        far = [self._learned[-1 - int(self._rng.integers(2)) % len(self._learned)]] if size > SHORT_PIECE else []
+        for index in [*far, *self._rng.choice(self._learned, size)]:
+            pieces = self._pieces(int(index))
+            if len(drawn) < len(far):
+                pieces = pieces[-1:]
+            elif self._lengths[index] > LONG_PROMPT:
+                pieces = [pieces[int(self._rng.integers(len(pieces)))]]
+            num_tokens = sum(len(piece.tokens) for piece in pieces)
+            if num_tokens <= room and len(drawn) < MAX_PROMPTS:
+                drawn.append((int(index), pieces))
+                room -= num_tokens
+        return [drawn[place] for place in self._rng.permutation(len(drawn))]
+
+    def _pieces(self, index: int) -> list[Piece]:
+        prompt = self._prompts[index]
+        size, end = piece_size(len(prompt)), len(prompt)
+        return [
+            Piece(0, start, prompt[start : start + size], size, start + size >= end) for start in range(0, end, size)
+        ]
+
+    def _copy(self, expected: Answers, index: int, end: int, table: SlotCache, slot: int) -> None:
+        """Keys and values of a prompt's pieces before `end`."""
+        for piece in self._pieces(index):
+            if piece.start < end:
+                known = expected["prefill", index, piece.start]
+                cached = self._cached(table, slot, piece.start, piece.start + len(piece.tokens))
+                for tensor, numbers in zip(cached, known, strict=False):
+                    tensor.copy_(numbers)
+
+    def _cached(self, table: SlotCache, slot: int, start: int, end: int) -> list[Tensor]:
+        return [tensor[slot, :, start:end] for tensor in (*table.keys, *table.values)]
+
+    def _new_table(self, num_slots: int, num_tokens: int) -> SlotCache:
+        """With room for one token more."""
+        table = SlotCache(self._base.config, self._base.dtype, self._base.device)
+        table.resize(num_slots, num_tokens + 1)
+        return table
 
     def _forward(self, table: SlotCache, size: int) -> Forward:
         return Forward(table, replace(self._sizes, allowed=(size,)), self._base.device)
 
-    def _tensors(self, table: SlotCache) -> list[Tensor]:
-        return [*table.keys, *table.values]
-
-    def _pieces(self, slot: int, index: int) -> list[Piece]:
-        prompt = self._prompts[index]
-        size, end = piece_size(len(prompt)), len(prompt)
-        return [
-            Piece(slot, start, prompt[start : start + size], size, start + size >= end) for start in range(0, end, size)
-        ]
-
-    def _fits(self, index: int, size: int) -> bool:
-        return size >= LONG_PIECE or self._lengths[index] <= min(size, LONG_PROMPT)
-
-    def _fill(self, size: int) -> list[int]:
-        """Prompts in random order, about as many as fill a pass, one of them long where its pieces fit."""
-        chosen = [len(self._lengths) - 1 - int(self._rng.integers(2))] if size >= LONG_PIECE else []
-        room = size
-        for index in self._rng.integers(0, len(self._lengths), size):
-            if self._lengths[index] <= room and self._fits(int(index), size) and len(chosen) < MAX_PROMPTS:
-                chosen.append(int(index))
-                room -= self._lengths[index]
-        return [chosen[place] for place in self._rng.permutation(len(chosen))]
-
-    def _outputs(self, logits: Tensor, indices: list[int]) -> list[tuple[Tensor, ...]]:
+    def _outputs(self, logits: Tensor, indices: list[int]) -> list[list[Tensor]]:
         """Row by row, for the rows of these prompts: logits, and the log-probability of what is sampled."""
         seeds = [*indices, *[0] * (len(logits) - len(indices))]
         _, logprobs = sample(logits, [1.0] * len(logits), uniforms(seeds, [0] * len(logits)))
-        return [(logits[row], torch.tensor(logprobs[row])) for row in range(len(indices))]
+        return [[logits[row], torch.tensor(logprobs[row])] for row in range(len(indices))]
 
 
-def is_expected(expected: Answers, key: tuple[str, int], numbers: list[Tensor]) -> bool:
+def is_expected(expected: Answers, key: tuple[str, int, int], numbers: list[Tensor]) -> bool:
     if key not in expected:
         expected[key] = [tensor.clone() for tensor in numbers]
     return all(torch.equal(known, tensor) for known, tensor in zip(expected[key], numbers, strict=True))
