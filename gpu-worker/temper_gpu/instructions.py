@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 
 # Each limits a library to fewer instructions than the processor has, and so changes last bits.
@@ -14,6 +15,19 @@ log = logging.getLogger("temper.gpu")
 def limits() -> str:
     """`NAME=value NAME=value`; empty where nothing is limited."""
     return " ".join(f"{name}={os.environ[name]}" for name in LIMITS if os.environ.get(name))
+
+
+def limit_as(recorded: object) -> None:
+    """Limits this process as `limits()` said of another one; before torch is imported.
+
+    What else the text says is not taken over: it may come from a foreign store.
+    """
+    for name in LIMITS:
+        os.environ.pop(name, None)
+    words = recorded.split(" ") if isinstance(recorded, str) else []
+    for found in filter(None, (re.fullmatch(r"(\w+)=([\w,]+)", word, re.ASCII) for word in words)):
+        if found[1] in LIMITS:
+            os.environ[found[1]] = found[2]
 
 
 def start_narrower(reason: str) -> None:

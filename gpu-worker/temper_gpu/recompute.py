@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +17,7 @@ from temper_gpu.arguments import add_device
 from temper_gpu.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
+from temper_gpu.instructions import limit_as
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
@@ -53,28 +55,44 @@ class ForgetfulStore:
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parse(argv)
     try:
-        # torch and transformers take seconds: bad usage is told before.
+        step = find_step(arguments)
+        if step.recorded is not None:
+            limit_as(step.recorded.manifest.platform.get("instructions"))
+        # torch reads the limits once. It takes seconds, too: bad usage is told before.
         from temper_gpu.training.platform import make_deterministic
 
         make_deterministic(arguments.threads)
-        print(json.dumps(recompute(arguments)))
+        print(json.dumps(recompute(arguments, step)))
     except TemperError as error:
         print(f"{error.type}: {error}", file=sys.stderr)
         return EXIT_USAGE if error.type == "BadConfig" else 1
     return 0
 
 
-def recompute(arguments: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Step:
+    """What to make again, and what was made of it then."""
 
+    store: Store
+    work: TrainInput | InitialiseInput
+    place: tuple[str, int, int]
+    recorded: Commit | None
+
+
+def find_step(arguments: argparse.Namespace) -> Step:
+    store = open_store(arguments.store)
+    work = parse_work(Path(arguments.input).read_bytes())
+    place = (work.run, work.branch, work.step if isinstance(work, TrainInput) else 0)
+    return Step(store, work, place, read_commit(store, *place))
+
+
+def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     from temper_gpu.models import ModelLibrary
     from temper_gpu.training.trainer import Trainer
     from temper_gpu.worker import ModelFolders, choose_device, choose_dtype
 
-    store = open_store(arguments.store)
-    work = parse_work(Path(arguments.input).read_bytes())
-    place = (work.run, work.branch, work.step if isinstance(work, TrainInput) else 0)
-    forgetful = ForgetfulStore(store, manifest_key(*place))
-    recorded = read_commit(store, *place)
+    store, work, recorded = step.store, step.work, step.recorded
+    forgetful = ForgetfulStore(store, manifest_key(*step.place))
     device_name, dtype_name = chosen_like(recorded, arguments.device, arguments.dtype)
     device = choose_device(device_name)
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(dtype_name, device), device)

@@ -1,13 +1,18 @@
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
 import pytest
+import torch
 
 import temper_gpu.recompute as again
 from temper_gpu.contract import InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
+from temper_gpu.instructions import LIMITS, limit_as
 from temper_gpu.models import ModelLibrary
 from temper_gpu.store import FileStore
 from temper_gpu.training.trainer import Trainer
@@ -31,7 +36,8 @@ def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStor
 def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) -> dict[str, object]:
     file = tmp_path / "input.json"
     file.write_text(work.model_dump_json(by_alias=True))
-    return again.recompute(Namespace(store=store.uri, input=str(file), models=None, device="auto", dtype="auto"))
+    arguments = Namespace(store=store.uri, input=str(file), models=None, device="auto", dtype="auto")
+    return again.recompute(arguments, again.find_step(arguments))
 
 
 def files(store: FileStore) -> dict[str, bytes]:
@@ -90,6 +96,56 @@ def test_a_step_is_made_again_with_the_device_and_the_numbers_it_was_made_with(c
     platform = {**commit.manifest.platform, "gpu": "a GPU", "dtype": "bfloat16"}
     on_gpu = dataclasses.replace(commit, manifest=commit.manifest.model_copy(update={"platform": platform}))
     assert again.chosen_like(on_gpu, "auto", "auto") == ("auto", "bfloat16")
+
+
+AVX2 = {"ATEN_CPU_CAPABILITY": "avx2"}
+# A manifest may come from a foreign store: it sets nothing else.
+FOREIGN = "LD_PRELOAD=evil.so MKL_CBWR=AVX2;x ATEN_CPU_CAPABILITY ATEN_CPU_CAPABILITY=avx2"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "here", "expected"),
+    [
+        ("ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AUTO,STRICT", {}, {**AVX2, "MKL_CBWR": "AUTO,STRICT"}),
+        ("ATEN_CPU_CAPABILITY=avx2", {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}, AVX2),
+        (None, AVX2, {}),
+        (FOREIGN, {}, AVX2),
+    ],
+)
+def test_a_step_is_made_again_with_the_instructions_it_was_made_with(
+    recorded: str | None, here: dict[str, str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    environment = {"PATH": "/bin", **here}
+    monkeypatch.setattr("os.environ", environment)
+    limit_as(recorded)
+    assert environment == {"PATH": "/bin", **expected}
+
+
+RECOMPUTE = """
+from temper_gpu.recompute import main
+assert main() == 0
+import torch
+print(torch.backends.cpu.get_cpu_capability())
+"""
+
+
+def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Path):
+    """The step of `pocket` was made natively here, and its manifest says otherwise."""
+    store = open_folder(tmp_path)
+    library = ModelLibrary(dict, torch.float32, torch.device("cpu"))
+    work = initialise_input().model_copy(update={"base_model": "pocket"})
+    manifest = Trainer(library, store, again.nullcontext()).initialise(work).commit.manifest
+    platform = {**manifest.platform, "instructions": "ATEN_CPU_CAPABILITY=default"}
+    path = store.root / "runs/demo/branches/0/steps/0/manifest.json"
+    path.write_text(manifest.model_copy(update={"platform": platform}).model_dump_json(by_alias=True))
+    file = tmp_path / "input.json"
+    file.write_text(work.model_dump_json(by_alias=True))
+    command = [sys.executable, "-c", RECOMPUTE, "--store", store.uri, "--input", str(file)]
+    environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
+    answer = subprocess.run(command, capture_output=True, env=environment, check=True, text=True).stdout
+    made, capability = answer.splitlines()
+    assert "ATEN_CPU_CAPABILITY=default" in json.loads(made)["platform"]["instructions"]
+    assert capability == "DEFAULT"
 
 
 def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):
