@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -35,11 +36,24 @@ Probe = Callable[[str], str | None]
 # What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say.
 JUST_THAWED_S = 1.0
 MEMORY_PAUSE_S = 1.0
-SAME_ERROR_TRIES = 5
+# Both must be reached: an outage of a disk or of memory gives the same error for seconds, and passes.
+SAME_ERROR_TRIES, SAME_ERROR_S = 5, 15.0
 
 Make = Callable[[Callable[[], bool]], Outcome]
 
 Work = TypeVar("Work", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class RepeatedError:
+    """An unexpected error that came several times in a row, in the same words."""
+
+    words: str
+    times: int
+    since: float
+
+    def again(self) -> "RepeatedError":
+        return replace(self, times=self.times + 1)
 
 
 class GpuActivities:
@@ -48,8 +62,8 @@ class GpuActivities:
         self._store = store
         self._probe = probe
         self._pulse = pulse or start_pulse()
-        # By run and step: the words of the last unexpected error, and how often in a row they came.
-        self._repeated: dict[tuple[str, int], tuple[str, int]] = {}
+        # By run and step.
+        self._repeated: dict[tuple[str, int], RepeatedError] = {}
         # One thread: one step at a time, whatever Temporal hands out.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trainer")
 
@@ -134,16 +148,18 @@ class GpuActivities:
 
     def _unexpected(self, error: Exception, place: tuple[str, int]) -> ApplicationError:
         """Whatever nobody has thought of may pass; what comes again and again in the same words is a fault in code."""
-        words = f"{type(error).__name__}: {error}"
-        times = self._repeated[place][1] + 1 if self._repeated.get(place, ("", 0))[0] == words else 1
-        self._repeated[place] = (words, times)
-        if times < SAME_ERROR_TRIES:
+        words, now = f"{type(error).__name__}: {error}", time.monotonic()
+        last = self._repeated.get(place)
+        repeated = RepeatedError(words, 1, now) if last is None or last.words != words else last.again()
+        self._repeated[place] = repeated
+        if repeated.times < SAME_ERROR_TRIES or now - repeated.since < SAME_ERROR_S:
             return application_error(TemperError("TrainerFailed", words))
         del self._repeated[place]  # who starts the run again gets as many tries
         failure = TemperError(
             "TrainerFailed",
-            f"step {place[1]} of {place[0]} failed {times} times in a row with the same error ({words}); the GPU "
-            "worker's log (.temper/logs/gpu-worker.jsonl) says where: report it, or restart the GPU worker and the run",
+            f"step {place[1]} of {place[0]} failed {repeated.times} times in a row with the same error ({words}); the "
+            "GPU worker's log (.temper/logs/gpu-worker.jsonl) says where: report it, or restart the GPU worker and the "
+            "run",
         )
         return ApplicationError(failure.message, type=failure.type, non_retryable=True)
 

@@ -182,7 +182,19 @@ def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path, monkey
     assert (caught.value.type, caught.value.non_retryable) == ("TrainerFailed", False)
 
 
+def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Path, monkeypatch):
+    """Whoever meets it may be much faster than it passes."""
+    gpu = activities(open_folder(tmp_path))
+    monkeypatch.setattr("temper_gpu.activities.SAME_ERROR_S", 1e9)
+    monkeypatch.setattr(gpu._trainer, "initialise", lambda _: 1 / 0)
+    for _ in range(8):
+        with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
+            run(gpu.initialise, initialise_input())
+        assert not caught.value.non_retryable
+
+
 def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("temper_gpu.activities.SAME_ERROR_S", 0.0)
     gpu = activities(open_folder(tmp_path))
     words = iter(["first", *["second"] * 5, "second"])
 
