@@ -21,6 +21,8 @@ class LimitedProtocol(HttpToolsProtocol):
     one has a deadline; it does not begin anew with each byte."""
 
     settings = ServerSettings()
+    # Of this server: connections that have yet to send a request, the oldest first, and since when.
+    unfinished: dict["LimitedProtocol", float]
 
     def __init__(self, config: Config, *given: Any, **named: Any) -> None:
         super().__init__(config, *given, **named)
@@ -34,12 +36,17 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._set_deadline()
+        self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._clear_deadline()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_read and self._is_answering():
+            # No deadline could be kept here without cutting the answer. The client sends again what was not answered.
+            self.cycle.keep_alive = False
+            return
         if not self._has_headers and self._deadline is None:
             self._set_deadline()
         self._num_bytes += len(data)
@@ -79,6 +86,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _wait_for_next(self) -> None:
         self._unset_keepalive_if_required()
         is_known = self.scope.get("state", {}).get("is_known")
+        if not is_known:
+            self.unfinished[self] = self.loop.time()
         wait_s = self.timeout_keep_alive if is_known else self.settings.header_timeout_s
         self.timeout_keep_alive_task = self.loop.call_later(wait_s, self.timeout_keep_alive_handler)
 
@@ -91,13 +100,26 @@ class LimitedProtocol(HttpToolsProtocol):
     def _set_deadline(self) -> None:
         self._clear_deadline()
         self._deadline = self.loop.call_later(self.settings.header_timeout_s, self._give_up)
+        self.unfinished[self] = self.loop.time()
 
     def _clear_deadline(self) -> None:
+        self.unfinished.pop(self, None)
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
+    def _make_room(self) -> None:
+        """Each takes a file descriptor, and the store needs some. What came a moment ago may be a burst of clients."""
+        oldest, since = next(iter(self.unfinished.items()))
+        is_crowded = len(self.unfinished) > self.settings.max_unfinished
+        if is_crowded and self.loop.time() - since >= self.settings.unfinished_grace_s:
+            oldest._give_up()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
     def _give_up(self) -> None:
+        self._clear_deadline()
         if self._has_headers:
             self.transport.close()
             return
@@ -110,6 +132,9 @@ class LimitedProtocol(HttpToolsProtocol):
         """Straight onto the wire: there is no request yet that could be answered."""
         if self.transport.is_closing():
             return
+        if self._is_answering():  # the request before; there is no answer in the middle of another
+            self.cycle.keep_alive = False
+            return
         answer = error_response(refusal)
         head = [f"HTTP/1.1 {answer.status_code} \r\nconnection: close\r\n".encode()]
         head += [name + b": " + value + b"\r\n" for name, value in answer.raw_headers]
@@ -119,4 +144,4 @@ class LimitedProtocol(HttpToolsProtocol):
 
 def limited_protocol(settings: ServerSettings) -> type[LimitedProtocol]:
     """As uvicorn wants it: a class, which it gives what it likes."""
-    return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings})
+    return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings, "unfinished": {}})

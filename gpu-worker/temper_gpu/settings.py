@@ -51,3 +51,6 @@ class ServerSettings:
     # Of one request, its first line included. The time is that from its first byte, or from the connection's start.
     max_header_bytes: int = 64 << 10
     header_timeout_s: float = 10.0
+    # Of connections without a complete request or the key. One more ends the oldest, if that had so many seconds.
+    max_unfinished: int = 256
+    unfinished_grace_s: float = 2.0

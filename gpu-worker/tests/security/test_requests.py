@@ -1,12 +1,14 @@
 """Requests that are too long, too deep or never finished: answered with a reason, and nobody else waits for them."""
 
+import asyncio
 import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.client import HTTPConnection
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import orjson
@@ -24,11 +26,14 @@ from temper_gpu.models import ModelLibrary
 from temper_gpu.prompts import Prompts
 from temper_gpu.server import parse_json
 from temper_gpu.settings import ServerSettings
+from tests.server import served
 from tests.server.served import ASKED, KEY, Resolver, chat, error, serving
 from tests.server.templates import prompts_by
 
 POCKET = prompts_by()
 MESSAGE = {"role": "user", "content": "?"}
+HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+LONG_HEADERS = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"x" * 20_000
 LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 
 
@@ -207,6 +212,52 @@ def test_headers_of_any_size_are_refused(url: str, header: bytes, end: bytes):
     body = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
     assert (body["type"], body["code"]) == ("BadConfig", "headers_too_large")
     assert "10000 bytes" in body["message"]
+
+
+@pytest.mark.parametrize(
+    ("at_once", "later"),
+    [
+        (b"", HEALTH[:20]),
+        (b"", HEALTH),
+        (HEALTH[:20], b""),
+        (b"no HTTP\r\n\r\n", b""),
+        (LONG_HEADERS + b"\r\n\r\n", b""),
+        (b"", LONG_HEADERS),
+    ],
+)
+def test_what_a_client_sends_ahead_does_not_cut_the_answer_before_it(
+    monkeypatch: pytest.MonkeyPatch, at_once: bytes, later: bytes
+):
+    goes_on = threading.Event()
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        assert await asyncio.to_thread(goes_on.wait, 20)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+        await send({"type": "http.response.body", "body": b"done"})
+
+    monkeypatch.setattr(served, "create_app", lambda *_: answer)
+    bounds = ServerSettings(max_header_bytes=10_000, header_timeout_s=0.2)
+    with serving(cast(Any, None), bounds) as url, connect(url) as connection:
+        connection.sendall(HEALTH + at_once)
+        time.sleep(0.1)
+        connection.sendall(later)
+        time.sleep(0.4)
+        goes_on.set()
+        answered = read_all(connection)
+    assert answered.startswith(b"HTTP/1.1 200 ")
+    assert answered.partition(b"\r\n\r\n")[2].startswith(b"done")
+    assert b"HTTP/1.1 431" not in answered
+
+
+def test_a_crowd_that_sends_no_request_gives_way_to_who_comes():
+    bounds = ServerSettings(header_timeout_s=60, max_unfinished=3, unfinished_grace_s=0)
+    with serving(cast(Any, None), bounds) as url, ExitStack() as crowd:
+        connections = [crowd.enter_context(connect(url)) for _ in range(4)]
+        assert read_all(connections[0]).startswith(b"HTTP/1.1 408 ")
+        with connect(url) as other:
+            other.sendall(b"GET /no HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            assert read_all(other).startswith(b"HTTP/1.1 4")
+        assert read_all(connections[1]).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_stranger_does_not_keep_a_connection(url: str):
