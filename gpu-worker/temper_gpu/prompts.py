@@ -29,6 +29,8 @@ CALLED = {
 }
 # What every message may have. A call's id may be left out by templates: they go by the order of calls and results.
 USUAL = frozenset(["role", "content", "tool_calls", "tool_call_id"])
+# Of a member's name: what was found out of it is remembered, and no template knows longer ones.
+MAX_MEMBER_LENGTH = 64
 # Where something stands that a person wrote, or a tool: in it nothing may get lost.
 TOLD = frozenset(["system", "developer", "tool"])
 
@@ -103,15 +105,20 @@ class Prompts:
             place = "" if is_first else " after the first message"
             raise self._unheard(f"role of message {index}", f"leaves {role} out{place}", "send it as user")
         for name, value in message.items():
-            if name not in USUAL and value and self._writes_member(role, name) is False:
+            if name not in USUAL and value and self._leaves_out(role, name):
                 raise self._unheard(
-                    f"{name} of message {index}", "leaves it out", "leave it out, or put it into content"
+                    f"{name[:MAX_MEMBER_LENGTH]} of message {index}",
+                    "leaves it out",
+                    "leave it out, or put it into content",
                 )
         return message
 
     def _unheard(self, subject: str, reason: str, remedy: str) -> TemperError:
         rule = f"{subject} must be something that the chat template of {self._name} renders"
         return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
+
+    def _leaves_out(self, role: str, name: str) -> bool:
+        return len(name) > MAX_MEMBER_LENGTH or self._writes_member(role, name) is False
 
     def _probe_role(self, role: str, is_first: bool) -> bool | None:
         """Whether the template writes what such a message says; None where it refuses the role, and says so itself."""

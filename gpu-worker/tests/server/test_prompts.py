@@ -61,3 +61,11 @@ def test_what_an_agent_sends_back_of_an_answer_is_accepted():
     answer = {"role": "assistant", "content": None, "refusal": None, "annotations": [], "tool_calls": [call]}
     result = {"role": "tool", "content": "free", "tool_call_id": "1"}
     assert "free" in rendered(None, ASK, answer, result)
+
+
+def test_names_of_members_are_remembered_up_to_a_length():
+    prompts = prompts_by()
+    message = {"role": "user", "content": "?", "x" * 100_000: "1"}
+    with pytest.raises(TemperError, match=f"^{'x' * 64} of message 0 must"):
+        prompts.encode([message], None)
+    assert prompts._writes_member.cache_info().currsize == 0
