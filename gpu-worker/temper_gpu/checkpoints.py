@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 OUTAGE_TRUST_S = 60.0
 KEPT_COMMITS = 64
 POLICY_NAME = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)")
-
-
-# What a manifest's platform means that names no dtype: so were all steps trained once, and their bytes stay.
+# The dtype of steps whose manifest names none. The default stays unnamed, so that older manifests keep their bytes.
 DEFAULT_DTYPE = "float32"
 
 
