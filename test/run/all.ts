@@ -1,4 +1,5 @@
 /** `npm test`: checks and the tests of both languages, in three lanes; the last line counts them (each check counts as one). */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,8 +18,6 @@ const { python, temporalCli, versitygw } = await openTools();
 const tools = { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, TEMPER_VERSITYGW: versitygw };
 const env = { ...process.env, ...tools };
 const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
-/** As `gpu-worker/temper_gpu/instructions.py` has it. */
-const AVX2_ALONE = { ATEN_CPU_CAPABILITY: 'avx2', MKL_CBWR: 'AUTO,STRICT', ONEDNN_MAX_CPU_ISA: 'AVX2' };
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };
 
@@ -47,7 +46,16 @@ async function runPytest(showing: Showing): Promise<void> {
   await runPytestOf('tests of Python', [], {}, showing);
   if (process.arch !== 'x64') return;
   const computing = ['tests/engine', 'tests/training', 'tests/server'];
-  await runPytestOf('tests of engine, trainer and server with AVX2 alone', computing, AVX2_ALONE, showing);
+  await runPytestOf('tests of engine, trainer and server with AVX2 alone', computing, narrowInstructions(), showing);
+  const exact = ['tests/engine/test_batch_invariance.py', 'tests/engine/test_against_naive.py', 'tests/training'];
+  const oldest = { ATEN_CPU_CAPABILITY: 'default', ONEDNN_MAX_CPU_ISA: 'SSE41' };
+  await runPytestOf('tests of engine and trainer without AVX', exact, oldest, showing);
+}
+
+/** Those that a GPU worker falls back to. */
+function narrowInstructions(): Record<string, string> {
+  const program = 'import json; from temper_gpu.instructions import NARROW; print(json.dumps(NARROW))';
+  return JSON.parse(execFileSync(python, ['-c', program], { cwd: 'gpu-worker', encoding: 'utf8' }));
 }
 
 async function runPytestOf(
@@ -56,7 +64,7 @@ async function runPytestOf(
   limits: Readonly<Record<string, string>>,
   showing: Showing,
 ): Promise<void> {
-  const report = join(results, `pytest-${folders.length}.xml`);
+  const report = join(results, `${title}.xml`);
   const command = [python, '-m', 'pytest', '-q', `--junitxml=${report}`, ...folders] as const;
   const succeeded = await runStep({ title, command, cwd: 'gpu-worker' }, { ...env, ...limits }, showing);
   addSuite(succeeded, () => {
