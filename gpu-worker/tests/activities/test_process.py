@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ import torch
 from temper_gpu import event_loop
 from temper_gpu.arguments import parse_arguments
 from temper_gpu.failures import TemperError
+from temper_gpu.instructions import LIMITS, NARROW
 from temper_gpu.logs import JsonLines, Occasionally, logging
 from temper_gpu.worker import choose_dtype
 
@@ -27,9 +29,11 @@ GPU_WORKER = Path(__file__).parents[2]
 START_TIMEOUT_S, END_TIMEOUT_S = 300, 20
 
 
-def start(*arguments: str, key: str = "secret") -> subprocess.Popen[str]:
+def start(
+    *arguments: str, key: str = "secret", program: tuple[str, ...] = ("-m", "temper_gpu")
+) -> subprocess.Popen[str]:
     environment = {**os.environ, "TEMPER_ENGINE_KEY": key}
-    command = [sys.executable, "-m", "temper_gpu", *arguments]
+    command = [sys.executable, *program, *arguments]
     return subprocess.Popen(
         command, cwd=GPU_WORKER, env=environment, text=True, **dict.fromkeys(("stdin", "stdout", "stderr"), -1)
     )
@@ -162,6 +166,69 @@ def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):
     code, out, error = finish("--store", tmp_path.as_uri(), "--leash", "--standby")
     assert code == 0, error
     assert [json.loads(line)["msg"] for line in out.splitlines()] == ["standing by"]
+
+
+UNPROVEN = """
+import json, torch
+from temper_gpu.engine import forward
+from temper_gpu.instructions import limits
+from temper_gpu.training.platform import platform_fingerprint
+
+true_attend = forward.attend
+
+def attend(query, *rest):
+    places = torch.arange(query.shape[0], dtype=query.dtype)[:, None, None, None]
+    return true_attend(query, *rest) * (1 + 1e-5 * places)
+
+if "ATEN_CPU_CAPABILITY" not in limits():
+    forward.attend = attend
+print(json.dumps(platform_fingerprint(torch.device("cpu"), torch.float32)), flush=True)
+from temper_gpu.__main__ import main
+raise SystemExit(main())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process keeps its id across a new start on POSIX only")
+def test_a_worker_whose_kernels_are_not_proven_goes_on_with_narrower_instructions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in LIMITS:
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    flags = ("--store", tmp_path.as_uri(), "--port", str(port), "--leash", "--no-temporal", "--threads", "1")
+    process = start(*flags, program=("-c", UNPROVEN))
+    wait_for_health(process, port)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while (answered := ask(port)) != 200 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
+    wait_for_health(process, port)
+    assert process.stdin is not None
+    process.stdin.close()
+    process.stdin = None
+    out, error = process.communicate(timeout=END_TIMEOUT_S)
+    assert (answered, process.returncode) == (200, 0), error
+    native, narrow = (json.loads(line) for line in out.splitlines() if line.startswith('{"torch"'))
+    # What manifests record.
+    assert all(f"{name}={value}" in narrow["instructions"] for name, value in NARROW.items())
+    assert "ATEN_CPU_CAPABILITY" not in native.get("instructions", "")
+    assert out.count("The worker starts again with narrower instructions") == 1
+    assert out.count('"msg":"ready"') == 2
+
+
+def ask(port: int) -> int | None:
+    """None: the process is starting again."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/chat/completions",
+        json.dumps({"model": "pocket", "messages": [{"role": "user", "content": "?"}], "max_tokens": 1}).encode(),
+        {"authorization": "Bearer secret", "content-type": "application/json"},
+    )
+    try:
+        return urllib.request.urlopen(request, timeout=START_TIMEOUT_S).status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None
 
 
 def wait_for_health(process: subprocess.Popen[str], port: int) -> None:
