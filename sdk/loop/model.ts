@@ -11,6 +11,7 @@ import { deriveSeed } from '../../core/seeds.ts';
 import { NAME } from '../define-agent.ts';
 import { checkOptions } from '../options.ts';
 import { checkBaseUrl, clientFor } from '../providers.ts';
+import { addressOf, createOpenAIClient } from '../recorder/transports/openai-client.ts';
 import type { Backend } from './backend.ts';
 import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -20,9 +21,6 @@ import { playingAttempt } from './playing-attempt.ts';
 import type { TrainedStep } from './train-groups.ts';
 import type { TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
-
-/** The client's own timer must not end a call that the recorder waits for. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Any model behind an OpenAI-compatible endpoint: a baseline, an opponent, a simulated user. */
 export class Model {
@@ -146,12 +144,7 @@ export class TrainableModel extends Model {
   override openai(): OpenAI {
     const { inferenceBaseUrl: address, inferenceApiKey: key } = this;
     if (address === undefined || key === undefined) throw this.noAddress();
-    return new OpenAI({
-      ...clientFor(address, key),
-      maxRetries: 0,
-      timeout: NO_TIMEOUT_MS,
-      fetch: (url, init) => this.fetch(addressOf(url), init ?? {}),
-    });
+    return createOpenAIClient(clientFor(address, key), (url, init) => this.fetch(url, init));
   }
 
   /** Makes one optimizer step and commits it. For groups that were trained before it returns the recorded step. */
@@ -209,10 +202,6 @@ function badName(run: string): TemperError {
     'BadConfig',
     `project and name of a model must together form a valid run name (lower case letters, digits and ._-, at most 63), got ${JSON.stringify(run)}; rename it`,
   );
-}
-
-function addressOf(url: string | URL | Request): string {
-  return url instanceof Request ? url.url : url.toString();
 }
 
 function parseBody({ body }: RequestInit): Record<string, unknown> | null {

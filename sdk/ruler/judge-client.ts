@@ -5,6 +5,8 @@ import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/verdicts.ts';
 import { clientFor } from '../providers.ts';
 import type { EngineConnection } from '../recorder/engine-connection.ts';
+import type { Fetch } from '../recorder/transports/fetch.ts';
+import { createOpenAIClient } from '../recorder/transports/openai-client.ts';
 import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
 
@@ -58,10 +60,7 @@ export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.Proc
 
 /** Sampled greedily and seeded, so that the same question has the same answer. */
 function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adapterSha256 }: JudgingEngine): Judge {
-  const fetch = async (
-    _url: unknown,
-    init: { body?: unknown; signal?: AbortSignal | null } = {},
-  ): Promise<Response> => {
+  const fetch: Fetch = async (_url, init) => {
     const signals = init.signal ? [init.signal] : [];
     const { status, retryAfter, text } = await connection.post(init.body as string, {
       headers: {},
@@ -74,8 +73,7 @@ function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adap
     };
     return new Response(text, { status, headers });
   };
-  const baseURL = `${connection.url}/v1`;
-  const client = new OpenAI({ apiKey: 'temper', baseURL, maxRetries: 0, timeout: LONGEST_MS, fetch });
+  const client = createOpenAIClient({ apiKey: 'temper', baseURL: `${connection.url}/v1` }, fetch);
   return createJudge(ruler, client, { temperature: 0, seed: 0 }, (body) => checkAdapter(judge, body, adapterSha256));
 }
 

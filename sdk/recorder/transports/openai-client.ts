@@ -5,12 +5,16 @@ import type { Fetch } from './fetch.ts';
 /** The client's own timer must not end a call that the recorder waits for. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** The official client, with `fetch` in place of the network. It retries nothing: the recorder does. */
+/** The official client, with `fetch` in place of the network. It does not retry: `retryCall` does. */
 export function createOpenAIClient(options: ClientOptions, fetch: Fetch): OpenAI {
   return new OpenAI({
     ...options,
     maxRetries: 0,
     timeout: NO_TIMEOUT_MS,
-    fetch: (url, init) => fetch(url instanceof Request ? url.url : url.toString(), init ?? {}),
+    fetch: (url, init) => fetch(addressOf(url), init ?? {}),
   });
+}
+
+export function addressOf(url: string | URL | Request): string {
+  return url instanceof Request ? url.url : url.toString();
 }
