@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from bare_loop import MOVE_TOKENS, BareLoop, Game, render
 
-from temper_gpu.contract import LoraConfig, LossConfig, OptimizerConfig, TrainConfig
+from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainConfig
 from temper_gpu.engine import Engine, EngineSettings, GenerationRequest
 from temper_gpu.lora import initial_tensors
 from temper_gpu.models import BaseModel, ModelLibrary
@@ -35,7 +35,7 @@ class Library:
         self.engine = Engine(base, EngineSettings(num_threads=options.threads))
         self.config = TrainConfig(
             lora=LoraConfig(rank=16, alpha=32, target_modules=None),
-            loss=LossConfig(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None),
+            loss=CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None),
             optimizer=OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0, max_grad_norm=1),
             advantage_scale="none",
             leave_one_out=False,

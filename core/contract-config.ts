@@ -1,6 +1,7 @@
 /** The part of the contract that says what a run is, and what stands in its store. */
 import { z } from 'zod';
 
+import { LossConfig } from './contract-losses.ts';
 import { baseModel, blobKey, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
@@ -16,17 +17,6 @@ export const LoraConfig = z
   })
   .meta({ id: 'LoraConfig' });
 export type LoraConfig = z.infer<typeof LoraConfig>;
-
-/** Distances from 1, for every loss: the ratio is clipped to [1 − epsilonLow, 1 + epsilonHigh]. `dualClip` is used by ppo alone. */
-export const LossConfig = z
-  .strictObject({
-    name: z.enum(['cispo', 'ppo', 'importance_sampling']),
-    epsilonLow: z.number().min(0).max(1),
-    epsilonHigh: z.number().min(0),
-    dualClip: z.number().gt(1).nullable(),
-  })
-  .meta({ id: 'LossConfig' });
-export type LossConfig = z.infer<typeof LossConfig>;
 
 export const OptimizerConfig = z
   .strictObject({

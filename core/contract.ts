@@ -10,6 +10,7 @@ import { BlobRef, Checkpoint, LoraConfig, RolloutConfig, RunConfig, TrainConfig 
 import { baseModel, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
+export * from './contract-losses.ts';
 export { BASE_MODEL_PATTERN, firstIssue, NAME_PATTERN } from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });

@@ -1,8 +1,9 @@
-/** What a run is where nobody said otherwise (docs: algorithms, defaults), and the rules that tie fields together. */
+/** What a run is where nobody said otherwise (docs: algorithms, defaults). */
+import { complaintAbout } from './config-rules.ts';
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
 import { TemperError } from './failures.ts';
 import { canonicalJson } from './hashes.ts';
-import { complaintAboutLoss, DEFAULT_LOSS, LOSSES } from './loss-options.ts';
+import { complaintAboutLoss, fillLoss } from './loss-options.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -73,7 +74,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
       ...TRAIN,
       ...train,
       lora: { ...LORA, ...train.lora },
-      loss: { ...LOSSES[train.loss?.name ?? DEFAULT_LOSS], ...train.loss },
+      loss: fillLoss(train.loss ?? {}),
       optimizer: { ...OPTIMIZER, ...train.optimizer },
     },
   };
@@ -86,18 +87,4 @@ function checkRunConfig(config: RunConfig, recorded: LossConfig | null): void {
   const isNewLoss = recorded === null || canonicalJson(recorded) !== canonicalJson(config.train.loss);
   const complaint = complaintAbout(config) ?? (isNewLoss ? complaintAboutLoss(config.train) : null);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
-}
-
-/** Rules that a changed setting may break; a loss cannot be set, and a run that was recorded with another one keeps it. */
-export function complaintAbout(config: RunConfig): string | null {
-  const { groupSize, minimumGroupSize, steps, warmupSteps, finalLearningRateShare, learningRateSchedule } = config;
-  if (minimumGroupSize > groupSize)
-    return `minimumGroupSize must be at most groupSize, got ${minimumGroupSize} of ${groupSize}; lower one or raise the other`;
-  if (warmupSteps >= steps)
-    return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
-  if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
-    return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
-  if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
-    return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
-  return null;
 }

@@ -1,6 +1,6 @@
 /** What of a run's configuration may be changed while it is under way: where it stands, its rule, and what is planned with it. */
+import { complaintAbout } from './config-rules.ts';
 import type { RunConfig, SettingChange } from './contract.ts';
-import { complaintAbout } from './run-defaults.ts';
 
 export type Setting = SettingChange['setting'];
 

@@ -1,4 +1,4 @@
-/** The fields of a zod schema, through objects within objects. */
+/** The fields of a zod schema, through objects within objects; of a union each field once. */
 import { z } from 'zod';
 
 export interface Leaf {
@@ -9,6 +9,10 @@ export interface Leaf {
 
 export function leavesOf(schema: z.ZodType, prefix = ''): Leaf[] {
   const { inner } = unwrapped(schema);
+  if (inner instanceof z.ZodDiscriminatedUnion) {
+    const leaves = inner.options.flatMap((option) => leavesOf(option as z.ZodType, prefix));
+    return [...new Map(leaves.map((leaf) => [leaf.path, leaf])).values()];
+  }
   if (!(inner instanceof z.ZodObject)) return [{ path: prefix, schema }];
   return Object.entries(inner.shape as Record<string, z.ZodType>).flatMap(([name, field]) =>
     leavesOf(field, prefix === '' ? name : `${prefix}.${name}`),

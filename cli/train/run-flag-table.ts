@@ -1,4 +1,6 @@
 /** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
+import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
+
 export type FlagKind = 'integer' | 'number' | 'boolean' | 'text' | 'list';
 
 export interface RunFlag {
@@ -10,6 +12,8 @@ export interface RunFlag {
   /** Said in parentheses when the rule is broken. */
   readonly because?: string;
 }
+
+const OTHER_LOSSES = LOSS_NAMES.filter((name) => name !== DEFAULT_LOSS);
 
 export const RUN_FLAGS: readonly RunFlag[] = [
   {
@@ -136,7 +140,7 @@ export const RUN_FLAGS: readonly RunFlag[] = [
     flag: 'loss',
     path: 'train.loss.name',
     kind: 'text',
-    description: 'cispo; ppo and importance_sampling have no effect yet, and are refused',
+    description: `${DEFAULT_LOSS}; ${OTHER_LOSSES.join(' and ')} have no effect yet, and are refused`,
   },
   {
     flag: 'epsilon-low',

@@ -1,6 +1,6 @@
 /** From flags to a run's configuration: parsed, held to the contract, and every complaint in terms of flags. */
-import type { z } from 'zod';
-import { type LossConfig, RunConfig } from '../../core/contract.ts';
+import { z } from 'zod';
+import { LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
@@ -98,6 +98,9 @@ export function checkField({ path, because }: RunFlag, value: unknown, { name, h
 }
 
 function fieldSchema(path: string): z.ZodType {
+  if (path === 'train.loss.name') return z.enum(LOSS_NAMES);
+  const option = /^train\.loss\.(.+)$/.exec(path)?.[1];
+  if (option !== undefined) return [...usersOfOption(option).values()][0]!;
   return path.split('.').reduce<z.ZodType>((schema, key) => (schema as z.ZodObject).shape[key] as z.ZodType, RunConfig);
 }
 

@@ -19,7 +19,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from temper_gpu.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
-from temper_gpu.contract import InitialiseInput, StepMetrics, TrainInput, TrainResult
+from temper_gpu.contract import InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.heartbeat import run_with_heartbeats
 from temper_gpu.memory import Shortage, free_memory, is_out_of_memory
@@ -121,7 +121,7 @@ class GpuActivities:
         self._repeated.pop((run, step), None)
         return TrainResult(
             checkpoint=outcome.commit.checkpoint(run),
-            metrics=StepMetrics(outcome.commit.manifest.metrics),
+            metrics=outcome.commit.manifest.metrics,
             seconds=outcome.seconds,
             found=outcome.found,
         )

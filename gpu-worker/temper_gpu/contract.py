@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypeAliasType
 
 
@@ -43,6 +43,18 @@ class Checkpoint(BaseModel):
     adapter_sha256: Annotated[
         str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
     ]
+
+
+class CispoLoss(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    name: Literal["cispo"]
+    epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
+    epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
+    dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
 class EvalResult(BaseModel):
@@ -101,6 +113,18 @@ class GroupResult(BaseModel):
     use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "unjudged"]
 
 
+class ImportanceSamplingLoss(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    name: Literal["importance_sampling"]
+    epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=0.0)]
+    epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0, le=0.0)]
+    dual_clip: Annotated[None, Field(alias="dualClip")]
+
+
 class JudgeSpending(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -151,18 +175,6 @@ class LoraConfig(BaseModel):
     ]
 
 
-class LossConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
-    name: Literal["cispo", "ppo", "importance_sampling"]
-    epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
-    epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
-    dual_clip: Annotated[float | None, Field(alias="dualClip", gt=1.0)]
-
-
 class OptimizerConfig(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -184,6 +196,18 @@ class Pause(BaseModel):
     )
     since: str
     reason: str | None
+
+
+class PpoLoss(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    name: Literal["ppo"]
+    epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
+    epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
+    dual_clip: Annotated[float | None, Field(alias="dualClip", gt=1.0)]
 
 
 class Prepared(BaseModel):
@@ -271,11 +295,7 @@ class SettingChange(BaseModel):
     reason: str | None
 
 
-class StepMetrics(RootModel[dict[str, float | None]]):
-    model_config = ConfigDict(
-        frozen=True,
-    )
-    root: dict[str, float | None]
+StepMetrics = TypeAliasType("StepMetrics", dict[str, float | None])
 
 
 UnusedAdditionalProperty = TypeAliasType(
@@ -310,51 +330,6 @@ class StepSummary(BaseModel):
     adapter_sha256: Annotated[
         str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
     ]
-
-
-class TrainConfig(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
-    lora: LoraConfig
-    loss: LossConfig
-    optimizer: OptimizerConfig
-    advantage_scale: Annotated[
-        Literal["none", "group-std", "batch-std"], Field(alias="advantageScale")
-    ]
-    leave_one_out: Annotated[bool, Field(alias="leaveOneOut")]
-    truncated: Literal["mask", "penalise", "keep"]
-    max_logprob_mismatch: Annotated[float, Field(alias="maxLogprobMismatch", gt=0.0)]
-    micro_batch_tokens: Annotated[
-        int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
-    ]
-
-
-class TrainInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    base_model: Annotated[
-        str,
-        Field(
-            alias="baseModel",
-            max_length=128,
-            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
-        ),
-    ]
-    parent: Checkpoint
-    groups: Annotated[list[GroupRef], Field(min_length=1)]
-    learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
-    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
-    train: TrainConfig
-    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
 class TrainResult(BaseModel):
@@ -464,6 +439,118 @@ class Located(BaseModel):
     judging: JudgeSpending | None = None
 
 
+LossConfig = TypeAliasType(
+    "LossConfig",
+    Annotated[
+        CispoLoss | PpoLoss | ImportanceSamplingLoss, Field(discriminator="name")
+    ],
+)
+
+
+class RunState(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    base_model: Annotated[
+        str,
+        Field(
+            alias="baseModel",
+            max_length=128,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        ),
+    ]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    state: Literal["running", "pausing", "paused", "stopping", "completed", "stopped", "cancelled", "failed"]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    steps: Annotated[int, Field(ge=1, le=9007199254740991)]
+    phase: Literal["prepare", "initialise", "eval", "rollout", "train", "done"]
+    waiting_for: Annotated[str | None, Field(alias="waitingFor")]
+    reward: float | None
+    eval_before: Annotated[EvalResult | None, Field(alias="evalBefore")]
+    eval_after: Annotated[EvalResult | None, Field(alias="evalAfter")]
+    evals: list[EvalResult]
+    wall_seconds: Annotated[float, Field(alias="wallSeconds")]
+    adapter_sha256: Annotated[
+        str | None, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    failure: str | None
+    notes: list[str]
+    pause: Pause | None = None
+    changes: Annotated[list[SettingChange] | None, Field(validate_default=True)] = []
+    lineage: Annotated[list[Branch] | None, Field(validate_default=True)] = []
+    judging: JudgeSpending | None = None
+
+
+class TrainConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    lora: LoraConfig
+    loss: LossConfig
+    optimizer: OptimizerConfig
+    advantage_scale: Annotated[
+        Literal["none", "group-std", "batch-std"], Field(alias="advantageScale")
+    ]
+    leave_one_out: Annotated[bool, Field(alias="leaveOneOut")]
+    truncated: Literal["mask", "penalise", "keep"]
+    max_logprob_mismatch: Annotated[float, Field(alias="maxLogprobMismatch", gt=0.0)]
+    micro_batch_tokens: Annotated[
+        int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
+    ]
+
+
+class TrainInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    base_model: Annotated[
+        str,
+        Field(
+            alias="baseModel",
+            max_length=128,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        ),
+    ]
+    parent: Checkpoint
+    groups: Annotated[list[GroupRef], Field(min_length=1)]
+    learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
+    seed: Annotated[int, Field(ge=0, le=9007199254740991)]
+    train: TrainConfig
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class ConcludeInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    number: Annotated[int, Field(ge=1, le=9007199254740991)]
+    state: RunState
+
+
+class RecordInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    state: RunState
+    summaries: list[StepSummary]
+
+
 class RunConfig(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -519,44 +606,6 @@ class RunConfig(BaseModel):
     train: TrainConfig
 
 
-class RunState(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    agent: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    base_model: Annotated[
-        str,
-        Field(
-            alias="baseModel",
-            max_length=128,
-            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
-        ),
-    ]
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    state: Literal["running", "pausing", "paused", "stopping", "completed", "stopped", "cancelled", "failed"]
-    step: Annotated[int, Field(ge=0, le=9007199254740991)]
-    steps: Annotated[int, Field(ge=1, le=9007199254740991)]
-    phase: Literal["prepare", "initialise", "eval", "rollout", "train", "done"]
-    waiting_for: Annotated[str | None, Field(alias="waitingFor")]
-    reward: float | None
-    eval_before: Annotated[EvalResult | None, Field(alias="evalBefore")]
-    eval_after: Annotated[EvalResult | None, Field(alias="evalAfter")]
-    evals: list[EvalResult]
-    wall_seconds: Annotated[float, Field(alias="wallSeconds")]
-    adapter_sha256: Annotated[
-        str | None, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
-    ]
-    failure: str | None
-    notes: list[str]
-    pause: Pause | None = None
-    changes: Annotated[list[SettingChange] | None, Field(validate_default=True)] = []
-    lineage: Annotated[list[Branch] | None, Field(validate_default=True)] = []
-    judging: JudgeSpending | None = None
-
-
 class AllocateInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -580,17 +629,6 @@ class Allocated(BaseModel):
     concluded: Checkpoint | None
 
 
-class ConcludeInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
-    schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    number: Annotated[int, Field(ge=1, le=9007199254740991)]
-    state: RunState
-
-
 class PrepareInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -598,13 +636,3 @@ class PrepareInput(BaseModel):
         frozen=True,
     )
     config: RunConfig
-
-
-class RecordInput(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        frozen=True,
-    )
-    state: RunState
-    summaries: list[StepSummary]

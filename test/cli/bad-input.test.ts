@@ -109,7 +109,7 @@ describe('flags', () => {
       `"temper: --loss ppo has no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave --loss out"`,
     );
     expect(await train('--loss', 'importance_sampling', '--epsilon-low', '0.2')).toMatchInlineSnapshot(
-      `"temper: --epsilon-low 0.2 has no effect with the loss importance_sampling (it clips nothing); leave --epsilon-low out"`,
+      `"temper: --epsilon-low 0.2 has no effect with the loss importance_sampling (only cispo and ppo use it); leave --epsilon-low out"`,
     );
     expect(await train('--epsilon-low', '0.5', '--epsilon-high', '0.5')).toMatchInlineSnapshot(
       `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave --epsilon-low and --epsilon-high out"`,

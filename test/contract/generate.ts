@@ -26,6 +26,7 @@ const OPTIONS = [
   '--enum-field-as-literal=all',
   '--disable-timestamp',
   '--skip-root-model',
+  '--use-type-alias',
   '--enable-faux-immutability',
   '--use-double-quotes',
   '--disable-future-imports',
@@ -46,9 +47,15 @@ export function jsonSchema(): object {
   const { schemas } = z.toJSONSchema(registry, target);
   const definitions = Object.entries(schemas).map(([id, schema]) => {
     const { $schema: _, $id: __, ...body } = schema;
-    return [id, mergeNullable(body)];
+    return [id, mergeNullable(nameDiscriminator(body, wireTypes().get(id)))];
   });
   return { $schema: 'https://json-schema.org/draft/2020-12/schema', $defs: Object.fromEntries(definitions) };
+}
+
+/** Python too decides by the discriminator alone, so that an error speaks of one member. */
+function nameDiscriminator(body: object, type: z.ZodType | undefined): object {
+  if (!(type instanceof z.ZodDiscriminatedUnion)) return body;
+  return { ...body, discriminator: { propertyName: type.def.discriminator } };
 }
 
 /** `anyOf: [T, null]` becomes `type: [T, 'null']`: the same values, but no Python class of its own for a bounded number. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { RunConfig } from '../../core/contract.ts';
+import { LOSS_DEFAULTS, LOSS_NAMES, LossConfig, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 
 const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
@@ -22,6 +22,11 @@ test('what is said is kept, at any depth, and the rest is filled in', () => {
   expect(config.train.loss).toEqual({ name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null });
 });
 
+test.each(LOSS_NAMES)('the defaults of %s are the loss of that name', (name) => {
+  expect(LossConfig.parse(LOSS_DEFAULTS[name])).toEqual(LOSS_DEFAULTS[name]);
+  expect(LOSS_DEFAULTS[name].name).toBe(name);
+});
+
 test('a schedule that falls keeps a tenth', () => {
   expect(defaultRunConfig({ ...NAMED, learningRateSchedule: 'linear' }).finalLearningRateShare).toBe(0.1);
 });
@@ -35,7 +40,7 @@ test.each([
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
   [
     { train: { loss: { name: 'importance_sampling', epsilonLow: 0.2 } } },
-    'loss.epsilonLow 0.2 has no effect with the loss importance_sampling (it clips nothing); leave loss.epsilonLow out',
+    'loss.epsilonLow 0.2 has no effect with the loss importance_sampling (only cispo and ppo use it); leave loss.epsilonLow out',
   ],
   [{ train: { loss: { epsilonHigh: 0.3 } } }, 'loss.epsilonHigh 0.3 has no effect'],
   [

@@ -44,7 +44,7 @@ def test_a_step_is_made_once_and_found_ever_after(tmp_path: Path):
     assert (made.found, found.found) == (False, True)
     assert (made.checkpoint, made.metrics) == (found.checkpoint, found.metrics)
     assert made.seconds.keys() == {"load", "wait", "train", "commit", "publish"}
-    assert made.metrics.root["rows"] == 8
+    assert made.metrics["rows"] == 8
 
 
 def test_a_commit_is_published_with_its_times_beside_it(tmp_path: Path):

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from temper_gpu import contract, failures
 
@@ -14,8 +14,8 @@ def read(name: str):
     return json.loads((FOLDER / f"{name}.json").read_text())
 
 
-def type_of(name: str) -> type[BaseModel]:
-    return getattr(contract, name)
+def type_of(name: str) -> TypeAdapter:
+    return TypeAdapter(getattr(contract, name))
 
 
 def test_there_are_fixtures():
@@ -24,18 +24,19 @@ def test_there_are_fixtures():
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_every_fixture_parses_and_goes_back_as_it_came(name: str):
-    assert type_of(name).model_validate(read(name)).model_dump(by_alias=True) == read(name)
+    type_ = type_of(name)
+    assert type_.dump_python(type_.validate_python(read(name)), by_alias=True) == read(name)
 
 
 @pytest.mark.parametrize("name", [name for name in FIXTURES if name != "StepMetrics"])
 def test_an_unknown_field_is_refused(name: str):
     with pytest.raises(ValidationError, match="unheardOf"):
-        type_of(name).model_validate({**read(name), "unheardOf": 1})
+        type_of(name).validate_python({**read(name), "unheardOf": 1})
 
 
 def test_bounds_hold_on_nullable_numbers():
     with pytest.raises(ValidationError, match="dualClip"):
-        contract.LossConfig.model_validate({**read("LossConfig"), "dualClip": 1})
+        contract.PpoLoss.model_validate({**read("PpoLoss"), "dualClip": 1})
 
 
 def test_failure_types_and_whether_they_may_pass_are_the_same_in_both_languages():

@@ -14,10 +14,10 @@ from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from temper_gpu.checkpoints import step_key
 from temper_gpu.contract import (
     Checkpoint,
+    CispoLoss,
     GroupRef,
     InitialiseInput,
     LoraConfig,
-    LossConfig,
     OptimizerConfig,
     TrainConfig,
     TrainInput,
@@ -69,7 +69,7 @@ def lora(rank: int = 4) -> LoraConfig:
 
 
 def train_config(**changes: object) -> TrainConfig:
-    loss = LossConfig(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
+    loss = CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
     optimizer = OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0, max_grad_norm=1)
     config = TrainConfig(
         lora=lora(),

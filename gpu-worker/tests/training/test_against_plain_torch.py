@@ -12,7 +12,7 @@ from safetensors.torch import load
 from torch.func import functional_call
 
 from temper_gpu.checkpoints import read_parent
-from temper_gpu.contract import LossConfig
+from temper_gpu.contract import PpoLoss
 from temper_gpu.training.groups import Group
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
@@ -81,9 +81,8 @@ def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_tu
     checkpoint = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     adapter = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
     state: dict = {}
-    loss = LossConfig(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
-    if loss_name == "ppo":
-        loss = LossConfig(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
+    ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
+    loss = ppo if loss_name == "ppo" else train_config().loss
     optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": MAX_NORM})
     config = train_config(loss=loss, optimizer=optimizer, max_logprob_mismatch=10.0)
     for step in (1, 2):

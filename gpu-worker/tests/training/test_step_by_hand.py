@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from temper_gpu.contract import LossConfig, OptimizerConfig
+from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, OptimizerConfig, PpoLoss
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.policy import TokenScores
@@ -59,19 +59,18 @@ def step(policy: TablePolicy, attempts: list[Attempt], **changes: object) -> dic
 
 
 @pytest.mark.parametrize(
-    ("name", "loss"),
+    ("config", "loss"),
     [
         # −mean of A · log π: (3 · 1/2 − 1/2) · log 4 / 4
-        ("cispo", log(4) / 4),
+        (CispoLoss(name="cispo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=None), log(4) / 4),
         # −mean of ρA with ρ = 1: −(3 · 1/2 − 1/2) / 4
-        ("ppo", -1 / 4),
-        ("importance_sampling", -1 / 4),
+        (PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3), -1 / 4),
+        (ImportanceSamplingLoss(name="importance_sampling", epsilon_low=0, epsilon_high=0, dual_clip=None), -1 / 4),
     ],
 )
 @pytest.mark.parametrize("micro_batch_tokens", [1, 64])
-def test_loss_and_gradient_are_means_over_the_trained_tokens(name, loss: float, micro_batch_tokens: int):
+def test_loss_and_gradient_are_means_over_the_trained_tokens(config: LossConfig, loss: float, micro_batch_tokens: int):
     policy = TablePolicy()
-    config = LossConfig(name=name, epsilon_low=0.2, epsilon_high=0.28, dual_clip=3 if name == "ppo" else None)
     attempts = [attempt(1, [0, 1, 2]), attempt(0, [3])]
     metrics = step(policy, attempts, loss=config, micro_batch_tokens=micro_batch_tokens)
     assert metrics["loss"] == pytest.approx(loss, rel=1e-6)
@@ -96,10 +95,15 @@ def test_a_step_whose_advantages_are_all_zero_moves_nothing():
     assert (metrics["trainedTokens"], metrics["advantageMass"], policy.updates) == (3, 0, 0)
 
 
-@pytest.mark.parametrize("name", ["cispo", "ppo"])
-def test_a_ratio_off_by_a_rounding_is_not_reported_as_clipped(name):
+@pytest.mark.parametrize(
+    "config",
+    [
+        CispoLoss(name="cispo", epsilon_low=0, epsilon_high=0, dual_clip=None),
+        PpoLoss(name="ppo", epsilon_low=0, epsilon_high=0, dual_clip=None),
+    ],
+)
+def test_a_ratio_off_by_a_rounding_is_not_reported_as_clipped(config: LossConfig):
     """ε = 0 is the narrowest range: sampler and trainer differ in the last bits alone."""
     calls = [Call([9], [token], [QUARTER + off], 1.0, ADAPTER) for token, off in enumerate([1e-6, -1e-6, 2e-5, -2e-5])]
-    config = LossConfig(name=name, epsilon_low=0, epsilon_high=0, dual_clip=None)
     metrics = step(TablePolicy(), [Attempt(1, False, calls[:2]), Attempt(0, False, calls[2:])], loss=config)
     assert metrics["clippedShare"] == 0

@@ -1,0 +1,16 @@
+/** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
+import type { RunConfig } from './contract.ts';
+
+/** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
+export function complaintAbout(config: RunConfig): string | null {
+  const { groupSize, minimumGroupSize, steps, warmupSteps, finalLearningRateShare, learningRateSchedule } = config;
+  if (minimumGroupSize > groupSize)
+    return `minimumGroupSize must be at most groupSize, got ${minimumGroupSize} of ${groupSize}; lower one or raise the other`;
+  if (warmupSteps >= steps)
+    return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
+  if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
+    return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
+  if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
+    return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
+  return null;
+}
