@@ -1,6 +1,7 @@
 /** Which options of a loss act. */
 import type { LossConfig, TrainConfig } from './contract.ts';
-import { DEFAULT_LOSS, LOSS_DEFAULTS, usersOfOption } from './contract-losses.ts';
+import { DEFAULT_LOSS, LOSS_DEFAULTS, LOSS_NAMES, usersOfOption } from './contract-losses.ts';
+import { TemperError } from './failures.ts';
 
 /** Why no loss option acts yet, to be put after "has no effect". */
 export const ONE_PASS =
@@ -8,7 +9,13 @@ export const ONE_PASS =
 
 /** Options given on top of those of the loss that they name, or of the default. */
 export function fillLoss(options: Partial<LossConfig>): LossConfig {
-  return { ...LOSS_DEFAULTS[options.name ?? DEFAULT_LOSS], ...options } as LossConfig;
+  const { name = DEFAULT_LOSS } = options;
+  if (!LOSS_NAMES.includes(name))
+    throw new TemperError(
+      'BadConfig',
+      `loss.name must be one of ${LOSS_NAMES.join(', ')}, got ${JSON.stringify(name)}; leave loss.name out for ${DEFAULT_LOSS}`,
+    );
+  return { ...LOSS_DEFAULTS[name], ...options } as LossConfig;
 }
 
 /**

@@ -35,6 +35,10 @@ test.each([
   [{ groupSize: 4, minimumGroupSize: 5 }, 'minimumGroupSize must be at most groupSize, got 5 of 4'],
   [{ steps: 3, warmupSteps: 3 }, 'warmupSteps must be fewer than steps, got 3 of 3'],
   [{ finalLearningRateShare: 0.5 }, 'no effect with a constant learning rate'],
+  [
+    { train: { loss: { name: 'grpo' as 'cispo' } } },
+    'loss.name must be one of cispo, ppo, importance_sampling, got "grpo"; leave loss.name out for cispo',
+  ],
   [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
   [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: each step makes a single pass'],
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
