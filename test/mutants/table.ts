@@ -20,28 +20,28 @@ const SAMPLING_TEST = 'gpu-worker/tests/engine/test_sampling.py';
 const LOSSES: readonly Mutant[] = [
   {
     name: "cispo's weight has a gradient of its own",
-    file: `${TRAINING}/losses.py`,
-    find: '(logprobs_N.detach() - sampled_logprobs_N)',
-    replace: '(logprobs_N - sampled_logprobs_N)',
+    file: `${TRAINING}/losses/policy_gradient.py`,
+    find: '(logprobs_N.detach() - batch.sampled_logprobs_N)',
+    replace: '(logprobs_N - batch.sampled_logprobs_N)',
     test: `${TRAINING_TESTS}/test_losses.py`,
   },
   {
     name: 'ppo takes the better of both surrogates',
-    file: `${TRAINING}/losses.py`,
+    file: `${TRAINING}/losses/policy_gradient.py`,
     find: 'objective_N = minimum(unclipped_N, clipped_N)',
     replace: 'objective_N = maximum(unclipped_N, clipped_N)',
     test: `${TRAINING_TESTS}/test_losses.py`,
   },
   {
     name: 'dual clip bounds positive advantages',
-    file: `${TRAINING}/losses.py`,
+    file: `${TRAINING}/losses/policy_gradient.py`,
     find: 'where(advantages_N < 0, dual_clip * advantages_N',
     replace: 'where(advantages_N > 0, dual_clip * advantages_N',
     test: `${TRAINING_TESTS}/test_losses.py`,
   },
   {
     name: 'rounding is reported as clipping',
-    file: `${TRAINING}/losses.py`,
+    file: `${TRAINING}/losses/policy_gradient.py`,
     find: 'ROUNDING = 1e-3',
     replace: 'ROUNDING = 0.0',
     test: `${TRAINING_TESTS}/test_step_by_hand.py`,
@@ -82,31 +82,48 @@ const ADVANTAGES: readonly Mutant[] = [
 const PACKING: readonly Mutant[] = [
   {
     name: 'the loss is a sum, not a mean over tokens',
-    file: `${TRAINING}/packing.py`,
+    file: `${TRAINING}/packing/chains.py`,
     find: '_micro_batch(part, 1 / num_trained_tokens, device)',
     replace: '_micro_batch(part, 1.0, device)',
     test: `${TRAINING_TESTS}/test_step_by_hand.py`,
   },
   {
     name: 'each micro-batch is a mean of its own',
-    file: `${TRAINING}/packing.py`,
+    file: `${TRAINING}/packing/chains.py`,
     find: '_micro_batch(part, 1 / num_trained_tokens, device)',
     replace: '_micro_batch(part, 1 / sum(len(row.positions) for row in part), device)',
     test: `${TRAINING_TESTS}/test_step_by_hand.py`,
   },
   {
     name: 'tokens are predicted from their own position',
-    file: `${TRAINING}/packing.py`,
+    file: `${TRAINING}/packing/chains.py`,
     find: '[b * width + t - 1 for b',
     replace: '[b * width + t for b',
     test: `${TRAINING_TESTS}/test_against_plain_torch.py`,
   },
   {
     name: 'temperature is left out of the scores',
-    file: `${TRAINING}/packing.py`,
+    file: `${TRAINING}/packing/chains.py`,
     find: '(value for row in rows for value in row.temperatures)',
     replace: '(1.0 for row in rows for _ in row.temperatures)',
     test: `${TRAINING_TESTS}/test_against_plain_torch.py`,
+  },
+];
+
+const SEGMENTS: readonly Mutant[] = [
+  {
+    name: 'a branch attends to none of its ancestors',
+    file: `${TRAINING}/packing/segments.py`,
+    find: 'sees_SS[index] = sees_SS[parent]',
+    replace: 'sees_SS[index] = False',
+    test: `${TRAINING_TESTS}/test_packing.py`,
+  },
+  {
+    name: 'positions are those of the row, not of the sequence',
+    file: `${TRAINING}/packing/segments.py`,
+    find: 'first = 0 if parent is None else ends[parent]',
+    replace: 'first = start',
+    test: `${TRAINING_TESTS}/test_packing.py`,
   },
 ];
 
@@ -255,6 +272,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...LOSSES,
   ...ADVANTAGES,
   ...PACKING,
+  ...SEGMENTS,
   ...ROWS,
   ...SAMPLED,
   ...JOURNAL,

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
+from temper_gpu.training.losses import TokenLoss
 from temper_gpu.training.rows import Rows, TruncatedPolicy
 
 Metrics = dict[str, float]
@@ -54,28 +55,29 @@ def batch_metrics(
 class TokenSums:
     """Sums over the trained tokens of all micro-batches. Tensors until the end: reading one waits for the device."""
 
-    def __init__(self) -> None:
+    def __init__(self, loss_metrics: Sequence[str]) -> None:
+        self._loss_metrics = loss_metrics
         self._num_tokens = 0
         self._sums: list[Tensor] = []
         self._largest: list[Tensor] = []
 
     @torch.no_grad()
-    def add(self, loss_N: Tensor, clipped_N: Tensor, entropy_N: Tensor, log_ratio_N: Tensor) -> None:
-        self._num_tokens += len(loss_N)
+    def add(self, losses: TokenLoss, entropy_N: Tensor, log_ratio_N: Tensor) -> None:
+        self._num_tokens += len(losses.loss_N)
         # k3 = ρ − log ρ − 1 ≥ 0 is 0 only where both agree (Schulman, "Approximating KL divergence").
         k3_N = log_ratio_N.expm1() - log_ratio_N
-        columns = (loss_N, clipped_N, entropy_N, k3_N)
+        columns = (losses.loss_N, *(losses.metrics[name] for name in self._loss_metrics), entropy_N, k3_N)
         self._sums.append(torch.stack([column.double().sum() for column in columns]))
         self._largest.append(log_ratio_N.abs().max())
 
     def metrics(self, gradient_norm: Tensor) -> Metrics:
-        loss, clipped, entropy, k3 = torch.stack(self._sums).sum(0).tolist()
+        loss, *of_loss, entropy, k3 = torch.stack(self._sums).sum(0).tolist()
         return {
             "loss": loss,
             "gradNorm": gradient_norm.item(),
             "logprobK3": k3 / self._num_tokens,
             "maxAbsLogRatio": torch.stack(self._largest).max().item(),
-            "clippedShare": clipped / self._num_tokens,
+            **{name: value / self._num_tokens for name, value in zip(self._loss_metrics, of_loss, strict=True)},
             "entropy": entropy / self._num_tokens,
         }
 

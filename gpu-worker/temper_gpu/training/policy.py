@@ -85,7 +85,7 @@ class TrainablePolicy:
 
     def log_probabilities(self, batch: MicroBatch) -> TokenScores:
         """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
-        hidden_BTD = self._causal_lm.get_decoder()(input_ids=batch.token_ids_BT, use_cache=False).last_hidden_state
+        hidden_BTD = self._hidden_states(batch)
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
         head = self._causal_lm.get_output_embeddings()
         chunk = max(1, MAX_LOGITS // head.weight.shape[0])
@@ -97,6 +97,15 @@ class TrainablePolicy:
             checkpoint(_score_tokens, head, *part, use_reentrant=False, preserve_rng_state=False) for part in parts
         ]
         return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
+
+    def _hidden_states(self, batch: MicroBatch) -> Tensor:
+        num_rows, width = batch.token_ids_BT.shape
+        return self._causal_lm.get_decoder()(
+            input_ids=batch.token_ids_BT,
+            position_ids=batch.positions_BT,
+            attention_mask=batch.attention.mask_B1TT(num_rows, width, self.device),
+            use_cache=False,
+        ).last_hidden_state
 
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()

@@ -11,7 +11,7 @@ from temper_gpu.contract import TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.groups import Group
-from temper_gpu.training.losses import token_loss
+from temper_gpu.training.losses import find_loss
 from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics
 from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
@@ -42,14 +42,15 @@ def train_step(
         # All attempts truncated, say. Momentum alone must not move the policy, so the step is an unchanged copy.
         return metrics
     policy.zero_grad()
-    sums = TokenSums()
+    loss = find_loss(config.loss)
+    sums = TokenSums(loss.metrics)
     for batch in pack(rows.rows, rows.num_trained_tokens, config.micro_batch_tokens, policy.device):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
-        losses = token_loss(config.loss, scores.logprobs_N, batch.sampled_logprobs_N, batch.weighted_advantages_N)
+        losses = loss.function(batch, scores.logprobs_N)
         losses.loss_N.sum().backward()
-        sums.add(losses.loss_N, losses.clipped_N, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)
+        sums.add(losses, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
     gradient_norm = policy.clip_gradients(config.optimizer.max_grad_norm)

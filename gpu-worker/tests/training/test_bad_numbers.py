@@ -88,15 +88,20 @@ def test_a_gradient_beyond_numbers_is_refused_with_step_and_remedy(
 def test_a_loss_that_is_no_number_is_refused_with_step_and_remedy(
     store: FileStore, trainer: Trainer, parent: Checkpoint, monkeypatch, value: float
 ):
-    def broken(config, logprobs_N, sampled_N, advantages_N):
-        losses = whole(config, logprobs_N, sampled_N, advantages_N)
-        return losses._replace(loss_N=losses.loss_N * value)
+    def broken(config):
+        loss = whole(config)
+
+        def function(batch, logprobs_N):
+            losses = loss.function(batch, logprobs_N)
+            return losses._replace(loss_N=losses.loss_N * value)
+
+        return loss._replace(function=function)
 
     from temper_gpu.training import step
 
-    whole = step.token_loss
+    whole = step.find_loss
     with monkeypatch.context() as patch:
-        patch.setattr(step, "token_loss", broken)
+        patch.setattr(step, "find_loss", broken)
         message = refusal(store, trainer, parent, sampled_groups(parent.adapter_sha256))
     assert message.startswith("step 1 of demo: loss and gradient must be finite")
     assert "temper rollback" in message

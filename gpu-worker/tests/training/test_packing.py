@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_gpu.lora import PREFIX, initial_tensors
-from temper_gpu.training.losses import token_loss
-from temper_gpu.training.packing import deal, pack
+from temper_gpu.training.losses import find_loss
+from temper_gpu.training.packing import MicroBatch, Segment, SegmentTree, deal, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.rows import Row, build_rows
 from tests.training.samples import lora, sampled_groups, tiny_base, tiny_model, train_config
@@ -23,6 +25,28 @@ def test_dealing_keeps_every_row_within_the_bound(rows: list[Row], max_tokens: i
 def test_rows_of_one_length_keep_their_plan_order():
     rows = [Row([1] * (i % 2 + 1), positions=[i]) for i in range(6)]
     assert [row.positions[0] for part in deal(rows, 100) for row in part] == [1, 3, 5, 0, 2, 4]
+
+
+def test_a_sampled_token_knows_its_sequence():
+    rows = [Row([1, 2, 3], positions=[2]), Row([4, 5, 6, 7], positions=[1, 3])]
+    for row in rows:
+        row.logprobs = row.temperatures = row.advantages = [1.0] * len(row.positions)
+    [batch] = pack(rows, 3, 100, torch.device("cpu"))
+    assert batch.num_sequences == 2
+    assert batch.sequences_N.tolist() == [0, 0, 1]
+    assert batch.targets_N.tolist() == [5, 7, 3]
+    assert batch.positions_BT.tolist() == [[0, 1, 2, 3]]
+    assert batch.attention.is_chains
+
+
+def test_a_token_attends_to_its_own_segment_and_its_ancestors():
+    """A root of two tokens with two branches, one of them branched again; then padding."""
+    tree = SegmentTree((Segment(0, 0, 2), Segment(0, 2, 1, 0), Segment(0, 3, 2, 0), Segment(0, 5, 1, 2)))
+    mask_B1TT = tree.mask_B1TT(1, 7, torch.device("cpu"))
+    assert mask_B1TT is not None
+    seen = [[k for k, sees in enumerate(of_token) if sees] for of_token in mask_B1TT[0, 0].tolist()]
+    assert seen == [[0], [0, 1], [0, 1, 2], [0, 1, 3], [0, 1, 3, 4], [0, 1, 3, 4, 5], [6]]
+    assert tree.positions_BT(1, 7, torch.device("cpu")).tolist() == [[0, 1, 2, 2, 3, 4, 0]]
 
 
 def policy_with_a_step_behind_it() -> TrainablePolicy:
@@ -45,9 +69,7 @@ def gradient(seed: int, max_tokens: int) -> torch.Tensor:
     POLICY.zero_grad()
     for batch in pack(rows.rows, rows.num_trained_tokens, max_tokens, POLICY.device):
         logprobs_N = POLICY.log_probabilities(batch).logprobs_N
-        token_loss(
-            train_config().loss, logprobs_N, batch.sampled_logprobs_N, batch.weighted_advantages_N
-        ).loss_N.sum().backward()
+        find_loss(train_config().loss).function(batch, logprobs_N).loss_N.sum().backward()
     return torch.cat(
         [parameter.grad.flatten() for parameter in POLICY.parameters.values() if parameter.grad is not None]
     )
@@ -63,3 +85,30 @@ def test_the_gradient_does_not_depend_on_the_chunks_of_the_output_head(monkeypat
     whole = gradient(0, 10**6)
     monkeypatch.setattr("temper_gpu.training.policy.MAX_LOGITS", 37 * 5)
     torch.testing.assert_close(gradient(0, 10**6), whole, atol=1e-6, rtol=1e-4)
+
+
+def test_a_tree_has_the_log_probabilities_and_gradients_of_its_chains():
+    """Two sequences begin with the same three tokens. In the tree these stand once, and the first branch is sampled."""
+    first = Row([5, 6, 7, 8, 9], positions=[3, 4])
+    second = Row([5, 6, 7, 10, 11, 12], positions=[3, 5])
+    for row in (first, second):
+        row.logprobs, row.temperatures, row.advantages = [-3.0, -3.0], [1.25, 1.25], [1.0, -0.5]
+    [chains] = pack([first, second], 4, 100, POLICY.device)
+    tree = SegmentTree((Segment(0, 0, 3), Segment(0, 3, 3, 0), Segment(0, 6, 2, 0)))
+    # The second is the longer one, so its tokens come first; two of the row's ten stand for nothing.
+    laid = replace(
+        chains,
+        token_ids_BT=torch.tensor([[5, 6, 7, 10, 11, 12, 8, 9, 0, 0]]),
+        positions_BT=tree.positions_BT(1, 10, POLICY.device),
+        attention=tree,
+        sources_N=torch.tensor([2, 4, 2, 6]),
+    )
+    torch.testing.assert_close(scored(laid), scored(chains), atol=1e-5, rtol=1e-4)
+
+
+def scored(batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    POLICY.zero_grad()
+    logprobs_N = POLICY.log_probabilities(batch).logprobs_N
+    find_loss(train_config().loss).function(batch, logprobs_N).loss_N.sum().backward()
+    gradients = [parameter.grad.flatten() for parameter in POLICY.parameters.values() if parameter.grad is not None]
+    return logprobs_N.detach(), torch.cat(gradients)

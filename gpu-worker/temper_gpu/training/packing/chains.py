@@ -1,4 +1,4 @@
-"""Rows → micro-batches: deterministic, and without a say in the result.
+"""One sequence in each row: deterministic, and without a say in the result.
 
 The weight of the step's mean (1 / trained tokens) is folded into the advantages before rows are dealt, so the loss is a
 plain sum over tokens: how it is cut into micro-batches changes rounding alone.
@@ -6,23 +6,13 @@ Shapes: B rows, T padded tokens, N sampled tokens of the micro-batch.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from temper_gpu.training.packing.micro_batch import MicroBatch
+from temper_gpu.training.packing.segments import Segment, SegmentTree
 from temper_gpu.training.rows import Row
-
-
-@dataclass(frozen=True)
-class MicroBatch:
-    token_ids_BT: Tensor
-    # Where, in the flattened B · T, the hidden state stands that predicts the n-th sampled token.
-    sources_N: Tensor
-    targets_N: Tensor
-    sampled_logprobs_N: Tensor
-    temperatures_N: Tensor
-    weighted_advantages_N: Tensor
 
 
 def pack(rows: Sequence[Row], num_trained_tokens: int, max_tokens: int, device: torch.device) -> list[MicroBatch]:
@@ -42,13 +32,18 @@ def deal(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
 def _micro_batch(rows: list[Row], weight: float, device: torch.device) -> MicroBatch:
     """Padding stands on the right, where causal attention never looks: no mask is needed, and any id will do."""
     width = len(rows[0].token_ids)
+    chains = SegmentTree(tuple(Segment(b, 0, len(row.token_ids)) for b, row in enumerate(rows)))
     return MicroBatch(
-        torch.tensor([row.token_ids + [0] * (width - len(row.token_ids)) for row in rows], device=device),
-        torch.tensor([b * width + t - 1 for b, row in enumerate(rows) for t in row.positions], device=device),
-        torch.tensor([row.token_ids[t] for row in rows for t in row.positions], device=device),
-        _floats((value for row in rows for value in row.logprobs), device),
-        _floats((value for row in rows for value in row.temperatures), device),
-        _floats((advantage * weight for row in rows for advantage in row.advantages), device),
+        token_ids_BT=torch.tensor([row.token_ids + [0] * (width - len(row.token_ids)) for row in rows], device=device),
+        positions_BT=chains.positions_BT(len(rows), width, device),
+        attention=chains,
+        sources_N=torch.tensor([b * width + t - 1 for b, row in enumerate(rows) for t in row.positions], device=device),
+        targets_N=torch.tensor([row.token_ids[t] for row in rows for t in row.positions], device=device),
+        sequences_N=torch.tensor([b for b, row in enumerate(rows) for _ in row.positions], device=device),
+        num_sequences=len(rows),
+        sampled_logprobs_N=_floats((value for row in rows for value in row.logprobs), device),
+        temperatures_N=_floats((value for row in rows for value in row.temperatures), device),
+        weighted_advantages_N=_floats((advantage * weight for row in rows for advantage in row.advantages), device),
     )
 
 

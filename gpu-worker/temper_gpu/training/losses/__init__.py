@@ -1,0 +1,14 @@
+"""Losses: pure functions of log π, and of the micro-batch that says what was sampled and what it is worth.
+
+Notation (N sampled tokens): π the policy that is trained, μ the one that sampled, ρ = exp(log π − log μ), A the
+advantage, sg stops the gradient. Every ε is a distance from 1. A positive weight folded into A scales a loss by that
+weight, so the step's mean is a plain sum.
+
+A step makes one pass over what its own policy has just sampled, so ρ is 1 but for rounding: no range clips anything and
+all losses have the same gradient. `core/loss-options.ts` refuses their options until a step makes several passes.
+"""
+
+from temper_gpu.training.losses.loss import Loss, TokenLoss
+from temper_gpu.training.losses.table import find_loss
+
+__all__ = ["Loss", "TokenLoss", "find_loss"]

@@ -1,0 +1,22 @@
+"""What a loss is to a step."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from torch import Tensor
+
+from temper_gpu.training.packing import MicroBatch
+
+
+class TokenLoss(NamedTuple):
+    """Of each sampled token: its share of the loss, and numbers whose mean over the step is a metric of that name."""
+
+    loss_N: Tensor
+    metrics: Mapping[str, Tensor]
+
+
+class Loss(NamedTuple):
+    """`function(batch, log π)`, and the names of the metrics that it gives beside the loss."""
+
+    function: Callable[[MicroBatch, Tensor], TokenLoss]
+    metrics: tuple[str, ...]

@@ -1,0 +1,45 @@
+"""Losses that weigh each sampled token by its own ratio ρ."""
+
+import torch
+from torch import Tensor, maximum, minimum, where
+
+from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, PpoLoss
+from temper_gpu.training.losses.loss import TokenLoss
+from temper_gpu.training.packing import MicroBatch
+
+CLIPPED_SHARE = "clippedShare"
+# A ratio this far beyond its range got there because sampler and trainer add in another order: that is no clipping.
+ROUNDING = 1e-3
+
+
+def cispo(config: CispoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
+    """−sg(clip(ρ, 1 − εl, 1 + εh)) · A · log π: every token keeps a gradient (MiniMax-M1, arXiv 2506.13585, eq. 4)."""
+    ratio_N = (logprobs_N.detach() - batch.sampled_logprobs_N).exp()
+    clipped_ratio_N = ratio_N.clamp(1 - config.epsilon_low, 1 + config.epsilon_high)
+    was_clipped_N = (clipped_ratio_N - ratio_N).abs() > ROUNDING
+    return TokenLoss(-clipped_ratio_N * batch.weighted_advantages_N * logprobs_N, {CLIPPED_SHARE: was_clipped_N})
+
+
+def ppo(config: PpoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
+    """−min(ρA, clip(ρ, 1 − εl, 1 + εh) A), for A < 0 at most −cA.
+
+    PPO: arXiv 1707.06347, eq. 7. Dual clip: arXiv 1912.09729, eq. 5.
+    """
+    advantages_N, dual_clip = batch.weighted_advantages_N, config.dual_clip
+    ratio_N = (logprobs_N - batch.sampled_logprobs_N).exp()
+    clipped_ratio_N = ratio_N.clamp(1 - config.epsilon_low, 1 + config.epsilon_high)
+    unclipped_N, clipped_N = ratio_N * advantages_N, clipped_ratio_N * advantages_N
+    objective_N = minimum(unclipped_N, clipped_N)
+    was_clipped_N = (clipped_N < unclipped_N) & ((clipped_ratio_N - ratio_N).abs() > ROUNDING)
+    if dual_clip is not None:
+        floor_N = where(advantages_N < 0, dual_clip * advantages_N, objective_N)
+        was_clipped_N = was_clipped_N | ((floor_N > objective_N) & (ratio_N > dual_clip + ROUNDING))
+        objective_N = maximum(objective_N, floor_N)
+    return TokenLoss(-objective_N, {CLIPPED_SHARE: was_clipped_N.detach()})
+
+
+def importance_sampling(_config: ImportanceSamplingLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
+    """−ρA: the unclipped policy gradient under a sampler of its own."""
+    ratio_N = (logprobs_N - batch.sampled_logprobs_N).exp()
+    nothing_N = ratio_N.new_zeros(ratio_N.shape, dtype=torch.bool)
+    return TokenLoss(-ratio_N * batch.weighted_advantages_N, {CLIPPED_SHARE: nothing_N})

@@ -1,0 +1,21 @@
+"""Every loss of the contract: the class of its options, its function, its metrics."""
+
+from functools import partial
+from typing import assert_never
+
+from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, PpoLoss
+from temper_gpu.training.losses.loss import Loss
+from temper_gpu.training.losses.policy_gradient import CLIPPED_SHARE, cispo, importance_sampling, ppo
+
+
+def find_loss(config: LossConfig) -> Loss:
+    """Type checking names the loss that has no row here, and the function that takes another's options."""
+    match config:
+        case CispoLoss():
+            return Loss(partial(cispo, config), (CLIPPED_SHARE,))
+        case PpoLoss():
+            return Loss(partial(ppo, config), (CLIPPED_SHARE,))
+        case ImportanceSamplingLoss():
+            return Loss(partial(importance_sampling, config), (CLIPPED_SHARE,))
+        case _:
+            assert_never(config)
