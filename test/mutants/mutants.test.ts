@@ -6,9 +6,8 @@ import { MUTANTS, mutate } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-test('thirty mutants have names of their own, and tests that exist', () => {
-  expect(MUTANTS).toHaveLength(30);
-  expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(30);
+test('mutants have names of their own, and tests that exist', () => {
+  expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
   expect(MUTANTS.filter((mutant) => !existsSync(join(ROOT, mutant.test)))).toEqual([]);
 });
 
