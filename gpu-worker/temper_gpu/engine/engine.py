@@ -53,7 +53,8 @@ class Engine:
         self._loading: dict[str, list[Sequence]] = {}
         self._loader = ThreadPoolExecutor(1, thread_name_prefix=f"policies of {base.name}")
         self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
-        self._num_answered = 0
+        # The last pass without room: when, how long the request was that it was laid to, and what that was told.
+        self._lack_at, self._lack_tokens, self._lack = 0.0, 0, TemperError("EngineFailed", "")
         torch.set_num_threads(settings.num_threads)
         self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens)
         with self._device_lock:
@@ -185,19 +186,26 @@ class Engine:
                 self._on_death(error)
 
     def _step(self) -> None:
+        """One pass. If it has no room, the longest request is dropped, and the others begin again."""
         try:
             self._scheduler.step()
             return
         except Exception as error:
-            if not is_out_of_memory(error):
+            is_roomy = self._scheduler.longest_answered >= self._lack_tokens
+            longest = self._scheduler.take_longest() if is_out_of_memory(error) else None
+            if longest is None:
                 raise
-            if self.counters.requests > self._num_answered:
-                self._shortage.succeeded()
-            failure = self._shortage.failed(error)
+            # One lack of memory may take several along: that is one try. Who comes later is the next.
+            if longest.created > self._lack_at:
+                # An answer to a shorter request says nothing about this one.
+                if is_roomy:
+                    self._shortage.succeeded()
+                self._lack = self._shortage.failed(error)
+                self._lack_at = time.monotonic()
+            self._lack_tokens = longest.num_tokens
         # Outside of the handler, whose error holds what was computed.
-        self._num_answered = self.counters.requests
-        log.warning("no memory for a pass: %s", failure)
-        self._scheduler.drop_all(failure)
+        log.warning("no memory for a pass, the longest request is dropped: %s", self._lack)
+        longest.fail(self._lack)
         free_memory()
 
     def _wait_for_work(self) -> bool:

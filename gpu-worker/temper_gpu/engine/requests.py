@@ -1,5 +1,6 @@
 """What is asked of the engine, and what it answers."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -64,14 +65,22 @@ class NotFound(TemperError):
 class Sequence:
     """A request in the scheduler's hands: where it stands, and what it has sampled."""
 
-    __slots__ = ("computed", "deadline", "future", "logprobs", "policy", "prompt", "request", "slot", "token_ids")
+    __slots__ = (
+        *("computed", "created", "deadline", "future", "logprobs", "policy"),
+        *("prompt", "request", "slot", "token_ids"),
+    )
 
     def __init__(self, policy: str | None, request: GenerationRequest, deadline: float) -> None:
         self.policy = policy
         self.request = request
+        self.created = time.monotonic()
         self.deadline = deadline
         self.future: Future[Generation] = Future()
         self.prompt = np.array(request.prompt_token_ids, dtype=np.int64)
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """As if it had never had a slot."""
         self.slot = -1
         # Tokens of the prompt whose keys are in the slot table.
         self.computed = 0

@@ -2,17 +2,28 @@
 
 import copy
 import dataclasses
+import itertools
 import threading
 import time
 import weakref
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from temper_gpu.answers import http_meaning
-from temper_gpu.engine import DeadlinePassed, DeviceLock, Engine, EngineSettings, QueueFull, kv_cache
+from temper_gpu.engine import (
+    DeadlinePassed,
+    DeviceLock,
+    Engine,
+    EngineSettings,
+    Generation,
+    GenerationRequest,
+    QueueFull,
+    kv_cache,
+    scheduler,
+)
 from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.engine.slots import Slots
@@ -243,6 +254,102 @@ def test_passes_without_room_fail_what_runs_and_after_three_in_a_row_for_good(ba
             ask(engine, request(0, 5, 2))
     assert caught.value.type == "EngineFailed"  # after an answer the count begins anew
     assert engine.num_running() == 0
+    engine.close()
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch):
+    """Makes one later call of a function fail for lack of memory."""
+
+    def fail(owner: object, name: str, nth: int) -> None:
+        true, calls = getattr(owner, name), itertools.count(1)
+
+        def scarce(*arguments, **options):
+            if next(calls) == nth:
+                torch.empty(1 << 60)
+            return true(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, scarce)
+
+    return fail
+
+
+def submit_all(engine: Engine, requests: list[GenerationRequest]) -> list[Future[Generation]]:
+    return [engine.submit(None, no_adapter, asked, 60) for asked in requests]
+
+
+@pytest.mark.parametrize("place", ["prefill", "decode", "sampling", "table"])
+def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monkeypatch, place: str):
+    lock = DeviceLock()
+    engine = Engine(base, EngineSettings(num_threads=1), lock)
+    requests = [request(seed, 5 + seed, 8) for seed in range(6)]
+    requests[3] = request(3, 70, 9)
+    expected = [ask(engine, asked) for asked in requests]
+    monkeypatch.setattr(kv_cache, "torch", SimpleNamespace(zeros=torch.zeros, long=torch.long))
+    owner, name, nth = {
+        "prefill": (engine._scheduler._forward, "prefill", 1),
+        # Of eight tokens three are there.
+        "decode": (engine._scheduler._forward, "decode", 3),
+        "sampling": (scheduler, "sample", 3),
+        # In the middle of growing: the keys and values of those who have a slot already are gone.
+        "table": (kv_cache.torch, "zeros", 6),
+    }[place]
+    engine._scheduler._slots.clear()
+    no_room(owner, name, nth)
+    with lock:
+        futures = submit_all(engine, requests)
+    with pytest.raises(TemperError, match=r"must fit into memory: .*retrying \(1 of 3\)") as caught:
+        futures.pop(3).result(60)
+    assert (caught.value.type, http_meaning(caught.value)[0]) == ("EngineFailed", 503)
+    assert [future.result(60) for future in futures] == expected[:3] + expected[4:]
+    assert ask(engine, requests[3]) == expected[3]
+    assert engine.num_running() == engine.num_waiting() == 0
+    engine.close()
+
+
+def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_first(base, monkeypatch):
+    lock, ended = DeviceLock(), []
+    engine = Engine(base, EngineSettings(num_threads=1), lock)
+    requests = [request(seed, 5 + seed, 2) for seed in (1, 3, 0, 2)]
+    expected = ask(engine, requests[2])
+    prefill = engine._scheduler._prefill
+
+    def scarce(sequences):
+        if len(sequences) > 1:
+            torch.empty(1 << 60)
+        prefill(sequences)
+
+    monkeypatch.setattr(engine._scheduler, "_prefill", scarce)
+    with lock:
+        futures = submit_all(engine, requests)
+        for index, future in enumerate(futures):
+            future.add_done_callback(lambda _, index=index: ended.append(index))
+    assert futures[2].result(60) == expected
+    assert ended == [1, 3, 0, 2]
+    # One lack of memory is one try, however many it takes along.
+    for index in (0, 1, 3):
+        with pytest.raises(TemperError, match=r"retrying \(1 of 3\)"):
+            futures[index].result(60)
+    engine.close()
+
+
+def test_a_request_that_never_fits_is_refused_for_good_though_shorter_ones_are_answered(base, monkeypatch):
+    engine = open_engine(base)
+    prefill = engine._scheduler._prefill
+
+    def scarce(sequences):
+        if any(len(sequence.prompt) > 50 for sequence in sequences):
+            torch.empty(1 << 60)
+        prefill(sequences)
+
+    monkeypatch.setattr(engine._scheduler, "_prefill", scarce)
+    types = []
+    for _ in range(3):
+        with pytest.raises(TemperError) as caught:
+            ask(engine, request(0, 60, 2))
+        types.append(caught.value.type)
+        assert ask(engine, request(1, 5, 2)).token_ids
+    assert types == ["EngineFailed", "EngineFailed", "OutOfMemory"]
     engine.close()
 
 
