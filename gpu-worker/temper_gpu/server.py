@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from temper_gpu.answers import Refusal, error_response, json_response
-from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stop_check
+from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stops_of
 from temper_gpu.engine import DeadlinePassed, EngineHost, Generation, GenerationRequest, Target
 from temper_gpu.failures import TemperError
 from temper_gpu.http_limits import limited_protocol, mark_known
@@ -157,7 +157,7 @@ class ChatServer:
         prompts = self._prompts_of(target)
         prompt_ids = await self._do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
         seed = secrets.randbits(48) if chat.seed is None else chat.seed
-        futures = self._submit(chat, target, prompts, prompt_ids, seed, end - time.monotonic())
+        futures = self._submit(chat, target, prompt_ids, seed, end - time.monotonic())
         generations = await self._wait(request, futures, end)
         num_sampled = sum(len(generation.token_ids) for generation in generations)
         log.info(
@@ -254,23 +254,17 @@ class ChatServer:
         return self._prompts[base.name]
 
     def _submit(
-        self,
-        chat: ChatRequest,
-        target: Target,
-        prompts: Prompts,
-        prompt_ids: tuple[int, ...],
-        seed: int,
-        deadline_s: float,
+        self, chat: ChatRequest, target: Target, prompt_ids: tuple[int, ...], seed: int, deadline_s: float
     ) -> list["asyncio.Future[Generation]"]:
         base = target.engine.base
         room = max(1, base.context_window - len(prompt_ids))
         max_tokens = chat.max_tokens if chat.max_tokens is not None else min(self._settings.default_max_tokens, room)
-        is_stopped = stop_check(prompts, chat)
+        stop = stops_of(chat)
         futures: list[asyncio.Future[Generation]] = []
         try:
             for index in range(chat.num_choices):
                 request = GenerationRequest(
-                    prompt_ids, max_tokens, chat.temperature, choice_seed(seed, index), base.end_token_ids, is_stopped
+                    prompt_ids, max_tokens, chat.temperature, choice_seed(seed, index), base.end_token_ids, stop
                 )
                 future = target.engine.submit(target.policy_sha256, target.load, request, deadline_s)
                 futures.append(asyncio.wrap_future(future))

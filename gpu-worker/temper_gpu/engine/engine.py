@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import torch
 
+from temper_gpu.detokenizer import Detokenizer
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.policies import AdaptedBase, LoadAdapter, Policies, is_merged
 from temper_gpu.engine.proof import prove_sizes
@@ -52,6 +53,7 @@ class Engine:
         self._lock = threading.Lock()
         self._loading: dict[str, list[Sequence]] = {}
         self._loader = ThreadPoolExecutor(1, thread_name_prefix=f"policies of {base.name}")
+        self._detokenizer = Detokenizer(base.tokenizer)
         self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
         # The last pass without room: when, how long the request was that it was laid to, and what that was told.
         self._lack_at, self._lack_tokens, self._lack = 0.0, 0, TemperError("EngineFailed", "")
@@ -69,7 +71,7 @@ class Engine:
     ) -> Future[Generation]:
         """Queues a request; `deadline_s` seconds from now nobody wants the answer any more."""
         self._check(request)
-        sequence = Sequence(policy_sha256, request, time.monotonic() + deadline_s)
+        sequence = Sequence(policy_sha256, request, time.monotonic() + deadline_s, self._detokenizer.decode)
         with self._lock:
             self._check_open()
             if self._policies.use(policy_sha256):

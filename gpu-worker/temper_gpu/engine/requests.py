@@ -21,8 +21,8 @@ class GenerationRequest:
     # The only source of chance: the same request with the same seed samples the same tokens.
     seed: int
     stop_token_ids: frozenset[int] = frozenset()
-    # Asked after each token about all tokens so far; true ends the answer (stop strings).
-    is_stopped: Callable[[list[int]], bool] | None = None
+    # Texts that end the answer: it ends with the token after which one of them stands in its text (detokenizer.py).
+    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,16 @@ class Sequence:
     """A request in the scheduler's hands: where it stands, and what it has sampled."""
 
     __slots__ = (
-        *("computed", "created", "deadline", "future", "logprobs", "policy"),
+        *("_is_stopped", "computed", "created", "deadline", "future", "logprobs", "policy"),
         *("prompt", "request", "slot", "token_ids"),
     )
 
-    def __init__(self, policy: str | None, request: GenerationRequest, deadline: float) -> None:
+    def __init__(
+        self, policy: str | None, request: GenerationRequest, deadline: float, decode: Callable[[list[int]], str]
+    ) -> None:
         self.policy = policy
         self.request = request
+        self._is_stopped = stop_check(request.stop, decode)
         self.created = time.monotonic()
         self.deadline = deadline
         self.future: Future[Generation] = Future()
@@ -98,7 +101,7 @@ class Sequence:
         self.logprobs.append(logprob)
         if token_id in self.request.stop_token_ids:
             return "stop"
-        if self.request.is_stopped is not None and self.request.is_stopped(self.token_ids):
+        if self._is_stopped is not None and self._is_stopped(self.token_ids):
             return "stop"
         return "length" if len(self.token_ids) >= self.request.max_tokens else None
 
@@ -109,3 +112,17 @@ class Sequence:
     def fail(self, error: BaseException) -> None:
         with suppress(InvalidStateError):
             self.future.set_exception(error)
+
+
+def stop_check(stops: tuple[str, ...], decode: Callable[[list[int]], str]) -> Callable[[list[int]], bool] | None:
+    """Asked after each token; decodes no more of the end than the longest stop string can span."""
+    if not stops:
+        return None
+    # A token is at least one byte, a character at most four.
+    span = 4 * max(map(len, stops)) + 8
+
+    def is_stopped(token_ids: list[int]) -> bool:
+        tail = decode(token_ids[-span:])
+        return any(stop in tail for stop in stops)
+
+    return is_stopped

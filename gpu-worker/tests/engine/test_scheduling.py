@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from temper_gpu.answers import http_meaning
+from temper_gpu.detokenizer import Detokenizer
 from temper_gpu.engine import (
     DeadlinePassed,
     DeviceLock,
@@ -25,6 +26,7 @@ from temper_gpu.engine import (
     scheduler,
 )
 from temper_gpu.engine.kv_cache import SlotCache
+from temper_gpu.engine.requests import stop_check
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.engine.slots import Slots
 from temper_gpu.failures import TemperError
@@ -52,6 +54,24 @@ def test_a_stop_token_ends_an_answer_and_stands_in_it(engine: Engine):
     end = free.token_ids.index(free.token_ids[5]) + 1
     assert (stopped.token_ids, stopped.finish_reason) == (free.token_ids[:end], "stop")
     assert free.finish_reason == "length"
+
+
+def test_a_stop_string_ends_an_answer_with_the_token_that_completes_it(engine: Engine):
+    free = ask(engine, request(1, 12, 20))
+    decode = Detokenizer(engine.base.tokenizer).decode
+    stop = decode(free.token_ids[4:6])
+    stopped = ask(engine, dataclasses.replace(request(1, 12, 20), stop=("not in it", stop)))
+    end = next(length for length in range(1, 21) if stop in decode(free.token_ids[:length]))
+    assert (stopped.token_ids, stopped.finish_reason) == (free.token_ids[:end], "stop")
+    assert stopped.logprobs == free.logprobs[:end]
+
+
+def test_a_stop_string_may_span_tokens():
+    check = stop_check(("END",), lambda token_ids: "".join(map(chr, token_ids)))
+    assert check is not None
+    text = [ord(letter) for letter in "x" * 100 + "END"]
+    assert [check(text[:length]) for length in (1, 101, 102, 103)] == [False, False, False, True]
+    assert stop_check((), str) is None
 
 
 def test_one_more_than_may_wait_is_refused(base):
