@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from temper_gpu.engine import Generation
+from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.prompts import Prompts
 from temper_gpu.tool_calls import END, call_message, parse_answer

@@ -8,9 +8,8 @@ import orjson
 
 from temper_gpu.control_tokens import ControlTokens
 from temper_gpu.detokenizer import Detokenizer
-from temper_gpu.engine import ContextTooLong
+from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
-from temper_gpu.models import BaseModel
 from temper_gpu.tool_calls import END, MAX_DEPTH, START, is_deeper
 from temper_gpu.tool_choice import ToolChoice, function_name
 
@@ -37,15 +36,15 @@ TOLD = frozenset(["system", "developer", "tool"])
 
 
 class Prompts:
-    def __init__(self, base: BaseModel) -> None:
-        self._name = base.name
-        self._context_window = base.context_window
-        self._tokenizer = base.tokenizer
+    def __init__(self, model: TextModel) -> None:
+        self._name = model.name
+        self._context_window = model.context_window
+        self._tokenizer = model.tokenizer
         # Cheaper than its wrapper, as in the detokenizer.
-        self._backend = getattr(base.tokenizer, "backend_tokenizer", None)
+        self._backend = getattr(model.tokenizer, "backend_tokenizer", None)
         self._remembered: dict[bytes, tuple[int, ...]] = {}
-        self.decode = Detokenizer(base.tokenizer).decode
-        self._controls = ControlTokens(base.name, base.tokenizer, self.tokenise)
+        self.decode = Detokenizer(model.tokenizer).decode
+        self._controls = ControlTokens(model.name, model.tokenizer, self.tokenise)
         self.token_text = lru_cache(1 << 16)(self._token_text)
         self.call_opening = lru_cache(256)(self._call_opening)
         self._writes_role = lru_cache(64)(self._probe_role)

@@ -1,69 +1,18 @@
-"""What is asked of the engine, and what it answers."""
+"""A request in the embedded engine's hands."""
 
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from temper_gpu.failures import TemperError
-
-
-@dataclass(frozen=True)
-class GenerationRequest:
-    prompt_token_ids: tuple[int, ...]
-    max_tokens: int
-    # 0 takes the likeliest token.
-    temperature: float
-    # The only source of chance: the same request with the same seed samples the same tokens.
-    seed: int
-    stop_token_ids: frozenset[int] = frozenset()
-    # Texts that end the answer: it ends with the token after which one of them stands in its text (detokenizer.py).
-    stop: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Generation:
-    """Sampled tokens, the one that ended the answer included, and their log-probabilities after temperature."""
-
-    token_ids: list[int]
-    logprobs: list[float]
-    finish_reason: Literal["stop", "length"]
-
-
-class QueueFull(TemperError):
-    """Too many requests are waiting: come back later."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("EngineFailed", message)
-
-
-class DeadlinePassed(TemperError):
-    """Nobody waits for the answer any more."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("EngineFailed", message)
-
-
-class ContextTooLong(TemperError):
-    """More tokens than the model has places for: the agent's affair, not the run's."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("BadConfig", message)
-
-
-class NotFound(TemperError):
-    """No model and no policy of this name."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("BadConfig", message)
+from temper_gpu.engine.interface import Generation, GenerationRequest
 
 
 class Sequence:
-    """A request in the scheduler's hands: where it stands, and what it has sampled."""
+    """Where a request stands, and what it has sampled."""
 
     __slots__ = (
         *("_is_stopped", "computed", "created", "deadline", "future", "logprobs", "policy"),

@@ -13,9 +13,10 @@ from threading import Condition
 from torch import Tensor
 
 from temper_gpu.engine.forward import Forward, Piece, piece_size
+from temper_gpu.engine.interface import DeadlinePassed
 from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.policies import Policies
-from temper_gpu.engine.requests import DeadlinePassed, Sequence
+from temper_gpu.engine.requests import Sequence
 from temper_gpu.engine.sampling import sample, uniforms
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.engine.slots import Slots

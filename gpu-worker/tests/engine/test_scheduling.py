@@ -14,41 +14,35 @@ import torch
 
 from temper_gpu.answers import http_meaning
 from temper_gpu.detokenizer import Detokenizer
-from temper_gpu.engine import (
-    DeadlinePassed,
-    DeviceLock,
-    Engine,
-    EngineSettings,
-    Generation,
-    GenerationRequest,
-    QueueFull,
-    kv_cache,
-    scheduler,
-)
+from temper_gpu.engine import kv_cache, scheduler
+from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.interface import DeadlinePassed, Generation, GenerationRequest, QueueFull
 from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.requests import stop_check
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.engine.slots import Slots
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import Adapter, merged_weights
-from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter
+from temper_gpu.settings import EngineSettings
+from tests.engine.tiny import Held, ask, ask_together, held, open_engine, request, tiny_adapter
 
 
-def held(lock: DeviceLock, base, **settings) -> Engine:
+def locked_out(lock: DeviceLock, base, **settings) -> EmbeddedEngine:
     """An engine whose device somebody else has."""
-    engine = Engine(base, EngineSettings(num_threads=1, **settings), lock)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, **settings), lock)
     lock.acquire()
     return engine
 
 
-def test_what_does_not_fit_the_context_window_is_refused(engine: Engine):
+def test_what_does_not_fit_the_context_window_is_refused(engine: EmbeddedEngine):
     with pytest.raises(TemperError, match=r"512 tokens of qwen2, got 500 \+ 13") as caught:
         ask(engine, request(0, 500, 13))
     assert caught.value.type == "BadConfig"
     assert len(ask(engine, request(0, 500, 12)).token_ids) <= 12
 
 
-def test_a_stop_token_ends_an_answer_and_stands_in_it(engine: Engine):
+def test_a_stop_token_ends_an_answer_and_stands_in_it(engine: EmbeddedEngine):
     free = ask(engine, request(1, 12, 20))
     stopped = ask(engine, dataclasses.replace(request(1, 12, 20), stop_token_ids=frozenset([free.token_ids[5]])))
     end = free.token_ids.index(free.token_ids[5]) + 1
@@ -56,7 +50,7 @@ def test_a_stop_token_ends_an_answer_and_stands_in_it(engine: Engine):
     assert free.finish_reason == "length"
 
 
-def test_a_stop_string_ends_an_answer_with_the_token_that_completes_it(engine: Engine):
+def test_a_stop_string_ends_an_answer_with_the_token_that_completes_it(engine: EmbeddedEngine):
     free = ask(engine, request(1, 12, 20))
     decode = Detokenizer(engine.base.tokenizer).decode
     stop = decode(free.token_ids[4:6])
@@ -76,10 +70,10 @@ def test_a_stop_string_may_span_tokens():
 
 def test_one_more_than_may_wait_is_refused(base):
     lock = DeviceLock()
-    engine = held(lock, base, max_waiting=3)
-    futures = [engine.submit(None, no_adapter, request(seed, 5, 2), 60) for seed in range(3)]
+    engine = locked_out(lock, base, max_waiting=3)
+    futures = [engine.submit(None, request(seed, 5, 2), 60) for seed in range(3)]
     with pytest.raises(QueueFull, match="at most 3"):
-        engine.submit(None, no_adapter, request(9, 5, 2), 60)
+        engine.submit(None, request(9, 5, 2), 60)
     lock.release()
     assert not wait(futures, 60).not_done
     engine.close()
@@ -87,8 +81,8 @@ def test_one_more_than_may_wait_is_refused(base):
 
 def test_a_request_past_its_deadline_is_dropped_even_while_the_device_is_taken(base):
     lock = DeviceLock()
-    engine = held(lock, base)
-    future = engine.submit(None, no_adapter, request(0, 5, 2), 0.1)
+    engine = locked_out(lock, base)
+    future = engine.submit(None, request(0, 5, 2), 0.1)
     with pytest.raises(DeadlinePassed, match="waiting for a slot"):
         future.result(10)
     lock.release()
@@ -96,14 +90,14 @@ def test_a_request_past_its_deadline_is_dropped_even_while_the_device_is_taken(b
     engine.close()
 
 
-def test_an_abandoned_request_gives_its_slot_back(engine: Engine):
-    future = engine.submit(None, no_adapter, request(0, 5, 400), 60)
+def test_an_abandoned_request_gives_its_slot_back(engine: EmbeddedEngine):
+    future = engine.submit(None, request(0, 5, 400), 60)
     future.cancel()
     ask(engine, request(1, 5, 20))
     deadline = time.monotonic() + 10
-    while engine.num_running() and time.monotonic() < deadline:
+    while engine.health().running and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert engine.num_running() == 0
+    assert engine.health().running == 0
 
 
 def test_more_requests_than_slots_take_turns(base):
@@ -181,7 +175,7 @@ def test_a_policy_answers_as_the_model_with_its_merged_weights(base):
     merged = dataclasses.replace(base, tensors={**base.tensors, **merged_weights(base, adapter)})
     engine, expected = open_engine(base), open_engine(merged)
     asked = request(3, 12, 10)
-    assert engine.submit(adapter.sha256, lambda: adapter, asked, 60).result(60) == ask(expected, asked)
+    assert ask(engine, asked, held(adapter)) == ask(expected, asked)
     assert ask(engine, asked) != ask(expected, asked)
     engine.close()
     expected.close()
@@ -198,12 +192,12 @@ def test_the_least_recently_used_policy_makes_room(base):
             loads.append(adapter.sha256[-1])
             return adapter
 
-        engine.submit(adapter.sha256, load, request(0, 5, 2), 60).result(60)
+        ask(engine, request(0, 5, 2), Held(adapter.sha256, load))
 
     for seed in (1, 2, 1, 3, 1, 2):
         use(seed)
     assert loads == ["1", "2", "3", "2"]
-    assert [sha256[-1] for sha256 in engine.loaded_policies()] == ["1", "2"]
+    assert [sha256[-1] for sha256 in engine.health().adapters] == ["1", "2"]
     engine.close()
 
 
@@ -216,7 +210,7 @@ def test_many_requests_share_one_load_and_a_failed_load_fails_them_all(base):
         may_go_on.wait(10)
         raise TemperError("StoreCorrupt", "the adapter must have its hash, it has another")
 
-    futures = [engine.submit("a" * 64, load, request(seed, 5, 2), 60) for seed in range(8)]
+    futures = [engine.submit(Held("a" * 64, load), request(seed, 5, 2), 60) for seed in range(8)]
     assert ask(engine, request(0, 5, 2)).token_ids  # others go on meanwhile
     may_go_on.set()
     for future in futures:
@@ -231,7 +225,7 @@ def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base):
     expected = [ask(engine, request(seed, 40, 5)) for seed in range(8)]
     adapter = tiny_adapter(base, 1)
     adapter.tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"][0, 0] = torch.nan
-    futures = [engine.submit(adapter.sha256, lambda: adapter, request(seed, 50, 5), 60) for seed in range(8)]
+    futures = [engine.submit(held(adapter), request(seed, 50, 5), 60) for seed in range(8)]
     for future in futures:
         with pytest.raises(TemperError, match="NaN") as caught:
             future.result(60)
@@ -242,9 +236,9 @@ def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base):
 
 def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypatch: pytest.MonkeyPatch):
     deaths: list[BaseException] = []
-    engine = Engine(base, EngineSettings(num_threads=1), on_death=deaths.append)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), on_death=deaths.append)
     monkeypatch.setattr(engine._scheduler, "_prefill", lambda sequences: 1 / 0)
-    future = engine.submit(None, no_adapter, request(0, 5, 2), 60)
+    future = engine.submit(None, request(0, 5, 2), 60)
     with pytest.raises(TemperError, match="division by zero"):
         future.result(10)
     engine._thread.join(10)
@@ -273,7 +267,7 @@ def test_passes_without_room_fail_what_runs_and_after_three_in_a_row_for_good(ba
         with pytest.raises(TemperError) as caught:
             ask(engine, request(0, 5, 2))
     assert caught.value.type == "EngineFailed"  # after an answer the count begins anew
-    assert engine.num_running() == 0
+    assert engine.health().running == 0
     engine.close()
 
 
@@ -294,14 +288,14 @@ def no_room(monkeypatch: pytest.MonkeyPatch):
     return fail
 
 
-def submit_all(engine: Engine, requests: list[GenerationRequest]) -> list[Future[Generation]]:
-    return [engine.submit(None, no_adapter, asked, 60) for asked in requests]
+def submit_all(engine: EmbeddedEngine, requests: list[GenerationRequest]) -> list[Future[Generation]]:
+    return [engine.submit(None, asked, 60) for asked in requests]
 
 
 @pytest.mark.parametrize("place", ["prefill", "decode", "sampling", "table"])
 def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monkeypatch, place: str):
     lock = DeviceLock()
-    engine = Engine(base, EngineSettings(num_threads=1), lock)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), lock)
     requests = [request(seed, 5 + seed, 8) for seed in range(6)]
     requests[3] = request(3, 70, 9)
     expected = [ask(engine, asked) for asked in requests]
@@ -323,13 +317,13 @@ def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monk
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("EngineFailed", 503)
     assert [future.result(60) for future in futures] == expected[:3] + expected[4:]
     assert ask(engine, requests[3]) == expected[3]
-    assert engine.num_running() == engine.num_waiting() == 0
+    assert (engine.health().running, engine.health().waiting) == (0, 0)
     engine.close()
 
 
 def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_first(base, monkeypatch):
     lock, ended = DeviceLock(), []
-    engine = Engine(base, EngineSettings(num_threads=1), lock)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), lock)
     requests = [request(seed, 5 + seed, 2) for seed in (1, 3, 0, 2)]
     expected = ask(engine, requests[2])
     prefill = engine._scheduler._prefill
@@ -375,8 +369,8 @@ def test_a_request_that_never_fits_is_refused_for_good_though_shorter_ones_are_a
 
 def test_closing_fails_what_waits(base):
     lock = DeviceLock()
-    engine = held(lock, base)
-    future = engine.submit(None, no_adapter, request(0, 5, 2), 60)
+    engine = locked_out(lock, base)
+    future = engine.submit(None, request(0, 5, 2), 60)
     engine.close()
     with pytest.raises(TemperError, match="was closed"):
         future.result(10)
