@@ -13,10 +13,12 @@ import torch
 from bare_loop import MOVE_TOKENS, BareLoop, Game, render
 
 from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainConfig
-from temper_gpu.engine import Engine, EngineSettings, GenerationRequest
+from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.lora import initial_tensors
 from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.prompts import Prompts
+from temper_gpu.settings import EngineSettings
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.step import train_step
@@ -32,7 +34,7 @@ class Library:
         self.forgiving = options.forgiving
         self.prompts = Prompts(base)
         self.base = base
-        self.engine = Engine(base, EngineSettings(num_threads=options.threads))
+        self.engine = EmbeddedEngine(base, EngineSettings(num_threads=options.threads))
         self.config = TrainConfig(
             lora=LoraConfig(rank=16, alpha=32, target_modules=None),
             loss=CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None),
@@ -65,7 +67,7 @@ class Library:
         return played
 
     def submit(self, prompt: tuple[int, ...], seed: int):
-        return self.engine.submit(None, lambda: None, GenerationRequest(prompt, MOVE_TOKENS, 1.0, seed), 600)
+        return self.engine.submit(None, GenerationRequest(prompt, MOVE_TOKENS, 1.0, seed), 600)
 
     def update(self, played: list[tuple[Game, list[Call]]]) -> None:
         attempts = [Attempt(game.reward, False, calls) for game, calls in played]

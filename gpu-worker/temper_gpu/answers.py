@@ -5,8 +5,9 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-from temper_gpu.engine import ContextTooLong, DeadlinePassed, NotFound, QueueFull
+from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed, QueueFull
 from temper_gpu.failures import TemperError
+from temper_gpu.targets import NotFound
 
 
 class Refusal(Exception):

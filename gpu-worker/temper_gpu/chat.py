@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from temper_gpu.engine import Generation
+from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.prompts import Prompts
 from temper_gpu.tool_calls import END, call_message, parse_answer
@@ -180,19 +180,9 @@ def number(body: dict[str, Any], name: str, default: float, least: float, most: 
     return float(value)
 
 
-def stop_check(prompts: Prompts, request: ChatRequest):
-    """Asked after each token; decodes no more of the end than the longest stop string can span."""
-    stops = (*request.stop, END) if request.tool_choice.is_single else request.stop
-    if not stops:
-        return None
-    # A token is at least one byte, a character at most four.
-    span = 4 * max(map(len, stops)) + 8
-
-    def is_stopped(token_ids: list[int]) -> bool:
-        tail = prompts.decode(token_ids[-span:])
-        return any(stop in tail for stop in stops)
-
-    return is_stopped
+def stops_of(request: ChatRequest) -> tuple[str, ...]:
+    """What ends sampling: the request's own stop strings, and the end of a call where one is all that may come."""
+    return (*request.stop, END) if request.tool_choice.is_single else request.stop
 
 
 def choice_seed(seed: int, index: int) -> int:

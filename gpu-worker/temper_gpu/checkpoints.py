@@ -9,14 +9,16 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from temper_gpu.contract import BlobRef, Checkpoint, GroupRef, TrainConfig
+from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -156,15 +158,45 @@ def publish_view(store: Store, run: str, commit: Commit) -> None:
     """`checkpoints/<n>/adapter/`: what PEFT, vLLM and people load, the blobs under a second name."""
     manifest = commit.manifest
     folder = f"runs/{run}/branches/{manifest.branch}/checkpoints/{manifest.step}/adapter"
-    store.link_blob(manifest.adapter_config, f"{folder}/adapter_config.json")
-    store.link_blob(manifest.adapter, f"{folder}/adapter_model.safetensors")
+    for name, ref in view_files(manifest).items():
+        store.link_blob(ref, f"{folder}/{name}")
+
+
+def view_files(manifest: Manifest) -> dict[str, BlobRef]:
+    """By PEFT's names, in the order of writing: who finds the weights finds their config."""
+    return {"adapter_config.json": manifest.adapter_config, "adapter_model.safetensors": manifest.adapter}
+
+
+@dataclass(frozen=True)
+class StoredAdapter:
+    """A checkpoint's adapter as engines take it (engine/interface.py)."""
+
+    store: Store
+    run: str
+    manifest: Manifest
+
+    @property
+    def sha256(self) -> str:
+        return self.manifest.adapter.sha256
+
+    def read(self) -> "Adapter":
+        require_kept(self.store, self.run, self.manifest)
+        return load_adapter(self.store, self.manifest)
+
+    def write_folder(self, folder: Path) -> None:
+        require_kept(self.store, self.run, self.manifest)
+        for name, ref in view_files(self.manifest).items():
+            (folder / name).write_bytes(self.store.get_blob(ref))
 
 
 @dataclass(frozen=True)
 class ResolvedPolicy:
     base_model: str
-    adapter_sha256: str | None
-    load: "Callable[[], Adapter | None]"
+    adapter: AdapterSource | None
+
+    @property
+    def adapter_sha256(self) -> str | None:
+        return None if self.adapter is None else self.adapter.sha256
 
 
 class PolicyResolver(Protocol):
@@ -196,7 +228,7 @@ class StoreResolver:
 
     def resolve(self, name: str) -> ResolvedPolicy:
         if "@" not in name:
-            return ResolvedPolicy(name, None, lambda: None)
+            return ResolvedPolicy(name, None)
         return self._policy(name, self._commit(name))
 
     def recall(self, name: str) -> ResolvedPolicy | None:
@@ -208,12 +240,8 @@ class StoreResolver:
         return self._policy(name, known.commit)
 
     def _policy(self, name: str, commit: Commit) -> ResolvedPolicy:
-        manifest = commit.manifest
-        return ResolvedPolicy(manifest.base_model, manifest.adapter.sha256, lambda: self._load(name, manifest))
-
-    def _load(self, name: str, manifest: Manifest) -> "Adapter":
-        require_kept(self._store, parse_policy_name(name).run, manifest)
-        return load_adapter(self._store, manifest)
+        source = StoredAdapter(self._store, parse_policy_name(name).run, commit.manifest)
+        return ResolvedPolicy(commit.manifest.base_model, source)
 
     def _is_trusted(self, name: str, known: _Known) -> bool:
         if self._store.stamp_lifetime_s:

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 
 from temper_gpu.control_tokens import ControlTokens
-from temper_gpu.engine import ContextTooLong
+from temper_gpu.detokenizer import Detokenizer
+from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
-from temper_gpu.models import BaseModel
 from temper_gpu.tool_calls import END, MAX_DEPTH, START, is_deeper
 from temper_gpu.tool_choice import ToolChoice, function_name
 
@@ -36,15 +36,15 @@ TOLD = frozenset(["system", "developer", "tool"])
 
 
 class Prompts:
-    def __init__(self, base: BaseModel) -> None:
-        self._name = base.name
-        self._context_window = base.context_window
-        self._tokenizer = base.tokenizer
-        # The Rust tokenizer beneath is thirty microseconds cheaper a call than its wrapper; slow tokenizers have none.
-        self._backend = getattr(base.tokenizer, "backend_tokenizer", None)
+    def __init__(self, model: TextModel) -> None:
+        self._name = model.name
+        self._context_window = model.context_window
+        self._tokenizer = model.tokenizer
+        # Cheaper than its wrapper, as in the detokenizer.
+        self._backend = getattr(model.tokenizer, "backend_tokenizer", None)
         self._remembered: dict[bytes, tuple[int, ...]] = {}
-        self._hidden = self._hidden_ids()
-        self._controls = ControlTokens(base.name, base.tokenizer, self.tokenise)
+        self.decode = Detokenizer(model.tokenizer).decode
+        self._controls = ControlTokens(model.name, model.tokenizer, self.tokenise)
         self.token_text = lru_cache(1 << 16)(self._token_text)
         self.call_opening = lru_cache(256)(self._call_opening)
         self._writes_role = lru_cache(64)(self._probe_role)
@@ -77,13 +77,6 @@ class Prompts:
             return self._backend.encode(text, add_special_tokens=False).ids
         # Seconds for a megabyte, in which `encode` would let no other thread run: it keeps Python's lock.
         return self._backend.encode_batch_fast([text], add_special_tokens=False)[0].ids
-
-    def decode(self, token_ids: list[int]) -> str:
-        if self._hidden:
-            token_ids = [token_id for token_id in token_ids if token_id not in self._hidden]
-        if self._backend is not None:
-            return self._backend.decode(token_ids, skip_special_tokens=not self._hidden)
-        return self._tokenizer.decode(token_ids, skip_special_tokens=not self._hidden)
 
     def _encode(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opening: str
@@ -206,13 +199,6 @@ class Prompts:
             "use a model that has it (Qwen, Hermes), or describe the tools in a message and parse calls from the text"
         )
         return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
-
-    def _hidden_ids(self) -> frozenset[int]:
-        """Special tokens but the tags of calls, where a tokenizer has these among them; empty otherwise."""
-        added = getattr(self._tokenizer, "added_tokens_decoder", {})
-        special = {token_id: token.content for token_id, token in added.items() if token.special}
-        is_tagged = START in special.values() or END in special.values()
-        return frozenset(token_id for token_id, text in special.items() if is_tagged and text not in (START, END))
 
     def _token_text(self, token_id: int) -> str:
         return self._tokenizer.decode([token_id])

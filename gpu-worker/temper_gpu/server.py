@@ -21,12 +21,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from temper_gpu.answers import Refusal, error_response, json_response
-from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stop_check
-from temper_gpu.engine import DeadlinePassed, EngineHost, Generation, GenerationRequest, Target
+from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stops_of
+from temper_gpu.engine.interface import DeadlinePassed, Engine, Engines, Generation, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.http_limits import limited_protocol, mark_known
 from temper_gpu.prompts import Prompts
 from temper_gpu.settings import ServerSettings
+from temper_gpu.targets import Target, Targets
 from temper_gpu.tool_calls import MAX_DEPTH, is_deeper
 
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
@@ -53,10 +54,11 @@ log = logging.getLogger(__name__)
 
 
 class ChatServer:
-    def __init__(self, host: EngineHost, settings: ServerSettings, key: str) -> None:
+    def __init__(self, engines: Engines, targets: Targets, settings: ServerSettings, key: str) -> None:
         if not key:
             raise TemperError("BadConfig", "the engine's key must not be empty; set TEMPER_ENGINE_KEY")
-        self._host = host
+        self._engines = engines
+        self._targets = targets
         self._key = f"Bearer {key}".encode()
         self._settings = settings
         self._names = LOOPBACK | settings.hosts
@@ -124,26 +126,17 @@ class ChatServer:
             )
 
     async def _health(self, request: Request) -> Response:
-        failure = self._host.failure
-        engines = {
-            name: {
-                "waiting": engine.num_waiting(),
-                "running": engine.num_running(),
-                "policies": engine.loaded_policies(),
-                "sizes": engine.sizes.allowed,
-                "threads": engine.settings.num_threads,
-                "counters": vars(engine.counters),
-            }
-            for name, engine in self._host.engines().items()
-        }
-        status = "ok" if failure is None else "dead"
+        started = self._engines.started()
+        is_dead = any(engine.health().failure is not None for engine in started.values())
+        engines = {name: shown_health(engine) for name, engine in started.items()}
+        status = "dead" if is_dead else "ok"
         body = {"status": status, "boot": self._boot, "loaded": sorted(engines), "engines": engines}
-        return json_response(body, 200 if failure is None else 503)
+        return json_response(body, 503 if is_dead else 200)
 
     async def _models(self, request: Request) -> Response:
-        loaded = {sha256 for engine in self._host.engines().values() for sha256 in engine.loaded_policies()}
+        loaded = {sha256 for engine in self._engines.started().values() for sha256 in engine.health().adapters}
         policies = [name for name, sha256 in self._policy_names.items() if sha256 in loaded]
-        names = [*self._host.base_models(), *sorted(policies)]
+        names = [*self._engines.names(), *sorted(policies)]
         data = [{"id": name, "object": "model", "created": 0, "owned_by": "temper"} for name in names]
         return json_response({"object": "list", "data": data})
 
@@ -157,7 +150,7 @@ class ChatServer:
         prompts = self._prompts_of(target)
         prompt_ids = await self._do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
         seed = secrets.randbits(48) if chat.seed is None else chat.seed
-        futures = self._submit(chat, target, prompts, prompt_ids, seed, end - time.monotonic())
+        futures = self._submit(chat, target, prompt_ids, seed, end - time.monotonic())
         generations = await self._wait(request, futures, end)
         num_sampled = sum(len(generation.token_ids) for generation in generations)
         log.info(
@@ -165,7 +158,7 @@ class ChatServer:
             extra={
                 "call": request.headers.get("x-temper-call", "")[:MAX_CALL_NAME],
                 "policy": chat.model,
-                "adapter": target.policy_sha256 and target.policy_sha256[:12],
+                "adapter": target.adapter_sha256 and target.adapter_sha256[:12],
                 "promptTokens": len(prompt_ids),
                 "sampledTokens": num_sampled,
                 "ms": round((time.perf_counter() - started) * 1000, 2),
@@ -173,7 +166,7 @@ class ChatServer:
         )
         # Not from the body: its model is `run@step`, and no run's name may reach what is hashed (ids of tool calls do).
         request_id = hashlib.sha256(b"%d %s" % (seed, orjson.dumps(prompt_ids))).hexdigest()[:24]
-        answered = (chat, prompt_ids, generations, prompts, target.policy_sha256, request_id)
+        answered = (chat, prompt_ids, generations, prompts, target.adapter_sha256, request_id)
         work = Work(request, end + DEADLINE_GRACE_S, is_short=len(prompt_ids) + num_sampled <= SHORT_ANSWER)
         return await self._do(work, write_response, *answered)
 
@@ -222,11 +215,11 @@ class ChatServer:
         return b"".join(chunks)
 
     async def _target(self, name: str) -> Target:
-        target = self._host.find(name)
+        target = self._targets.find(name)
         if target is None:
             target = await self._open(name)
-        if target.policy_sha256 is not None:
-            self._policy_names[name] = target.policy_sha256
+        if target.adapter_sha256 is not None:
+            self._policy_names[name] = target.adapter_sha256
             for oldest in list(self._policy_names)[:-KEPT_NAMES]:
                 del self._policy_names[oldest]
         return target
@@ -234,7 +227,7 @@ class ChatServer:
     async def _open(self, name: str) -> Target:
         """Opening goes on when the request has been sent away."""
         if name not in self._opening:
-            opening = asyncio.get_running_loop().run_in_executor(None, self._host.open, name)
+            opening = asyncio.get_running_loop().run_in_executor(None, self._targets.open, name)
             opening.add_done_callback(lambda done: self._opened(name, done))
             self._opening[name] = opening
         done, _ = await asyncio.wait([self._opening[name]], timeout=OPENING_WAIT_S)
@@ -248,31 +241,25 @@ class ChatServer:
             log.warning("model not opened", extra={"policy": name, "reason": str(done.exception())})
 
     def _prompts_of(self, target: Target) -> Prompts:
-        base = target.engine.base
-        if base.name not in self._prompts:
-            self._prompts[base.name] = Prompts(base)
-        return self._prompts[base.name]
+        model = target.engine.model
+        if model.name not in self._prompts:
+            self._prompts[model.name] = Prompts(model)
+        return self._prompts[model.name]
 
     def _submit(
-        self,
-        chat: ChatRequest,
-        target: Target,
-        prompts: Prompts,
-        prompt_ids: tuple[int, ...],
-        seed: int,
-        deadline_s: float,
+        self, chat: ChatRequest, target: Target, prompt_ids: tuple[int, ...], seed: int, deadline_s: float
     ) -> list["asyncio.Future[Generation]"]:
-        base = target.engine.base
-        room = max(1, base.context_window - len(prompt_ids))
+        model = target.engine.model
+        room = max(1, model.context_window - len(prompt_ids))
         max_tokens = chat.max_tokens if chat.max_tokens is not None else min(self._settings.default_max_tokens, room)
-        is_stopped = stop_check(prompts, chat)
+        stop = stops_of(chat)
         futures: list[asyncio.Future[Generation]] = []
         try:
             for index in range(chat.num_choices):
                 request = GenerationRequest(
-                    prompt_ids, max_tokens, chat.temperature, choice_seed(seed, index), base.end_token_ids, is_stopped
+                    prompt_ids, max_tokens, chat.temperature, choice_seed(seed, index), model.end_token_ids, stop
                 )
-                future = target.engine.submit(target.policy_sha256, target.load, request, deadline_s)
+                future = target.engine.submit(target.adapter, request, deadline_s)
                 futures.append(asyncio.wrap_future(future))
         except TemperError:
             for future in futures:  # all choices or none
@@ -298,8 +285,19 @@ class ChatServer:
                 future.cancel()
 
 
-def create_app(host: EngineHost, settings: ServerSettings, key: str) -> ASGIApp:
-    return ChatServer(host, settings, key)
+def create_app(engines: Engines, targets: Targets, settings: ServerSettings, key: str) -> ASGIApp:
+    return ChatServer(engines, targets, settings, key)
+
+
+def shown_health(engine: Engine) -> dict[str, Any]:
+    health = engine.health()
+    return {
+        "waiting": health.waiting,
+        "running": health.running,
+        "policies": health.adapters,
+        **health.details,
+        "counters": engine.counters(),
+    }
 
 
 def host_name(header: str) -> str:

@@ -16,11 +16,14 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from starlette.types import ASGIApp
 
 from temper_gpu import event_loop
 from temper_gpu.arguments import Arguments
 from temper_gpu.checkpoints import StoreResolver
-from temper_gpu.engine import DeviceLock, EngineHost, GenerationRequest
+from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.host import EngineHost
+from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.instructions import start_narrower
 from temper_gpu.leash import on_leash
@@ -28,6 +31,7 @@ from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.server import create_app, run_server
 from temper_gpu.settings import EngineSettings, ServerSettings
 from temper_gpu.store import Store
+from temper_gpu.targets import Targets
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 
@@ -52,10 +56,12 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
     settings = EngineSettings(
         num_threads=arguments.threads, max_slots=arguments.slots, kv_cache_bytes=arguments.kv_cache_bytes
     )
-    host = EngineHost(library, StoreResolver(store), settings, device_lock, on_doubt=start_narrower)
-    works = [_serving(host, ServerSettings(hosts=arguments.allowed_hosts), key, listener, stopping)]
+    host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
+    targets = Targets(StoreResolver(store), host)
+    server = ServerSettings(hosts=arguments.allowed_hosts)
+    works = [_serving(create_app(host, targets, server, key), server, listener, stopping)]
     if not arguments.no_temporal:
-        works.append(_polling(arguments, Trainer(ProvenModels(host), store, device_lock), store, host))
+        works.append(_polling(arguments, Trainer(ProvenModels(host), store, device_lock), store, targets))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
     await _until_stopped(tasks, stopping)
@@ -63,10 +69,10 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
 
 
 def _serving(
-    host: EngineHost, settings: ServerSettings, key: str, listener: socket.socket, stopping: asyncio.Event
+    app: ASGIApp, settings: ServerSettings, listener: socket.socket, stopping: asyncio.Event
 ) -> Coroutine[Any, Any, None]:
     """On a loop of its own: heartbeats leave from the other one, whatever requests do to this."""
-    return event_loop.run_apart(partial(run_server, create_app(host, settings, key), settings, listener), stopping)
+    return event_loop.run_apart(partial(run_server, app, settings, listener), stopping)
 
 
 async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Event) -> None:
@@ -82,9 +88,9 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
         task.result()
 
 
-def _polling(arguments: Arguments, trainer: Trainer, store: Store, host: EngineHost) -> Coroutine[Any, Any, None]:
+def _polling(arguments: Arguments, trainer: Trainer, store: Store, targets: Targets) -> Coroutine[Any, Any, None]:
     activities, temporal_worker = import_polling()
-    gpu = activities.GpuActivities(trainer, store, partial(probe, host))
+    gpu = activities.GpuActivities(trainer, store, partial(probe, targets))
     return temporal_worker.poll_forever(
         arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train]
     )
@@ -97,12 +103,12 @@ def import_polling() -> tuple[ModuleType, ModuleType]:
     return activities, temporal_worker
 
 
-def probe(host: EngineHost, policy: str) -> str | None:
+def probe(targets: Targets, policy: str) -> str | None:
     """Loads a policy and samples one token with it: the hash is that of the adapter that answered."""
-    target = host.open(policy)
+    target = targets.open(policy)
     request = GenerationRequest(prompt_token_ids=(0,), max_tokens=1, temperature=1.0, seed=0)
-    target.engine.submit(target.policy_sha256, target.load, request, PROBE_DEADLINE_S).result(PROBE_DEADLINE_S)
-    return target.policy_sha256
+    target.engine.submit(target.adapter, request, PROBE_DEADLINE_S).result(PROBE_DEADLINE_S)
+    return target.adapter_sha256
 
 
 class ProvenModels:

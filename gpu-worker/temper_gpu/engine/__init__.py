@@ -1,28 +1,5 @@
-"""The embedded engine: batch-invariant continuous batching of one base model and the policies made from it."""
+"""The interface that server and activities use (interface.py), and behind it the embedded engine (host.py):
+batch-invariant continuous batching of one base model and the policies made from it.
 
-from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.engine import Engine
-from temper_gpu.engine.host import EngineHost, Target
-from temper_gpu.engine.requests import (
-    ContextTooLong,
-    DeadlinePassed,
-    Generation,
-    GenerationRequest,
-    NotFound,
-    QueueFull,
-)
-from temper_gpu.settings import EngineSettings
-
-__all__ = [
-    "ContextTooLong",
-    "DeadlinePassed",
-    "DeviceLock",
-    "Engine",
-    "EngineHost",
-    "EngineSettings",
-    "Generation",
-    "GenerationRequest",
-    "NotFound",
-    "QueueFull",
-    "Target",
-]
+It exports nothing, so that the interface can be imported without the embedded engine.
+"""

@@ -1,20 +1,29 @@
-"""The embedded engine of one base model: a queue, a thread, and policies loaded beside it."""
+"""The embedded engine of one base model (interface.py): a queue, a thread, and policies loaded beside it."""
 
 import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import torch
 
+from temper_gpu.detokenizer import Detokenizer
 from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.policies import AdaptedBase, LoadAdapter, Policies, is_merged
+from temper_gpu.engine.interface import (
+    AdapterSource,
+    ContextTooLong,
+    EngineHealth,
+    Generation,
+    GenerationRequest,
+    QueueFull,
+)
+from temper_gpu.engine.policies import AdaptedBase, Policies, is_merged
 from temper_gpu.engine.proof import prove_sizes
-from temper_gpu.engine.requests import ContextTooLong, Generation, GenerationRequest, QueueFull, Sequence
-from temper_gpu.engine.scheduler import EngineCounters, Scheduler
+from temper_gpu.engine.requests import Sequence
+from temper_gpu.engine.scheduler import Scheduler
 from temper_gpu.engine.sizes import Sizes, sizes_for
 from temper_gpu.failures import TemperError
 from temper_gpu.memory import Shortage, describe_error, format_bytes, free_memory, is_out_of_memory
@@ -32,7 +41,7 @@ ROOM_REMEDY = (
 log = logging.getLogger(__name__)
 
 
-class Engine:
+class EmbeddedEngine:
     """What a request samples depends on (adapter, prompt, parameters, seed) alone, never on the load."""
 
     def __init__(
@@ -52,8 +61,10 @@ class Engine:
         self._lock = threading.Lock()
         self._loading: dict[str, list[Sequence]] = {}
         self._loader = ThreadPoolExecutor(1, thread_name_prefix=f"policies of {base.name}")
+        self._detokenizer = Detokenizer(base.tokenizer)
         self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
-        self._num_answered = 0
+        # The last pass without room: when, how long the request was that it was laid to, and what that was told.
+        self._lack_at, self._lack_tokens, self._lack = 0.0, 0, TemperError("EngineFailed", "")
         torch.set_num_threads(settings.num_threads)
         self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens)
         with self._device_lock:
@@ -63,32 +74,38 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)
         self._thread.start()
 
+    @property
+    def model(self) -> BaseModel:
+        return self.base
+
     def submit(
-        self, policy_sha256: str | None, load: LoadAdapter, request: GenerationRequest, deadline_s: float
+        self, adapter: AdapterSource | None, request: GenerationRequest, deadline_s: float
     ) -> Future[Generation]:
-        """Queues a request; `deadline_s` seconds from now nobody wants the answer any more."""
         self._check(request)
-        sequence = Sequence(policy_sha256, request, time.monotonic() + deadline_s)
+        policy = None if adapter is None else adapter.sha256
+        sequence = Sequence(policy, request, time.monotonic() + deadline_s, self._detokenizer.decode)
         with self._lock:
             self._check_open()
-            if self._policies.use(policy_sha256):
+            if self._policies.use(policy):
                 self._scheduler.enqueue(sequence)
-            elif policy_sha256 is not None:
-                self._enqueue_after_loading(policy_sha256, sequence, load)
+            elif adapter is not None:
+                self._enqueue_after_loading(adapter, sequence)
         return sequence.future
 
-    def loaded_policies(self) -> list[str]:
-        return self._policies.loaded()
+    def health(self) -> EngineHealth:
+        return EngineHealth(
+            failure=None if self.failure is None else repr(self.failure),
+            waiting=self._num_waiting(),
+            running=self._scheduler.num_running(),
+            adapters=tuple(self._policies.loaded()),
+            details={"sizes": self.sizes.allowed, "threads": self.settings.num_threads},
+        )
 
-    @property
-    def counters(self) -> EngineCounters:
-        return self._scheduler.counters
+    def counters(self) -> Mapping[str, int | float]:
+        return dict(vars(self._scheduler.counters))
 
-    def num_waiting(self) -> int:
+    def _num_waiting(self) -> int:
         return self._scheduler.num_waiting() + sum(map(len, tuple(self._loading.values())))
-
-    def num_running(self) -> int:
-        return self._scheduler.num_running()
 
     def close(self) -> None:
         """Ends the thread; what still waits fails."""
@@ -140,25 +157,26 @@ class Engine:
             raise TemperError(
                 "EngineFailed", f"the engine of {self.base.name} is down ({reason}) and is being restarted"
             )
-        if self.num_waiting() >= self.settings.max_waiting:
+        if self._num_waiting() >= self.settings.max_waiting:
             raise QueueFull(
                 f"at most {self.settings.max_waiting} requests may wait for {self.base.name}, and this many already "
                 "do; retry later"
             )
 
-    def _enqueue_after_loading(self, key: str, sequence: Sequence, load: LoadAdapter) -> None:
-        if key in self._loading:
-            self._loading[key].append(sequence)
+    def _enqueue_after_loading(self, adapter: AdapterSource, sequence: Sequence) -> None:
+        if adapter.sha256 in self._loading:
+            self._loading[adapter.sha256].append(sequence)
         else:
-            self._loading[key] = [sequence]
-            self._loader.submit(self._load, key, load)
+            self._loading[adapter.sha256] = [sequence]
+            self._loader.submit(self._load, adapter)
 
-    def _load(self, key: str, load: LoadAdapter) -> None:
+    def _load(self, adapter: AdapterSource) -> None:
         """In the loader's thread, so that other policies go on sampling meanwhile."""
+        key = adapter.sha256
         error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; retry")
         try:
             torch.set_num_threads(self.settings.num_threads)  # counted per thread by OpenMP
-            self._policies.load(key, load, POLICY_ROOM_TIMEOUT_S)
+            self._policies.load(adapter, POLICY_ROOM_TIMEOUT_S)
         except BaseException as caught:
             error = self._shortage.failed(caught) if is_out_of_memory(caught) else caught
         with self._lock:
@@ -185,19 +203,26 @@ class Engine:
                 self._on_death(error)
 
     def _step(self) -> None:
+        """One pass. If it has no room, the longest request is dropped, and the others begin again."""
         try:
             self._scheduler.step()
             return
         except Exception as error:
-            if not is_out_of_memory(error):
+            is_roomy = self._scheduler.longest_answered >= self._lack_tokens
+            longest = self._scheduler.take_longest() if is_out_of_memory(error) else None
+            if longest is None:
                 raise
-            if self.counters.requests > self._num_answered:
-                self._shortage.succeeded()
-            failure = self._shortage.failed(error)
+            # One lack of memory may take several along: that is one try. Who comes later is the next.
+            if longest.created > self._lack_at:
+                # An answer to a shorter request says nothing about this one.
+                if is_roomy:
+                    self._shortage.succeeded()
+                self._lack = self._shortage.failed(error)
+                self._lack_at = time.monotonic()
+            self._lack_tokens = longest.num_tokens
         # Outside of the handler, whose error holds what was computed.
-        self._num_answered = self.counters.requests
-        log.warning("no memory for a pass: %s", failure)
-        self._scheduler.drop_all(failure)
+        log.warning("no memory for a pass, the longest request is dropped: %s", self._lack)
+        longest.fail(self._lack)
         free_memory()
 
     def _wait_for_work(self) -> bool:
@@ -214,7 +239,7 @@ class Engine:
             if self._is_closed:
                 yield False
                 return
-        self.counters.device_wait_s += time.perf_counter() - started
+        self._scheduler.counters.device_wait_s += time.perf_counter() - started
         try:
             yield True
         finally:

@@ -2,7 +2,6 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import fields
 
@@ -11,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.activations import instantiate
+from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import (
     RANK_BLOCK,
@@ -22,8 +22,6 @@ from temper_gpu.lora import (
     target_modules,
 )
 from temper_gpu.models import BaseModel
-
-LoadAdapter = Callable[[], Adapter | None]
 
 
 class AdaptedBase(BaseModel):
@@ -75,13 +73,13 @@ class Policies:
             self._num_users[key] -= 1
             self._changed.notify_all()
 
-    def load(self, key: str, load: LoadAdapter, timeout_s: float) -> None:
+    def load(self, source: AdapterSource, timeout_s: float) -> None:
         """Reads a policy, makes room for it, puts it on the device, and keeps it.
 
         A policy in use is never dropped: waits for room, but not for ever. The device is not held meanwhile, or nobody
         who uses a policy could come to an end.
         """
-        adapter = load()
+        adapter = source.read()
         with self._changed:
             if not self._changed.wait_for(self._make_room, timeout_s):
                 raise TemperError(
@@ -92,11 +90,9 @@ class Policies:
         with self._device_lock:
             model = self._place(adapter)
         with self._changed:
-            self._models[key] = model
+            self._models[source.sha256] = model
 
-    def _place(self, adapter: Adapter | None) -> PreTrainedModel:
-        if adapter is None:
-            return instantiate(self._base)
+    def _place(self, adapter: Adapter) -> PreTrainedModel:
         if is_merged(self._base.dtype):
             model = instantiate(self._base, merged_weights(self._base, adapter))
         else:

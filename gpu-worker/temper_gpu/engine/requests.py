@@ -1,77 +1,38 @@
-"""What is asked of the engine, and what it answers."""
+"""A request in the embedded engine's hands."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from temper_gpu.failures import TemperError
-
-
-@dataclass(frozen=True)
-class GenerationRequest:
-    prompt_token_ids: tuple[int, ...]
-    max_tokens: int
-    # 0 takes the likeliest token.
-    temperature: float
-    # The only source of chance: the same request with the same seed samples the same tokens.
-    seed: int
-    stop_token_ids: frozenset[int] = frozenset()
-    # Asked after each token about all tokens so far; true ends the answer (stop strings).
-    is_stopped: Callable[[list[int]], bool] | None = None
-
-
-@dataclass(frozen=True)
-class Generation:
-    """Sampled tokens, the one that ended the answer included, and their log-probabilities after temperature."""
-
-    token_ids: list[int]
-    logprobs: list[float]
-    finish_reason: Literal["stop", "length"]
-
-
-class QueueFull(TemperError):
-    """Too many requests are waiting: come back later."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("EngineFailed", message)
-
-
-class DeadlinePassed(TemperError):
-    """Nobody waits for the answer any more."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("EngineFailed", message)
-
-
-class ContextTooLong(TemperError):
-    """More tokens than the model has places for: the agent's affair, not the run's."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("BadConfig", message)
-
-
-class NotFound(TemperError):
-    """No model and no policy of this name."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("BadConfig", message)
+from temper_gpu.engine.interface import Generation, GenerationRequest
 
 
 class Sequence:
-    """A request in the scheduler's hands: where it stands, and what it has sampled."""
+    """Where a request stands, and what it has sampled."""
 
-    __slots__ = ("computed", "deadline", "future", "logprobs", "policy", "prompt", "request", "slot", "token_ids")
+    __slots__ = (
+        *("_is_stopped", "computed", "created", "deadline", "future", "logprobs", "policy"),
+        *("prompt", "request", "slot", "token_ids"),
+    )
 
-    def __init__(self, policy: str | None, request: GenerationRequest, deadline: float) -> None:
+    def __init__(
+        self, policy: str | None, request: GenerationRequest, deadline: float, decode: Callable[[list[int]], str]
+    ) -> None:
         self.policy = policy
         self.request = request
+        self._is_stopped = stop_check(request.stop, decode)
+        self.created = time.monotonic()
         self.deadline = deadline
         self.future: Future[Generation] = Future()
         self.prompt = np.array(request.prompt_token_ids, dtype=np.int64)
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """As if it had never had a slot."""
         self.slot = -1
         # Tokens of the prompt whose keys are in the slot table.
         self.computed = 0
@@ -89,7 +50,7 @@ class Sequence:
         self.logprobs.append(logprob)
         if token_id in self.request.stop_token_ids:
             return "stop"
-        if self.request.is_stopped is not None and self.request.is_stopped(self.token_ids):
+        if self._is_stopped is not None and self._is_stopped(self.token_ids):
             return "stop"
         return "length" if len(self.token_ids) >= self.request.max_tokens else None
 
@@ -100,3 +61,17 @@ class Sequence:
     def fail(self, error: BaseException) -> None:
         with suppress(InvalidStateError):
             self.future.set_exception(error)
+
+
+def stop_check(stops: tuple[str, ...], decode: Callable[[list[int]], str]) -> Callable[[list[int]], bool] | None:
+    """Asked after each token; decodes no more of the end than the longest stop string can span."""
+    if not stops:
+        return None
+    # A token is at least one byte, a character at most four.
+    span = 4 * max(map(len, stops)) + 8
+
+    def is_stopped(token_ids: list[int]) -> bool:
+        tail = decode(token_ids[-span:])
+        return any(stop in tail for stop in stops)
+
+    return is_stopped

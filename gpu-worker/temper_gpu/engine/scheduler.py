@@ -13,9 +13,10 @@ from threading import Condition
 from torch import Tensor
 
 from temper_gpu.engine.forward import Forward, Piece, piece_size
+from temper_gpu.engine.interface import DeadlinePassed
 from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.policies import Policies
-from temper_gpu.engine.requests import DeadlinePassed, Sequence
+from temper_gpu.engine.requests import Sequence
 from temper_gpu.engine.sampling import sample, uniforms
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.engine.slots import Slots
@@ -49,6 +50,9 @@ class Scheduler:
         self._last_arrival = 0.0
         self._next_sweep = 0.0
         self._turns: deque[str | None] = deque()
+        self._seating: Sequence | None = None
+        # In tokens, since a pass had no room: a proof that requests up to this length have room now.
+        self.longest_answered = 0
         self._settings = settings
         self._sizes = sizes
         self._policies = policies
@@ -113,16 +117,33 @@ class Scheduler:
         for sequence in [s for s in self._slots.sequences.values() if is_abandoned(s, now)]:
             self._drop_if_abandoned(sequence, now)
 
-    def drop_all(self, error: BaseException) -> None:
-        """Fails whatever waits or runs, and frees the slot table. In the engine's thread."""
+    def take_longest(self) -> Sequence | None:
+        """After a pass that had no room: frees the slot table, and takes the request out that needs the most of it.
+
+        The others go back to the head of their queues. They begin again at their prompts, because parts of the pass
+        may have been written and their keys are gone, and they sample the same tokens as before. The caller owes the
+        one that was taken a failure.
+        """
         with self.arrived:
-            waiting = [sequence for queue in self._waiting.values() for sequence in queue]
-            self._waiting.clear()
-        for sequence in (*waiting, *self._slots.clear()):
-            self._policies.leave(sequence.policy)
-            sequence.fail(error)
+            seated = self._slots.clear()
+            candidates = [*seated, *([self._seating] if self._seating else [])]
+            if not candidates:
+                return None
+            # Of equally long ones the youngest, which has waited least.
+            longest = max(candidates, key=lambda sequence: (sequence.num_tokens, sequence.created))
+            if longest is self._seating:
+                self._waiting[longest.policy].remove(longest)
+            for sequence in reversed(seated):
+                sequence.begin_again()
+                if sequence is not longest:
+                    self._waiting.setdefault(sequence.policy, deque()).appendleft(sequence)
+            self._seating = None
+            self.longest_answered = 0
+        self._policies.leave(longest.policy)
+        return longest
 
     def fail_all(self, error: BaseException) -> None:
+        """Fails whatever waits or runs; nothing of it is taken up again."""
         with self.arrived:
             waiting = [sequence for queue in self._waiting.values() for sequence in queue]
             self._waiting.clear()
@@ -157,11 +178,17 @@ class Scheduler:
         """Waiting requests take slots in turn by policy; where the first has no room, nobody overtakes it."""
         with self.arrived:
             queues = deque(queue for queue in self._waiting.values() if queue)
-            while queues and self._slots.take(queues[0][0]):
+            while queues and self._seat(queues[0][0]):
                 queues[0].popleft()
                 queues.rotate(-1)
                 queues = deque(queue for queue in queues if queue)
             self._waiting = {policy: queue for policy, queue in self._waiting.items() if queue}
+
+    def _seat(self, sequence: Sequence) -> bool:
+        self._seating = sequence  # known to `take_longest` if the table has no room to grow
+        is_seated = self._slots.take(sequence)
+        self._seating = None
+        return is_seated
 
     def _sequences_in_turn(self) -> list[Sequence]:
         """Those of one policy, by slot; policies take turns."""
@@ -236,6 +263,7 @@ class Scheduler:
         if reason := sequence.add(token_id, logprob):
             self._leave(sequence)
             self.counters.requests += 1
+            self.longest_answered = max(self.longest_answered, sequence.num_tokens)
             sequence.finish(reason)
 
 

@@ -83,8 +83,10 @@ def test_a_pruned_step_is_found_without_its_weights_and_nothing_is_made_from_it(
     with pytest.raises(ApplicationError, match=r"demo@0.*pruned.*--with-pruned") as caught:
         run(activities(store).train, work)
     assert (caught.value.type, caught.value.non_retryable) == ("BadConfig", True)
+    pruned = StoreResolver(store).resolve("demo@0").adapter
+    assert pruned is not None
     with pytest.raises(TemperError, match="pruned"):
-        StoreResolver(store).resolve("demo@0").load()
+        pruned.read()
 
 
 def test_results_are_json_that_every_parser_reads(tmp_path: Path):

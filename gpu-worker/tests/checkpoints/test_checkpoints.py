@@ -19,7 +19,7 @@ from temper_gpu.checkpoints import (
 )
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import adapter_bytes, config_bytes, initial_tensors
-from temper_gpu.store import FileStore
+from temper_gpu.store import FileStore, blob_ref
 from tests.training.samples import tiny_model
 
 TARGETS = ["q_proj", "v_proj"]
@@ -116,19 +116,32 @@ def test_a_policy_is_found_by_name_and_its_weights_are_verified(tmp_path: Path):
     store = FileStore(tmp_path)
     made = commit(store, step=4, branch=2)
     policy = StoreResolver(store).resolve("demo~2@4")
-    adapter = policy.load()
-    assert adapter is not None
+    source = policy.adapter
+    assert source is not None
+    adapter = source.read()
     assert (policy.base_model, policy.adapter_sha256) == ("tiny", made.manifest.adapter.sha256)
     assert (adapter.sha256, adapter.rank, adapter.alpha) == (policy.adapter_sha256, 2, 4.0)
     (tmp_path / made.manifest.adapter.key).write_bytes(b"other weights")
-    with pytest.raises(TemperError) as caught:
-        policy.load()
-    assert caught.value.type == "StoreCorrupt"
+    for read in (source.read, lambda: source.write_folder(tmp_path)):
+        with pytest.raises(TemperError) as caught:
+            read()
+        assert caught.value.type == "StoreCorrupt"
+
+
+def test_an_adapter_is_written_as_a_folder_that_peft_loads(tmp_path: Path):
+    made = commit(FileStore(tmp_path / "store")).manifest
+    source = StoreResolver(FileStore(tmp_path / "store")).resolve("demo@0").adapter
+    assert source is not None
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    source.write_folder(folder)
+    files = {"adapter_config.json": made.adapter_config, "adapter_model.safetensors": made.adapter}
+    assert {path.name: blob_ref(path.read_bytes()) for path in folder.iterdir()} == files
 
 
 def test_a_name_without_a_step_is_a_base_model():
     policy = StoreResolver(FileStore(Path("nowhere"))).resolve("pocket")
-    assert (policy.base_model, policy.adapter_sha256, policy.load()) == ("pocket", None, None)
+    assert (policy.base_model, policy.adapter) == ("pocket", None)
 
 
 def test_a_step_that_was_not_committed_is_refused_until_it_is(tmp_path: Path):

@@ -9,12 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from temper_gpu.answers import http_meaning
-from temper_gpu.engine import Engine, Generation, policies
+from temper_gpu.engine import policies
+from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.interface import Generation
 from temper_gpu.engine.policies import Policies
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import PREFIX, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
 from temper_gpu.models import BaseModel
-from tests.engine.tiny import ask, open_engine, request, tiny_adapter, tiny_base
+from tests.engine.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
 
 # A fresh adapter after one step of Adam: every number of B has moved by about the learning rate.
 LEARNING_RATE = 1e-4
@@ -36,11 +38,11 @@ def first_step(base: BaseModel, seed: int, rank: int = 16, learning_rate: float 
     return Adapter(f"{seed:064x}", tensors, rank, 2.0 * rank)
 
 
-def ask_policy(engine: Engine, adapter: Adapter, seeds: range, together: bool = True) -> list[Generation]:
+def ask_policy(engine: EmbeddedEngine, adapter: Adapter, seeds: range, together: bool = True) -> list[Generation]:
     futures = []
     for seed in seeds:
         asked = request(seed, 5 + seed % 40, 6)
-        futures.append(engine.submit(adapter.sha256, lambda: adapter, asked, 60))
+        futures.append(engine.submit(held(adapter), asked, 60))
         if not together:
             futures[-1].result(60)
     return [future.result(60) for future in futures]
@@ -82,7 +84,7 @@ def test_an_adapter_beside_the_weights_answers_nearly_as_one_merged_in_float32(b
     base = tiny_base()
     engines = (open_engine(bfloat16), open_engine(base))
     asked = replace(request(3, 12, 1), max_tokens=1, temperature=0)
-    near, exact = (engine.submit(adapter.sha256, lambda: adapter, asked, 60).result(60) for engine in engines)
+    near, exact = (engine.submit(held(adapter), asked, 60).result(60) for engine in engines)
     assert near.token_ids == exact.token_ids
     assert near.logprobs == pytest.approx(exact.logprobs, abs=0.1)
     for engine in engines:
@@ -94,7 +96,7 @@ def test_a_policy_below_float32_takes_no_second_copy_of_its_matrices(bfloat16: B
         merged_weights(bfloat16, first_step(bfloat16, 1))
     loaded = Policies(bfloat16, 2, threading.Lock())
     adapter = first_step(bfloat16, 1)
-    loaded.load("a", lambda: adapter, 1)
+    loaded.load(Held("a", lambda: adapter), 1)
     layer = loaded.model("a").get_submodule("model.layers.1.mlp.down_proj")
     assert isinstance(layer, LoraLinear)
     assert layer.weight.data_ptr() == bfloat16.tensors["model.layers.1.mlp.down_proj.weight"].data_ptr()
@@ -123,7 +125,7 @@ def test_an_adapter_that_was_lost_on_the_way_is_refused_when_it_is_loaded(
     with pytest.raises(TemperError, match=r"must take effect .* \d+% .*bfloat16.*--dtype float32") as caught:
         ask_policy(engine, first_step(bfloat16, 1, learning_rate=3 * LEARNING_RATE), range(1))
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("PolicyMismatch", 422)
-    assert engine.loaded_policies() == []
+    assert engine.health().adapters == ()
     engine.close()
 
 
@@ -133,7 +135,7 @@ def test_adapters_of_every_size_are_loaded(bfloat16: BaseModel, kind: str, learn
     base = bfloat16 if kind == "bfloat16" else tiny_base()
     loaded = Policies(base, 2, threading.Lock())
     adapter = first_step(base, 1, learning_rate=learning_rate)
-    loaded.load("a", lambda: adapter, 1)
+    loaded.load(Held("a", lambda: adapter), 1)
     assert loaded.loaded() == ["a"]
 
 
@@ -150,10 +152,10 @@ def test_room_is_made_before_a_policy_is_put_on_the_device_and_under_its_lock(mo
     monkeypatch.setattr(policies, "merged_weights", watched)
     for seed in (1, 2):
         adapter = tiny_adapter(base, seed)
-        loaded.load(str(seed), lambda adapter=adapter: adapter, 1)
+        loaded.load(Held(str(seed), lambda adapter=adapter: adapter), 1)
     assert seen == [([], True), ([], True)]
     assert loaded.use("2")
     with pytest.raises(TemperError, match="at most 1 policies .* in use") as caught:
-        loaded.load("3", lambda: adapter, 0.05)
+        loaded.load(Held("3", lambda: adapter), 0.05)
     assert caught.value.retryable
     assert loaded.loaded() == ["2"]

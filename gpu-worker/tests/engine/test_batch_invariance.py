@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 from contextlib import suppress
-from typing import Any, cast
 
 import pytest
 import torch
@@ -15,14 +14,16 @@ from hypothesis import strategies as st
 import temper_gpu.engine.engine as engine_module
 import temper_gpu.engine.forward as forward
 import temper_gpu.engine.scheduler as scheduler
-from temper_gpu.engine import Engine, EngineHost, EngineSettings
 from temper_gpu.engine.activations import WholeVectors, padded_size
+from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.host import EngineHost
 from temper_gpu.engine.proof import Unproven, prove_sizes
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.instructions import LIMITS
 from temper_gpu.models import BaseModel, ModelLibrary
-from tests.engine.tiny import ask, ask_together, no_adapter, open_engine, request, tiny_adapter, tiny_base
+from temper_gpu.settings import EngineSettings
+from tests.engine.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
 
 rng = random.Random(0)
 REQUESTS = [
@@ -44,21 +45,21 @@ def engine(request, base):
 
 
 @pytest.fixture(scope="module")
-def alone(engine: Engine):
+def alone(engine: EmbeddedEngine):
     return [ask(engine, asked) for asked in REQUESTS]
 
 
-def test_a_batch_of_64_answers_as_each_alone(engine: Engine, alone):
+def test_a_batch_of_64_answers_as_each_alone(engine: EmbeddedEngine, alone):
     assert ask_together(engine, REQUESTS) == alone
 
 
-def test_any_order_answers_the_same(engine: Engine, alone):
+def test_any_order_answers_the_same(engine: EmbeddedEngine, alone):
     for seed in range(3):
         order = random.Random(seed).sample(range(64), 64)
         assert ask_together(engine, [REQUESTS[index] for index in order]) == [alone[index] for index in order]
 
 
-def test_a_long_neighbour_changes_nothing(engine: Engine, alone):
+def test_a_long_neighbour_changes_nothing(engine: EmbeddedEngine, alone):
     """It makes the slot table grow while others decode, and everybody read more key blocks."""
     neighbours = [request(1000 + length, length, 40) for length in (450, 300, 1)]
     answers = ask_together(engine, [*REQUESTS[:20], *neighbours, *REQUESTS[20:40]])
@@ -67,7 +68,7 @@ def test_a_long_neighbour_changes_nothing(engine: Engine, alone):
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_neighbours_in_any_number(engine: Engine, alone, data: st.DataObject):
+def test_any_neighbours_in_any_number(engine: EmbeddedEngine, alone, data: st.DataObject):
     chosen = data.draw(st.lists(st.integers(0, 63), min_size=1, max_size=40))
     assert ask_together(engine, [REQUESTS[index] for index in chosen]) == [alone[index] for index in chosen]
 
@@ -82,14 +83,14 @@ def test_widths_that_no_processor_likes(num_threads: int):
     engine.close()
 
 
-def test_requests_that_arrive_while_others_decode(engine: Engine, alone):
-    first = [engine.submit(None, no_adapter, asked, 60) for asked in REQUESTS[:10]]
+def test_requests_that_arrive_while_others_decode(engine: EmbeddedEngine, alone):
+    first = [engine.submit(None, asked, 60) for asked in REQUESTS[:10]]
     first[0].result(60)
     second = ask_together(engine, REQUESTS[10:20])
     assert [future.result(60) for future in first] + second == alone[:20]
 
 
-def test_another_engine_of_another_shape_answers_the_same(base, engine: Engine, alone):
+def test_another_engine_of_another_shape_answers_the_same(base, engine: EmbeddedEngine, alone):
     other = open_engine(base, max_slots=16, max_pass_tokens=128, num_threads=engine.settings.num_threads)
     assert ask_together(other, REQUESTS) == alone
     other.close()
@@ -99,9 +100,9 @@ def test_policies_side_by_side_answer_as_each_alone(base):
     engine = open_engine(base)
     adapters = [tiny_adapter(base, seed) for seed in (1, 2)]
     tasks = [(adapters[seed % 2], REQUESTS[seed]) for seed in range(24)]
-    alone = [engine.submit(adapter.sha256, lambda a=adapter: a, asked, 60).result(60) for adapter, asked in tasks]
-    futures = [engine.submit(adapter.sha256, lambda a=adapter: a, asked, 60) for adapter, asked in tasks]
-    plain = [engine.submit(None, no_adapter, asked, 60) for _, asked in tasks]
+    alone = [engine.submit(held(adapter), asked, 60).result(60) for adapter, asked in tasks]
+    futures = [engine.submit(held(adapter), asked, 60) for adapter, asked in tasks]
+    plain = [engine.submit(None, asked, 60) for _, asked in tasks]
     assert [future.result(60) for future in futures] == alone
     assert [future.result(60) for future in plain] != alone
     engine.close()
@@ -235,7 +236,7 @@ def test_a_model_of_which_few_sizes_are_proven_is_doubted(
     monkeypatch.setattr(engine_module, "prove_sizes", prove)
     doubts: list[str] = []
     settings = EngineSettings(num_threads=1, max_pass_tokens=256)
-    host = EngineHost(Library(base), cast(Any, None), settings, on_doubt=doubts.append)
+    host = EngineHost(Library(base), settings, on_doubt=doubts.append)
     with suppress(Unproven):
         host.engine(base.name)
     assert bool(doubts) == is_doubted

@@ -2,14 +2,18 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from temper_gpu.engine import Engine, EngineSettings, Generation, GenerationRequest
+from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.lora import Adapter
 from temper_gpu.models import BaseModel
 from temper_gpu.pocket.tokenizer import build_tokenizer
+from temper_gpu.settings import EngineSettings
 
 SHAPE = {
     "vocab_size": 264,
@@ -56,8 +60,8 @@ def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:
     return Adapter(sha256=f"{seed:064x}", tensors=tensors, rank=4, alpha=8.0)
 
 
-def open_engine(base: BaseModel, **settings) -> Engine:
-    return Engine(base, EngineSettings(num_threads=settings.pop("num_threads", 1), **settings))
+def open_engine(base: BaseModel, **settings) -> EmbeddedEngine:
+    return EmbeddedEngine(base, EngineSettings(num_threads=settings.pop("num_threads", 1), **settings))
 
 
 def request(seed: int, length: int, max_tokens: int, temperature: float = 1.0) -> GenerationRequest:
@@ -65,14 +69,25 @@ def request(seed: int, length: int, max_tokens: int, temperature: float = 1.0) -
     return GenerationRequest(tuple(rng.randrange(256) for _ in range(length)), max_tokens, temperature, seed)
 
 
-def no_adapter() -> None:
-    return None
+@dataclass(frozen=True)
+class Held:
+    """An adapter that is in memory already, or what reading it comes to."""
+
+    sha256: str
+    read: Callable[[], Adapter]
+
+    def write_folder(self, folder: Path) -> None:
+        raise NotImplementedError
 
 
-def ask(engine: Engine, request: GenerationRequest) -> Generation:
-    return engine.submit(None, no_adapter, request, 60).result(60)
+def held(adapter: Adapter) -> AdapterSource:
+    return Held(adapter.sha256, lambda: adapter)
 
 
-def ask_together(engine: Engine, requests: Sequence[GenerationRequest]) -> list[Generation]:
-    futures = [engine.submit(None, no_adapter, request, 60) for request in requests]
+def ask(engine: EmbeddedEngine, request: GenerationRequest, adapter: AdapterSource | None = None) -> Generation:
+    return engine.submit(adapter, request, 60).result(60)
+
+
+def ask_together(engine: EmbeddedEngine, requests: Sequence[GenerationRequest]) -> list[Generation]:
+    futures = [engine.submit(None, request, 60) for request in requests]
     return [future.result(60) for future in futures]

@@ -12,11 +12,10 @@ import transformers
 from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig, Qwen3MoeConfig
 
 from temper_gpu.answers import http_meaning
-from temper_gpu.checkpoints import StoreResolver
-from temper_gpu.engine import EngineHost, EngineSettings
+from temper_gpu.engine.host import EngineHost
 from temper_gpu.failures import TemperError
 from temper_gpu.models import POCKET_FOLDER, BaseModel, ModelLibrary
-from temper_gpu.store import FileStore
+from temper_gpu.settings import EngineSettings
 
 SMALL: dict[str, Any] = {
     "vocab_size": 264,
@@ -197,21 +196,21 @@ def test_a_model_that_fails_in_its_first_pass_is_refused_by_its_kind(copy: Path,
         raise AttributeError("'StrangeConfig' object has no attribute 'num_hidden_layers'")
 
     monkeypatch.setattr("temper_gpu.engine.engine.prove_sizes", raw)
-    host = EngineHost(library(strange=copy), StoreResolver(FileStore(copy)), EngineSettings(num_threads=1))
+    host = EngineHost(library(strange=copy), EngineSettings(num_threads=1))
     with pytest.raises(
         TemperError, match=r"strange must run in the embedded engine, but .*'num_hidden_layers'"
     ) as caught:
-        host.open("strange")
+        host.engine("strange")
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("BadConfig", 400)
 
 
 def test_a_model_without_room_is_tried_again_and_then_given_up(copy: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("temper_gpu.engine.engine.prove_sizes", lambda *_: torch.empty(1 << 60))
-    host = EngineHost(library(huge=copy), StoreResolver(FileStore(copy)), EngineSettings(num_threads=1))
+    host = EngineHost(library(huge=copy), EngineSettings(num_threads=1))
     statuses = []
     for _ in range(3):
         with pytest.raises(TemperError, match=r"the model huge must fit into memory.* are free on") as caught:
-            host.open("huge")
+            host.engine("huge")
         statuses.append((caught.value.type, http_meaning(caught.value)[0]))
     assert statuses == [("EngineFailed", 503), ("EngineFailed", 503), ("OutOfMemory", 422)]
     assert "3 times in a row; lower --kv-cache-bytes or --slots" in caught.value.message

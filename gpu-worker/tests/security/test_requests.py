@@ -20,14 +20,15 @@ from hypothesis import strategies as st
 from temper_gpu import prompts as prompts_module
 from temper_gpu.chat import NEUTRAL, READ, parse_chat_request
 from temper_gpu.control_tokens import ControlTokens
-from temper_gpu.engine import DeviceLock, EngineHost, EngineSettings
+from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.host import EngineHost
 from temper_gpu.failures import TemperError
 from temper_gpu.models import ModelLibrary
 from temper_gpu.prompts import Prompts
 from temper_gpu.server import parse_json
-from temper_gpu.settings import ServerSettings
+from temper_gpu.settings import EngineSettings, ServerSettings
 from tests.server import served
-from tests.server.served import ASKED, KEY, Resolver, chat, error, serving
+from tests.server.served import ASKED, KEY, chat, error, serving
 from tests.server.templates import prompts_by
 
 POCKET = prompts_by()
@@ -41,7 +42,7 @@ LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 def url() -> Iterator[str]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     engine = EngineSettings(num_threads=1, max_pass_tokens=256)
-    host = EngineHost(library, Resolver(), engine, DeviceLock(), on_death=lambda error: None)
+    host = EngineHost(library, engine, DeviceLock(), on_death=lambda error: None)
     with serving(host, ServerSettings(max_header_bytes=10_000, header_timeout_s=2)) as url:
         yield url
     host.close()

@@ -12,11 +12,13 @@ import httpx
 import torch
 
 from temper_gpu.checkpoints import ResolvedPolicy
-from temper_gpu.engine import EngineHost
+from temper_gpu.engine.interface import Engines
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import Adapter
 from temper_gpu.server import create_app, run_server
 from temper_gpu.settings import ServerSettings
+from temper_gpu.targets import Targets
+from tests.engine.tiny import Held
 
 KEY = "a secret of this test"
 SHA256 = "c" * 64
@@ -29,12 +31,12 @@ class Resolver:
 
     def resolve(self, name: str) -> ResolvedPolicy:
         if name == "demo@1":
-            return ResolvedPolicy("pocket", SHA256, adapter)
+            return ResolvedPolicy("pocket", Held(SHA256, adapter))
         if name == "corrupt@1":
             raise TemperError("StoreCorrupt", "the manifest must have its hash, it has another")
         if "@" in name:
             raise TemperError("BadConfig", f"the policy {name} must be a committed step, found none")
-        return ResolvedPolicy(name, None, lambda: None)
+        return ResolvedPolicy(name, None)
 
     def recall(self, name: str) -> ResolvedPolicy | None:
         return None if "@" in name else self.resolve(name)
@@ -47,14 +49,14 @@ def adapter() -> Adapter:
 
 
 @contextlib.contextmanager
-def serving(host: EngineHost, settings: ServerSettings) -> Iterator[str]:
+def serving(engines: Engines, settings: ServerSettings) -> Iterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     ready: list[Any] = []
 
     async def serve() -> None:
         stopping = asyncio.Event()
         ready.append((asyncio.get_running_loop(), stopping))
-        await run_server(create_app(host, settings, KEY), settings, listener, stopping)
+        await run_server(create_app(engines, Targets(Resolver(), engines), settings, KEY), settings, listener, stopping)
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from temper_gpu.chat import before_stop, choice_seed, parse_chat_request, stop_check
+from temper_gpu.chat import before_stop, choice_seed, parse_chat_request
 from temper_gpu.failures import TemperError
 from temper_gpu.prompts import plain_message
 
@@ -102,18 +102,6 @@ def test_messages_become_what_templates_want():
 def test_text_ends_before_the_first_stop():
     assert before_stop("one two three", ("three", "two")) == "one "
     assert before_stop("one", ("x",)) == "one"
-
-
-def test_a_stop_string_may_span_tokens():
-    class Letters:
-        def decode(self, token_ids: list[int]) -> str:
-            return "".join(map(chr, token_ids))
-
-    check = stop_check(Letters(), parse(stop="END"))  # pyright: ignore[reportArgumentType]
-    assert check is not None
-    text = [ord(letter) for letter in "x" * 100 + "END"]
-    assert [check(text[:length]) for length in (1, 101, 102, 103)] == [False, False, False, True]
-    assert stop_check(Letters(), parse()) is None  # pyright: ignore[reportArgumentType]
 
 
 def test_choices_have_seeds_of_their_own():

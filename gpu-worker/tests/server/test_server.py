@@ -11,11 +11,13 @@ import httpx
 import pytest
 import torch
 
-from temper_gpu.engine import DeviceLock, EngineHost, EngineSettings
+from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.host import EngineHost
 from temper_gpu.failures import TemperError
 from temper_gpu.models import ModelLibrary
 from temper_gpu.server import create_app
-from temper_gpu.settings import ServerSettings
+from temper_gpu.settings import EngineSettings, ServerSettings
+from temper_gpu.targets import Targets
 from tests.server.served import ASKED, KEY, SHA256, Resolver, chat, error, serving
 
 
@@ -28,7 +30,7 @@ def device_lock() -> DeviceLock:
 def host(device_lock: DeviceLock) -> Iterator[EngineHost]:
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_waiting=8)
-    host = EngineHost(library, Resolver(), settings, device_lock, on_death=lambda error: None)
+    host = EngineHost(library, settings, device_lock, on_death=lambda error: None)
     yield host
     host.close()
 
@@ -197,9 +199,9 @@ def test_a_client_that_hangs_up_frees_its_place(client: httpx.Client, host: Engi
         with pytest.raises(httpx.ReadTimeout):
             client.post("/v1/chat/completions", json=ASKED, timeout=0.3)
         engine, deadline = host.engine("pocket"), time.monotonic() + 10
-        while engine.num_waiting() and time.monotonic() < deadline:
+        while engine.health().waiting and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert engine.num_waiting() == 0
+        assert engine.health().waiting == 0
 
 
 def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.LogCaptureFixture):
@@ -216,9 +218,7 @@ def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.
 def test_a_dead_engine_shows_in_health(device_lock: DeviceLock, monkeypatch: pytest.MonkeyPatch):
     library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
     deaths: list[BaseException] = []
-    host = EngineHost(
-        library, Resolver(), EngineSettings(num_threads=1, max_pass_tokens=64), device_lock, deaths.append
-    )
+    host = EngineHost(library, EngineSettings(num_threads=1, max_pass_tokens=64), device_lock, deaths.append)
     monkeypatch.setattr(host.engine("pocket")._scheduler, "_admit", lambda: 1 / 0)
     with serving(host, ServerSettings()) as url, httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
         client.headers["authorization"] = f"Bearer {KEY}"
@@ -229,4 +229,4 @@ def test_a_dead_engine_shows_in_health(device_lock: DeviceLock, monkeypatch: pyt
 
 def test_an_empty_key_is_refused(host: EngineHost):
     with pytest.raises(TemperError, match="key must not be empty"):
-        create_app(host, ServerSettings(), "")
+        create_app(host, Targets(Resolver(), host), ServerSettings(), "")

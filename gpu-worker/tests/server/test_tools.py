@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from temper_gpu.chat import ChatRequest, chat_response, parse_chat_request, stop_check
-from temper_gpu.engine import Generation
+from temper_gpu.chat import ChatRequest, chat_response, parse_chat_request, stops_of
+from temper_gpu.detokenizer import Detokenizer
+from temper_gpu.engine.interface import Generation
+from temper_gpu.engine.requests import stop_check
 from temper_gpu.failures import TemperError
 from temper_gpu.prompts import Prompts, plain_message
 from temper_gpu.tool_choice import ToolChoice
@@ -174,15 +176,21 @@ def test_an_opened_call_is_part_of_the_answer(prompts: Prompts):
     ],
 )
 def test_an_answer_of_one_call_ends_with_it(prompts: Prompts, body: dict[str, Any], is_ended: bool):
-    is_stopped = stop_check(prompts, parse(**body))
-    assert (is_stopped is not None) == is_ended
-    if is_stopped is not None:
-        token_ids = prompts.tokenise(CALL)
-        assert [is_stopped(token_ids[:length]) for length in (1, len(token_ids) - 1, len(token_ids))] == [
-            False,
-            False,
-            True,
-        ]
+    assert stops_of(parse(**body)) == (("</tool_call>",) if is_ended else ())
+    assert stops_of(parse(**body, stop=["a", "b"])) == (("a", "b", "</tool_call>") if is_ended else ("a", "b"))
+
+
+@pytest.mark.parametrize("has_special_tags", [False, True])
+def test_the_end_of_a_call_is_found_where_its_tag_is_a_special_token_too(has_special_tags: bool):
+    base = with_special_tags(pocket()) if has_special_tags else pocket()
+    is_stopped = stop_check(("</tool_call>",), Detokenizer(base.tokenizer).decode)
+    assert is_stopped is not None
+    token_ids = Prompts(base).tokenise(f"<|assistant|>{CALL}")
+    assert [is_stopped(token_ids[:length]) for length in (1, len(token_ids) - 1, len(token_ids))] == [
+        False,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""What an engine is to the rest of the GPU worker: token ids in, token ids and log-probabilities out.
+
+Templates, tools, names of policies and HTTP stand before it (server.py, targets.py); which engine it is, only the
+process that starts it knows (worker.py). An engine serves one base model and any adapters of it.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from temper_gpu.failures import TemperError
+
+if TYPE_CHECKING:
+    from temper_gpu.lora import Adapter
+
+
+@dataclass(frozen=True)
+class GenerationRequest:
+    prompt_token_ids: tuple[int, ...]
+    max_tokens: int
+    # 0 takes the likeliest token.
+    temperature: float
+    # The only source of chance: the same request with the same seed samples the same tokens.
+    seed: int
+    stop_token_ids: frozenset[int] = frozenset()
+    # The answer ends with the first token after which its text contains one of them. The text is what
+    # `Detokenizer.decode` (detokenizer.py) makes of the sampled tokens; nothing is cut off it here.
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Sampled tokens, the one that ended the answer included, and their log-probabilities after temperature."""
+
+    token_ids: list[int]
+    logprobs: list[float]
+    # `length`: `max_tokens` were sampled, and the last one ended nothing.
+    finish_reason: Literal["stop", "length"]
+
+
+class AdapterSource(Protocol):
+    """An adapter that can be had in the form that an engine loads. Reads a store: not for an event loop."""
+
+    @property
+    def sha256(self) -> str:
+        """Of its safetensors file: what an engine keeps loaded adapters by."""
+        ...
+
+    def read(self) -> "Adapter":
+        """Its tensors, verified against the hash."""
+        ...
+
+    def write_folder(self, folder: Path) -> None:
+        """PEFT's two files, verified against their hashes, into a folder that exists and belongs to the caller."""
+        ...
+
+
+class TextModel(Protocol):
+    """What has to be known of an engine's base model to make prompts for it. Weights are the engine's own affair."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tokenizer(self) -> Any:
+        """Of transformers, with its chat template."""
+        ...
+
+    @property
+    def context_window(self) -> int: ...
+
+    @property
+    def end_token_ids(self) -> frozenset[int]:
+        """Tokens that end an answer."""
+        ...
+
+
+@dataclass(frozen=True)
+class EngineHealth:
+    # Why the engine answers nothing any more; None: it works.
+    failure: str | None
+    # Requests.
+    waiting: int
+    running: int
+    # Hashes of the adapters that are loaded.
+    adapters: tuple[str, ...]
+    # What this kind of engine tells of itself beside: numbers, texts and lists of them.
+    details: Mapping[str, Any]
+
+
+class Engine(Protocol):
+    """One base model, served. All of it may be called from any thread, and nothing of it waits."""
+
+    @property
+    def model(self) -> TextModel: ...
+
+    def submit(
+        self, adapter: AdapterSource | None, request: GenerationRequest, deadline_s: float
+    ) -> Future[Generation]:
+        """Queues a request to the base model, or to it with an adapter, which is loaded if need be.
+
+        `deadline_s` seconds from now nobody wants the answer any more, nor after the future is cancelled. Raises, or
+        fails the future with, a TemperError: QueueFull, ContextTooLong and DeadlinePassed among them.
+        """
+        ...
+
+    def health(self) -> EngineHealth: ...
+
+    def counters(self) -> Mapping[str, int | float]:
+        """Sums since the engine was started; seconds end in `_s`."""
+        ...
+
+
+class Engines(Protocol):
+    """The engines of one process, by base model."""
+
+    def names(self) -> list[str]:
+        """Base models that can be served."""
+        ...
+
+    def started(self) -> Mapping[str, Engine]: ...
+
+    def engine(self, base_model: str) -> Engine:
+        """Started on first use, which takes its time: not for an event loop."""
+        ...
+
+
+class QueueFull(TemperError):
+    """Too many requests are waiting: come back later."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("EngineFailed", message)
+
+
+class DeadlinePassed(TemperError):
+    """Nobody waits for the answer any more."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("EngineFailed", message)
+
+
+class ContextTooLong(TemperError):
+    """More tokens than the model has places for: the agent's affair, not the run's."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("BadConfig", message)

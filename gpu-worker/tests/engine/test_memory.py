@@ -1,0 +1,204 @@
+"""Memory: the bound of the key-value cache, and what happens to a pass that has no room."""
+
+import copy
+import dataclasses
+import itertools
+import weakref
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from temper_gpu.answers import http_meaning
+from temper_gpu.engine import kv_cache, scheduler
+from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.interface import Generation, GenerationRequest
+from temper_gpu.engine.kv_cache import SlotCache
+from temper_gpu.engine.sizes import Sizes
+from temper_gpu.engine.slots import Slots
+from temper_gpu.failures import TemperError
+from temper_gpu.settings import EngineSettings
+from tests.engine.tiny import ask, ask_together, open_engine, request
+
+
+def test_memory_bounds_how_many_long_requests_run_at_once(base):
+    per_token = 2 * 2 * 2 * 16 * 4
+    engine = open_engine(base, kv_cache_bytes=64 * 128 * per_token, max_pass_tokens=128)
+    requests = [request(seed, 12, 4) for seed in range(60)] + [
+        request(99, 300, 30),
+        *(request(s, 100, 5) for s in range(5)),
+    ]
+    assert ask_together(engine, requests)[:3] == [ask(engine, asked) for asked in requests[:3]]
+    assert ask_together(engine, requests[:60]) == [ask(engine, asked) for asked in requests[:60]]
+    engine.close()
+
+
+@pytest.fixture
+def most_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The most bytes of slot tables that were there at once, by the tensors themselves."""
+    most, living = [0], [0]
+    zeros = torch.zeros
+
+    def forget(num_bytes: int) -> None:
+        living[0] -= num_bytes
+
+    def counted(*arguments, **options):
+        made = zeros(*arguments, **options)
+        weakref.finalize(made, forget, made.nbytes)
+        living[0] += made.nbytes
+        most[0] = max(most[0], living[0])
+        return made
+
+    monkeypatch.setattr(kv_cache, "torch", SimpleNamespace(zeros=counted, long=torch.long))
+    return most
+
+
+@pytest.mark.parametrize("kib", [1024, 1500, 3000])
+def test_the_key_value_cache_keeps_to_its_bound_while_it_grows_and_narrows(base, most_bytes: list[int], kib: int):
+    engine = open_engine(base, kv_cache_bytes=kib << 10)
+    most_bytes[0] = 0  # of the proof at start
+    lengths = (12, 70, 12, 20, 40, 12, 5, 60)
+    requests = [request(seed, lengths[seed % 8], 3) for seed in range(40)]
+    longest = engine._scheduler.max_tokens
+    assert ask_together(engine, requests) == [ask(engine, asked) for asked in requests]
+    assert ask(engine, request(1, min(longest, 512) - 2, 2)).token_ids
+    assert 0 < most_bytes[0] <= kib << 10
+    engine.close()
+
+
+def test_a_request_that_the_key_value_cache_has_no_room_for_is_refused_with_figures_and_the_flag(base):
+    engine = open_engine(base, kv_cache_bytes=1 << 20)
+    longest = engine._scheduler.max_tokens
+    assert longest < 512 == base.context_window
+    with pytest.raises(TemperError, match=rf"{longest - 2} \+ 3 tokens.*MiB.*1\.0 MiB.*--kv-cache-bytes") as caught:
+        ask(engine, request(0, longest - 2, 3))
+    assert (caught.value.type, http_meaning(caught.value)[0]) == ("BadConfig", 400)
+    assert ask(engine, request(0, longest - 2, 2)).token_ids
+    engine.close()
+
+
+def test_a_model_of_which_not_one_block_fits_ends_the_start(base):
+    wide = dataclasses.replace(base, config=copy.deepcopy(base.config))
+    wide.config.num_hidden_layers = 4096
+    with pytest.raises(TemperError, match=r"must hold 16 requests of 16 tokens \(272.0 MiB\).*--kv-cache-bytes"):
+        Slots(SlotCache(wide.config, wide.dtype, wide.device), Sizes((16, 32), 0), 32, 1 << 20, 512)
+
+
+def test_passes_without_room_fail_what_runs_and_after_three_in_a_row_for_good(base, monkeypatch: pytest.MonkeyPatch):
+    engine = open_engine(base)
+    expected = ask(engine, request(0, 5, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._scheduler, "_prefill", lambda sequences: torch.empty(1 << 60))
+        meanings = []
+        for _ in range(4):
+            with pytest.raises(TemperError, match=r"must fit into memory: .*tried to allocate \d+ bytes") as caught:
+                ask(engine, request(0, 5, 2))
+            meanings.append((caught.value.type, http_meaning(caught.value)[0]))
+        assert meanings == [("EngineFailed", 503)] * 2 + [("OutOfMemory", 422)] * 2
+        assert "lower --kv-cache-bytes or --slots" in caught.value.message
+    assert (engine.failure, ask(engine, request(0, 5, 2))) == (None, expected)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._scheduler, "_decode", lambda sequences: bytearray(1 << 62))
+        with pytest.raises(TemperError) as caught:
+            ask(engine, request(0, 5, 2))
+    assert caught.value.type == "EngineFailed"  # after an answer the count begins anew
+    assert engine.health().running == 0
+    engine.close()
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch):
+    """Makes one later call of a function fail for lack of memory."""
+
+    def fail(owner: object, name: str, nth: int) -> None:
+        true, calls = getattr(owner, name), itertools.count(1)
+
+        def scarce(*arguments, **options):
+            if next(calls) == nth:
+                torch.empty(1 << 60)
+            return true(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, scarce)
+
+    return fail
+
+
+def submit_all(engine: EmbeddedEngine, requests: list[GenerationRequest]) -> list[Future[Generation]]:
+    return [engine.submit(None, asked, 60) for asked in requests]
+
+
+@pytest.mark.parametrize("place", ["prefill", "decode", "sampling", "table"])
+def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monkeypatch, place: str):
+    lock = DeviceLock()
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), lock)
+    requests = [request(seed, 5 + seed, 8) for seed in range(6)]
+    requests[3] = request(3, 70, 9)
+    expected = [ask(engine, asked) for asked in requests]
+    monkeypatch.setattr(kv_cache, "torch", SimpleNamespace(zeros=torch.zeros, long=torch.long))
+    owner, name, nth = {
+        "prefill": (engine._scheduler._forward, "prefill", 1),
+        # Of eight tokens three are there.
+        "decode": (engine._scheduler._forward, "decode", 3),
+        "sampling": (scheduler, "sample", 3),
+        # In the middle of growing: the keys and values of those who have a slot already are gone.
+        "table": (kv_cache.torch, "zeros", 6),
+    }[place]
+    engine._scheduler._slots.clear()
+    no_room(owner, name, nth)
+    with lock:
+        futures = submit_all(engine, requests)
+    with pytest.raises(TemperError, match=r"must fit into memory: .*retrying \(1 of 3\)") as caught:
+        futures.pop(3).result(60)
+    assert (caught.value.type, http_meaning(caught.value)[0]) == ("EngineFailed", 503)
+    assert [future.result(60) for future in futures] == expected[:3] + expected[4:]
+    assert ask(engine, requests[3]) == expected[3]
+    assert (engine.health().running, engine.health().waiting) == (0, 0)
+    engine.close()
+
+
+def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_first(base, monkeypatch):
+    lock, ended = DeviceLock(), []
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), lock)
+    requests = [request(seed, 5 + seed, 2) for seed in (1, 3, 0, 2)]
+    expected = ask(engine, requests[2])
+    prefill = engine._scheduler._prefill
+
+    def scarce(sequences):
+        if len(sequences) > 1:
+            torch.empty(1 << 60)
+        prefill(sequences)
+
+    monkeypatch.setattr(engine._scheduler, "_prefill", scarce)
+    with lock:
+        futures = submit_all(engine, requests)
+        for index, future in enumerate(futures):
+            future.add_done_callback(lambda _, index=index: ended.append(index))
+    assert futures[2].result(60) == expected
+    assert ended == [1, 3, 0, 2]
+    # One lack of memory is one try, however many it takes along.
+    for index in (0, 1, 3):
+        with pytest.raises(TemperError, match=r"retrying \(1 of 3\)"):
+            futures[index].result(60)
+    engine.close()
+
+
+def test_a_request_that_never_fits_is_refused_for_good_though_shorter_ones_are_answered(base, monkeypatch):
+    engine = open_engine(base)
+    prefill = engine._scheduler._prefill
+
+    def scarce(sequences):
+        if any(len(sequence.prompt) > 50 for sequence in sequences):
+            torch.empty(1 << 60)
+        prefill(sequences)
+
+    monkeypatch.setattr(engine._scheduler, "_prefill", scarce)
+    types = []
+    for _ in range(3):
+        with pytest.raises(TemperError) as caught:
+            ask(engine, request(0, 60, 2))
+        types.append(caught.value.type)
+        assert ask(engine, request(1, 5, 2)).token_ids
+    assert types == ["EngineFailed", "EngineFailed", "OutOfMemory"]
+    engine.close()
