@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, relative, resolve, sep } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { tsImport } from 'tsx/esm/api';
 import { TemperError } from '../core/failures.ts';
+import { importDefault } from './import-file.ts';
 
 /** Relative specifiers of `import … from`, `export … from`, `import '…'`, `import('…')` and `require('…')`. */
 const RELATIVE_IMPORT = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])(\.{1,2}\/[^"'\n]+)\1/g;
@@ -57,10 +56,5 @@ function agentPath(file: string): string {
 
 /** The default export of an agent's file, whatever it is. */
 export async function importAgentFile(file: string): Promise<unknown> {
-  const path = agentPath(file);
-  // Imported apart from this package's own modules: a changed file is read anew, and its errors name its lines.
-  const module = (await tsImport(pathToFileURL(path).href, import.meta.url)) as { default?: unknown };
-  const exported = module.default;
-  // tsx hands a CommonJS-shaped module over with its exports one deeper.
-  return typeof exported === 'object' && exported !== null && 'default' in exported ? exported.default : exported;
+  return importDefault(agentPath(file));
 }

@@ -1,11 +1,10 @@
 /** How this installation is built: `temporal.config.ts`, typed, no logic. How to reach Temporal stands in `temporal.toml` or TEMPORAL_*. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { tsImport } from 'tsx/esm/api';
 import { z } from 'zod';
 import { TemperError } from '../core/failures.ts';
 import { GPU_QUEUE, WORKFLOW_QUEUE } from '../core/queues.ts';
+import { importDefault } from './import-file.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
@@ -136,14 +135,12 @@ export async function loadConfig(project: string, env: NodeJS.ProcessEnv = proce
 async function readConfigFile(project: string): Promise<TemperConfig> {
   const file = join(project, 'temporal.config.ts');
   if (!existsSync(file)) return defineConfig();
-  // Two default exports deep where tsx hands a CommonJS-shaped module over.
-  const module = (await tsImport(pathToFileURL(file).href, import.meta.url)) as { default?: { default?: unknown } };
-  const exported = module.default?.default ?? module.default;
+  const exported = await importDefault(file);
   if (exported === undefined) {
     throw new TemperError(
       'BadConfig',
       `${file} must export its configuration by default; write export default defineConfig({ … })`,
     );
   }
-  return defineConfig(exported);
+  return defineConfig(exported as TemperConfigInput);
 }

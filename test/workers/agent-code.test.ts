@@ -45,3 +45,12 @@ it('loads the default export of a TypeScript file', async () => {
   expect(agent.play()).toBe(1);
   await expect(importAgentFile(join(folder, 'none.ts'))).rejects.toMatchObject({ type: 'BadConfig' });
 });
+
+it('is refused by name in a folder whose name has a question mark', async () => {
+  const odd = join(folder, 'really?');
+  cpSync(join(folder, 'deep'), join(odd, 'deep'), { recursive: true });
+  for (const name of ['agent.ts', 'game.ts']) cpSync(join(folder, name), join(odd, name));
+  await expect(importAgentFile(join(odd, 'agent.ts'))).rejects.toThrow(
+    /must have a path without "\?".*rename the folder/,
+  );
+});
