@@ -202,6 +202,17 @@ LAYERS: dict[str, Callable[[ModuleType], None]] = {
 }
 
 
+def require_modules() -> None:
+    """Found without being imported."""
+    for name in LAYERS:
+        path: Sequence[str] | None = None
+        for end in (index for index, letter in enumerate(f"{name}.") if letter == "."):
+            spec = importlib.machinery.PathFinder.find_spec(name[:end], path)
+            if spec is None:
+                raise ModuleNotFoundError(f"points are laid in {name}, which is gone", name=name)
+            path = spec.submodule_search_locations
+
+
 class Layering(importlib.abc.MetaPathFinder):
     """Wraps modules when the product itself imports them: its order of imports is what recovery is measured with."""
 
@@ -224,6 +235,7 @@ class Layering(importlib.abc.MetaPathFinder):
 
 
 if __name__ == "__main__":
+    require_modules()
     sys.meta_path.insert(0, Layering())
     from temper_gpu import __main__ as program
 
