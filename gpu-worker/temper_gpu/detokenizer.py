@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from temper_gpu.tool_calls import END, START
+# Around a call of a tool, in what a model writes.
+START, END = "<tool_call>", "</tool_call>"
 
 
 class Detokenizer:

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-START, END = "<tool_call>", "</tool_call>"
+from temper_gpu.detokenizer import END, START
+
 # No tool asks for more, and a template that writes them again goes down level by level.
 MAX_DEPTH = 100
 REGION = re.compile(rf"{START}(.*?)(?:{END}|\Z)", re.DOTALL)
