@@ -26,7 +26,7 @@ from temper_gpu.logs import configure_logs
 from temper_gpu.lora import Adapter
 from temper_gpu.models import POCKET, BaseModel, ModelLibrary
 from temper_gpu.server import create_app, run_server
-from temper_gpu.settings import ServerSettings
+from temper_gpu.server_settings import ServerSettings
 from temper_gpu.targets import Targets
 
 KEY = "bench"

@@ -26,7 +26,7 @@ from temper_gpu.engine.interface import DeadlinePassed, Engine, Engines, Generat
 from temper_gpu.failures import TemperError
 from temper_gpu.http_limits import limited_protocol, mark_known
 from temper_gpu.prompts import Prompts
-from temper_gpu.settings import ServerSettings
+from temper_gpu.server_settings import ServerSettings
 from temper_gpu.targets import Target, Targets
 from temper_gpu.tool_calls import MAX_DEPTH, is_deeper
 

@@ -35,22 +35,3 @@ class EngineSettings:
         require_at_least("max_waiting", self.max_waiting, 1, "leave it at its default")
         require_at_least("max_policies", self.max_policies, 1, "at least one policy must fit")
         require_at_least("kv_cache_bytes", self.kv_cache_bytes, 1 << 20, "leave it at its default")
-
-
-@dataclass(frozen=True)
-class ServerSettings:
-    """What the HTTP server accepts."""
-
-    max_body_bytes: int = 16 << 20
-    # Names under which clients may address this server, besides loopback (protection from DNS rebinding).
-    hosts: frozenset[str] = frozenset()
-    # `max_tokens` of a request that names none.
-    default_max_tokens: int = 1024
-    default_deadline_s: float = 300.0
-    max_choices: int = 64
-    # Of one request, its first line included. The time is that from its first byte, or from the connection's start.
-    max_header_bytes: int = 64 << 10
-    header_timeout_s: float = 10.0
-    # Of connections without a complete request or the key. One more ends the oldest, if that had so many seconds.
-    max_unfinished: int = 256
-    unfinished_grace_s: float = 2.0

@@ -29,7 +29,8 @@ from temper_gpu.instructions import start_narrower
 from temper_gpu.leash import on_leash
 from temper_gpu.models import BaseModel, ModelLibrary
 from temper_gpu.server import create_app, run_server
-from temper_gpu.settings import EngineSettings, ServerSettings
+from temper_gpu.server_settings import ServerSettings
+from temper_gpu.settings import EngineSettings
 from temper_gpu.store import Store
 from temper_gpu.targets import Targets
 from temper_gpu.training.platform import make_deterministic

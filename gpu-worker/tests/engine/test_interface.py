@@ -18,7 +18,7 @@ from temper_gpu.engine.interface import (
     TextModel,
 )
 from temper_gpu.prompts import Prompts
-from temper_gpu.settings import ServerSettings
+from temper_gpu.server_settings import ServerSettings
 from tests.server.served import KEY, SHA256, chat, error, serving
 from tests.server.templates import pocket
 

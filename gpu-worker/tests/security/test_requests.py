@@ -26,7 +26,8 @@ from temper_gpu.failures import TemperError
 from temper_gpu.models import ModelLibrary
 from temper_gpu.prompts import Prompts
 from temper_gpu.server import parse_json
-from temper_gpu.settings import EngineSettings, ServerSettings
+from temper_gpu.server_settings import ServerSettings
+from temper_gpu.settings import EngineSettings
 from tests.server import served
 from tests.server.served import ASKED, KEY, chat, error, serving
 from tests.server.templates import prompts_by

@@ -16,7 +16,7 @@ from temper_gpu.engine.interface import Engines
 from temper_gpu.failures import TemperError
 from temper_gpu.lora import Adapter
 from temper_gpu.server import create_app, run_server
-from temper_gpu.settings import ServerSettings
+from temper_gpu.server_settings import ServerSettings
 from temper_gpu.targets import Targets
 from tests.engine.tiny import Held
 
