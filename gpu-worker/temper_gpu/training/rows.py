@@ -8,32 +8,13 @@ stands in another row's prompt, it is context.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from temper_gpu.training.groups import Attempt, Call
+from temper_gpu.training.packing import Begin, Row
 
 TruncatedPolicy = Literal["mask", "penalise", "keep"]
-Begin = Literal["attempt", "fork", "history"]
-
-
-@dataclass
-class Row:
-    """`positions` of the sampled tokens in `token_ids`, ascending; the lists after it run beside them."""
-
-    token_ids: list[int]
-    begins: Begin = "attempt"
-    positions: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    temperatures: list[float] = field(default_factory=list)
-    advantages: list[float] = field(default_factory=list)
-
-    def append_sampled(self, call: Call, advantage: float) -> None:
-        self.positions.extend(range(len(self.token_ids), len(self.token_ids) + len(call.token_ids)))
-        self.token_ids.extend(call.token_ids)
-        self.logprobs.extend(call.logprobs)
-        self.temperatures.extend([call.temperature] * len(call.token_ids))
-        self.advantages.extend([advantage] * len(call.token_ids))
 
 
 @dataclass(frozen=True)
@@ -82,8 +63,16 @@ def attempt_rows(calls: Sequence[Call], advantages: Sequence[float]) -> list[Row
             rows.append(row)
         else:
             row.token_ids.extend(call.prompt_token_ids[len(row.token_ids) :])
-        row.append_sampled(call, advantages[0 if len(advantages) == 1 else call.turn])
+        _append_sampled(row, call, advantages[0 if len(advantages) == 1 else call.turn])
     return rows
+
+
+def _append_sampled(row: Row, call: Call, advantage: float) -> None:
+    row.positions.extend(range(len(row.token_ids), len(row.token_ids) + len(call.token_ids)))
+    row.token_ids.extend(call.token_ids)
+    row.logprobs.extend(call.logprobs)
+    row.temperatures.extend([call.temperature] * len(call.token_ids))
+    row.advantages.extend([advantage] * len(call.token_ids))
 
 
 def _begin(call: Call, before: Sequence[Call]) -> Begin:

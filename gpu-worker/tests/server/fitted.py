@@ -19,7 +19,8 @@ from temper_gpu.models import POCKET, POCKET_FOLDER, load_base
 from temper_gpu.prompts import Prompts
 from temper_gpu.tool_choice import parse_tool_choice
 from temper_gpu.training.groups import Call
-from temper_gpu.training.rows import Row, attempt_rows
+from temper_gpu.training.packing import Row
+from temper_gpu.training.rows import attempt_rows
 
 END_OF_TURN = "<|end|>"
 # About 100 steps do, with last bits of any processor (93 to 106 over starts that differ by a millionth); at twice this

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from temper_gpu.lora import PREFIX, initial_tensors
 from temper_gpu.training.losses import find_loss
-from temper_gpu.training.packing import MicroBatch, Segment, SegmentTree, deal, pack
+from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, deal, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
-from temper_gpu.training.rows import Row, build_rows
+from temper_gpu.training.rows import build_rows
 from tests.training.samples import lora, sampled_groups, tiny_base, tiny_model, train_config
 
 rows_of_any_length = st.lists(st.integers(1, 30).map(lambda length: Row([1] * length, positions=[0])), max_size=20)

@@ -2,6 +2,7 @@
 
 from temper_gpu.training.packing.chains import deal, pack
 from temper_gpu.training.packing.micro_batch import MicroBatch
+from temper_gpu.training.packing.row import Begin, Row
 from temper_gpu.training.packing.segments import Segment, SegmentTree
 
-__all__ = ["MicroBatch", "Segment", "SegmentTree", "deal", "pack"]
+__all__ = ["Begin", "MicroBatch", "Row", "Segment", "SegmentTree", "deal", "pack"]

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from temper_gpu.training.packing.micro_batch import MicroBatch
+from temper_gpu.training.packing.row import Row
 from temper_gpu.training.packing.segments import Segment, SegmentTree
-from temper_gpu.training.rows import Row
 
 
 def pack(rows: Sequence[Row], num_trained_tokens: int, max_tokens: int, device: torch.device) -> list[MicroBatch]:
