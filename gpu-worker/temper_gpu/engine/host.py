@@ -17,7 +17,7 @@ EXIT_CODE = 70
 
 def exit_process(error: BaseException) -> None:
     """A worker without an engine would take work and never do it; the supervisor starts a new one."""
-    logging.getLogger(__name__).critical("engine died, the process exits", exc_info=error)
+    logging.getLogger("temper_gpu.engine.host").critical("engine died, the process exits", exc_info=error)
     logging.shutdown()
     os._exit(EXIT_CODE)
 
