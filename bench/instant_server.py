@@ -23,8 +23,8 @@ from temper_gpu import event_loop
 from temper_gpu.checkpoints import ResolvedPolicy
 from temper_gpu.engine.interface import AdapterSource, Engine, EngineHealth, Generation, GenerationRequest
 from temper_gpu.logs import configure_logs
-from temper_gpu.lora import Adapter
-from temper_gpu.models import POCKET, BaseModel, ModelLibrary
+from temper_gpu.model.lora import Adapter
+from temper_gpu.model.models import POCKET, BaseModel, ModelLibrary
 from temper_gpu.server import create_app, run_server
 from temper_gpu.server_settings import ServerSettings
 from temper_gpu.targets import Targets

@@ -5,7 +5,7 @@ import sys
 import torch
 from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
-from temper_gpu.models import POCKET_FOLDER
+from temper_gpu.model.models import POCKET_FOLDER
 
 
 def main(folder: str) -> None:

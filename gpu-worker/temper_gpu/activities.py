@@ -22,7 +22,7 @@ from temper_gpu.checkpoints import PolicyName, canonical_json, is_pruned, publis
 from temper_gpu.contract import InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.heartbeat import run_with_heartbeats
-from temper_gpu.memory import Shortage, free_memory, is_out_of_memory
+from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.pulse import Pulse, start_pulse
 from temper_gpu.store import Store
 from temper_gpu.training.step import StepCancelled

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from temper_gpu.detokenizer import END
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
+from temper_gpu.model.detokenizer import END
 from temper_gpu.prompts import Prompts
 from temper_gpu.tool_calls import call_message, parse_answer
 from temper_gpu.tool_choice import ToolChoice, parse_tool_choice, parse_tools

@@ -23,7 +23,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
 if TYPE_CHECKING:
-    from temper_gpu.lora import Adapter
+    from temper_gpu.model.lora import Adapter
 
 # For how long a policy is believed to be what it was once its store did not answer.
 OUTAGE_TRUST_S = 60.0
@@ -299,6 +299,6 @@ def require_kept(store: Store, run: str, manifest: Manifest) -> None:
 
 
 def load_adapter(store: Store, manifest: Manifest) -> "Adapter":
-    from temper_gpu.lora import parse_adapter  # torch: seconds, and names must resolve without it
+    from temper_gpu.model.lora import parse_adapter  # torch: seconds, and names must resolve without it
 
     return parse_adapter(store.get_blob(manifest.adapter), store.get_blob(manifest.adapter_config))

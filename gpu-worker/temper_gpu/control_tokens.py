@@ -15,8 +15,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from temper_gpu.detokenizer import END, START
 from temper_gpu.failures import TemperError
+from temper_gpu.model.detokenizer import END, START
 
 # Before the two characters of a seal, which token and where; sealed itself where somebody sends it. All are from a
 # plane without characters, so that no template and no tokenizer knows anything about them.

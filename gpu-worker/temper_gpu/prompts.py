@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 
 from temper_gpu.control_tokens import ControlTokens
-from temper_gpu.detokenizer import END, START, Detokenizer
 from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
+from temper_gpu.model.detokenizer import END, START, Detokenizer
 from temper_gpu.tool_calls import MAX_DEPTH, is_deeper
 from temper_gpu.tool_choice import ToolChoice, function_name
 

@@ -17,7 +17,7 @@ from temper_gpu.arguments import add_device
 from temper_gpu.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
-from temper_gpu.instructions import limit_as
+from temper_gpu.model.instructions import limit_as
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def find_step(arguments: argparse.Namespace) -> Step:
 
 
 def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
-    from temper_gpu.models import ModelLibrary
+    from temper_gpu.model.models import ModelLibrary
     from temper_gpu.training.trainer import Trainer
     from temper_gpu.worker import ModelFolders, choose_device, choose_dtype
 

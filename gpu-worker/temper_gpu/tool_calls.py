@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from temper_gpu.detokenizer import END, START
+from temper_gpu.model.detokenizer import END, START
 
 # No tool asks for more, and a template that writes them again goes down level by level.
 MAX_DEPTH = 100

@@ -25,9 +25,9 @@ from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.host import EngineHost
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.failures import TemperError
-from temper_gpu.instructions import start_narrower
 from temper_gpu.leash import on_leash
-from temper_gpu.models import BaseModel, ModelLibrary
+from temper_gpu.model.instructions import start_narrower
+from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.server import create_app, run_server
 from temper_gpu.server_settings import ServerSettings
 from temper_gpu.settings import EngineSettings

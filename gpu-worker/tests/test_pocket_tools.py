@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, Qwen2ForCausalLM
 
-from temper_gpu.models import BUILT_IN, POCKET, ModelLibrary
+from temper_gpu.model.models import BUILT_IN, POCKET, ModelLibrary
 from temper_gpu.pocket.teach_tools import prefix_cache, render, system_turn
 from temper_gpu.pocket.tool_episodes import Texts, draw_texts
 from temper_gpu.tool_calls import parse_answer

@@ -12,8 +12,8 @@ import torch
 import temper_gpu.recompute as again
 from temper_gpu.contract import InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
-from temper_gpu.instructions import LIMITS, limit_as
-from temper_gpu.models import ModelLibrary
+from temper_gpu.model.instructions import LIMITS, limit_as
+from temper_gpu.model.models import ModelLibrary
 from temper_gpu.store import FileStore
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
@@ -22,7 +22,7 @@ from tests.training.samples import TinyLibrary, initialise_input, open_folder, s
 @pytest.fixture
 def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStore, InitialiseInput, TrainInput]:
     """A store with steps 0 and 1 in it; the tiny base model answers to every library."""
-    monkeypatch.setattr("temper_gpu.models.ModelLibrary", lambda *_: TinyLibrary())
+    monkeypatch.setattr("temper_gpu.model.models.ModelLibrary", lambda *_: TinyLibrary())
     store = open_folder(tmp_path)
     library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
     trainer = Trainer(library, store, again.nullcontext())

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import Qwen2ForCausalLM
 
-from temper_gpu.models import POCKET_FOLDER
+from temper_gpu.model.models import POCKET_FOLDER
 from temper_gpu.pocket.episodes import draw_episode
 from temper_gpu.pocket.make_pocket_model import make_pocket_model
 from temper_gpu.pocket.supervised import NOT_TRAINED

@@ -54,7 +54,7 @@ async function runPytest(showing: Showing): Promise<void> {
 
 /** Those that a GPU worker falls back to. */
 function narrowInstructions(): Record<string, string> {
-  const program = 'import json; from temper_gpu.instructions import NARROW; print(json.dumps(NARROW))';
+  const program = 'import json; from temper_gpu.model.instructions import NARROW; print(json.dumps(NARROW))';
   return JSON.parse(execFileSync(python, ['-c', program], { cwd: 'gpu-worker', encoding: 'utf8' }));
 }
 

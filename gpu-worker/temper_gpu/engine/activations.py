@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 from transformers.activations import ACT2CLS
 
 from temper_gpu.engine.attention import ATTENTION
-from temper_gpu.models import BaseModel
+from temper_gpu.model.models import BaseModel
 
 # Two vectors of AVX-512 in the smallest type, of which a loop takes as many at once.
 WHOLE_VECTORS = 64

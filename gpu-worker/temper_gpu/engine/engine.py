@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import torch
 
-from temper_gpu.detokenizer import Detokenizer
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.interface import (
     AdapterSource,
@@ -26,8 +25,9 @@ from temper_gpu.engine.requests import Sequence
 from temper_gpu.engine.scheduler import Scheduler
 from temper_gpu.engine.sizes import Sizes, sizes_for
 from temper_gpu.failures import TemperError
-from temper_gpu.memory import Shortage, describe_error, format_bytes, free_memory, is_out_of_memory
-from temper_gpu.models import BaseModel
+from temper_gpu.model.detokenizer import Detokenizer
+from temper_gpu.model.memory import Shortage, describe_error, format_bytes, free_memory, is_out_of_memory
+from temper_gpu.model.models import BaseModel
 from temper_gpu.settings import EngineSettings
 
 # How often requests are looked through for passed deadlines while training has the device.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from temper_gpu.failures import TemperError
 
 if TYPE_CHECKING:
-    from temper_gpu.lora import Adapter
+    from temper_gpu.model.lora import Adapter
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class GenerationRequest:
     seed: int
     stop_token_ids: frozenset[int] = frozenset()
     # The answer ends with the first token after which its text contains one of them. The text is what
-    # `Detokenizer.decode` (detokenizer.py) makes of the sampled tokens; nothing is cut off it here.
+    # `Detokenizer.decode` (model/detokenizer.py) makes of the sampled tokens; nothing is cut off it here.
     stop: tuple[str, ...] = ()
 
 

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 from temper_gpu.engine.activations import instantiate
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import (
+from temper_gpu.model.lora import (
     RANK_BLOCK,
     Adapter,
     attach,
@@ -21,7 +21,7 @@ from temper_gpu.lora import (
     require_in_effect,
     target_modules,
 )
-from temper_gpu.models import BaseModel
+from temper_gpu.model.models import BaseModel
 
 
 class AdaptedBase(BaseModel):
@@ -40,7 +40,7 @@ class AdaptedBase(BaseModel):
 
 
 def is_merged(dtype: torch.dtype) -> bool:
-    """Whether adapters become part of the weights; below float32 they would be rounded away (lora.py)."""
+    """Whether adapters become part of the weights; below float32 they would be rounded away (model/lora.py)."""
     return dtype == torch.float32
 
 

@@ -24,8 +24,8 @@ from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.sampling import sample, uniforms
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
-from temper_gpu.instructions import NARROW
-from temper_gpu.models import BaseModel
+from temper_gpu.model.instructions import NARROW
+from temper_gpu.model.models import BaseModel
 
 LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 333)
 # The first so many are seated for decoding; beside them, in a second table, the last two in these slots.

@@ -21,7 +21,7 @@ from temper_gpu.engine.sampling import sample, uniforms
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.engine.slots import Slots
 from temper_gpu.failures import TemperError
-from temper_gpu.models import BaseModel
+from temper_gpu.model.models import BaseModel
 from temper_gpu.settings import EngineSettings
 
 # How late a passed deadline or a lost caller may be noticed.

@@ -9,7 +9,7 @@ from temper_gpu.engine.kv_cache import SlotCache
 from temper_gpu.engine.requests import Sequence
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
-from temper_gpu.memory import format_bytes
+from temper_gpu.model.memory import format_bytes
 
 INITIAL_CAPACITY = 64
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 
 from temper_gpu.checkpoints import DEFAULT_DTYPE
-from temper_gpu.instructions import limits
-from temper_gpu.lora import dtype_name
+from temper_gpu.model.instructions import limits
+from temper_gpu.model.lora import dtype_name
 
 # cuBLAS is deterministic only with a workspace of fixed size; read when CUDA starts.
 _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

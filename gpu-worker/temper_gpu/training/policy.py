@@ -13,8 +13,8 @@ from torch.utils.checkpoint import checkpoint
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import initial_tensors, target_modules
-from temper_gpu.models import BaseModel
+from temper_gpu.model.lora import initial_tensors, target_modules
+from temper_gpu.model.models import BaseModel
 from temper_gpu.training.packing import MicroBatch
 
 ATTENTION = "sdpa"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from temper_gpu.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import adapter_bytes, config_bytes, dtype_name, initial_tensors, lora_shape, target_modules
-from temper_gpu.models import BaseModel, Models
+from temper_gpu.model.lora import adapter_bytes, config_bytes, dtype_name, initial_tensors, lora_shape, target_modules
+from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.policy import ATTENTION, initial_optimizer_tensors
 

@@ -28,8 +28,8 @@ from temper_gpu.checkpoints import (
 )
 from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import adapter_bytes
-from temper_gpu.models import Models
+from temper_gpu.model.lora import adapter_bytes
+from temper_gpu.model.models import Models
 from temper_gpu.store import Store
 from temper_gpu.training.groups import Group, load_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire

@@ -20,8 +20,8 @@ import torch
 from temper_gpu import event_loop
 from temper_gpu.arguments import parse_arguments
 from temper_gpu.failures import TemperError
-from temper_gpu.instructions import LIMITS, NARROW
 from temper_gpu.logs import JsonLines, Occasionally, logging
+from temper_gpu.model.instructions import LIMITS, NARROW
 from temper_gpu.worker import choose_dtype
 
 GPU_WORKER = Path(__file__).parents[2]
@@ -171,7 +171,7 @@ def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):
 UNPROVEN = """
 import json, torch
 from temper_gpu.engine import forward
-from temper_gpu.instructions import limits
+from temper_gpu.model.instructions import limits
 from temper_gpu.training.platform import platform_fingerprint
 
 true_attend = forward.attend

@@ -18,7 +18,7 @@ from temper_gpu.checkpoints import (
     read_parent,
 )
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import adapter_bytes, config_bytes, initial_tensors
+from temper_gpu.model.lora import adapter_bytes, config_bytes, initial_tensors
 from temper_gpu.store import FileStore, blob_ref
 from tests.training.samples import tiny_model
 

@@ -14,8 +14,8 @@ from temper_gpu.engine.engine import EmbeddedEngine
 from temper_gpu.engine.interface import Generation
 from temper_gpu.engine.policies import Policies
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import PREFIX, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
-from temper_gpu.models import BaseModel
+from temper_gpu.model.lora import PREFIX, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
+from temper_gpu.model.models import BaseModel
 from tests.engine.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
 
 # A fresh adapter after one step of Adam: every number of B has moved by about the learning rate.

@@ -20,8 +20,8 @@ from temper_gpu.engine.host import EngineHost
 from temper_gpu.engine.proof import Unproven, prove_sizes
 from temper_gpu.engine.sizes import Sizes
 from temper_gpu.failures import TemperError
-from temper_gpu.instructions import LIMITS
-from temper_gpu.models import BaseModel, ModelLibrary
+from temper_gpu.model.instructions import LIMITS
+from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.settings import EngineSettings
 from tests.engine.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
 
@@ -245,7 +245,7 @@ def test_a_model_of_which_few_sizes_are_proven_is_doubted(
 
 START_NARROWER = """
 import os, sys
-from temper_gpu.instructions import limits, start_narrower
+from temper_gpu.model.instructions import limits, start_narrower
 print(os.getpid(), limits(), flush=True)
 if not limits():
     assert os.read(0, 1) == b"1"

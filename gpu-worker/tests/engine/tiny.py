@@ -10,8 +10,8 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig, Qw
 
 from temper_gpu.engine.engine import EmbeddedEngine
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
-from temper_gpu.lora import Adapter
-from temper_gpu.models import BaseModel
+from temper_gpu.model.lora import Adapter
+from temper_gpu.model.models import BaseModel
 from temper_gpu.pocket.tokenizer import build_tokenizer
 from temper_gpu.settings import EngineSettings
 

@@ -23,7 +23,7 @@ from temper_gpu.control_tokens import ControlTokens
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.host import EngineHost
 from temper_gpu.failures import TemperError
-from temper_gpu.models import ModelLibrary
+from temper_gpu.model.models import ModelLibrary
 from temper_gpu.prompts import Prompts
 from temper_gpu.server import parse_json
 from temper_gpu.server_settings import ServerSettings

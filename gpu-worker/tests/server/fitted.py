@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 
-from temper_gpu.models import POCKET, POCKET_FOLDER, load_base
+from temper_gpu.model.models import POCKET, POCKET_FOLDER, load_base
 from temper_gpu.prompts import Prompts
 from temper_gpu.tool_choice import parse_tool_choice
 from temper_gpu.training.groups import Call

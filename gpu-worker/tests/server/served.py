@@ -14,7 +14,7 @@ import torch
 from temper_gpu.checkpoints import ResolvedPolicy
 from temper_gpu.engine.interface import Engines
 from temper_gpu.failures import TemperError
-from temper_gpu.lora import Adapter
+from temper_gpu.model.lora import Adapter
 from temper_gpu.server import create_app, run_server
 from temper_gpu.server_settings import ServerSettings
 from temper_gpu.targets import Targets

@@ -4,7 +4,7 @@ import copy
 
 import torch
 
-from temper_gpu.models import POCKET, POCKET_FOLDER, BaseModel, load_base
+from temper_gpu.model.models import POCKET, POCKET_FOLDER, BaseModel, load_base
 from temper_gpu.prompts import Prompts
 
 HEAD = """{%- if tools -%}<|system|># Tools

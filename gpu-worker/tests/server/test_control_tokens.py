@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 
 from temper_gpu.control_tokens import MARK
 from temper_gpu.failures import TemperError
-from temper_gpu.models import BaseModel
+from temper_gpu.model.models import BaseModel
 from temper_gpu.prompts import Prompts
 from tests.server.templates import FORGETFUL, QWEN, pocket, prompts_by, with_special_tags
 

@@ -14,7 +14,7 @@ import torch
 from temper_gpu.engine.device_lock import DeviceLock
 from temper_gpu.engine.host import EngineHost
 from temper_gpu.failures import TemperError
-from temper_gpu.models import ModelLibrary
+from temper_gpu.model.models import ModelLibrary
 from temper_gpu.server import create_app
 from temper_gpu.server_settings import ServerSettings
 from temper_gpu.settings import EngineSettings

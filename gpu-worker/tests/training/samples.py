@@ -22,7 +22,7 @@ from temper_gpu.contract import (
     TrainConfig,
     TrainInput,
 )
-from temper_gpu.models import BaseModel
+from temper_gpu.model.models import BaseModel
 from temper_gpu.store import FileStore, Store
 from temper_gpu.training.groups import Attempt, Call, Group
 

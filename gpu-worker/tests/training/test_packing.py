@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_gpu.lora import PREFIX, initial_tensors
+from temper_gpu.model.lora import PREFIX, initial_tensors
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, deal, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors

@@ -221,7 +221,7 @@ def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileSto
     from peft import PeftModel
 
     from temper_gpu.checkpoints import load_adapter
-    from temper_gpu.lora import merged_weights
+    from temper_gpu.model.lora import merged_weights
 
     checkpoint = run_steps(store, [trainer])[-1]
     commit = read_parent(store, checkpoint)

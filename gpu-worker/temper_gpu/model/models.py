@@ -22,10 +22,10 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from temper_gpu.failures import TemperError
-from temper_gpu.memory import describe_error, is_out_of_memory
+from temper_gpu.model.memory import describe_error, is_out_of_memory
 
 POCKET = "pocket"
-POCKET_FOLDER = Path(__file__).parent / "pocket" / "model"
+POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
 # In `models.json`: a model of the Hugging Face hub, as `hub:OWNER/NAME`.
 HUB = "hub:"
 BUILT_IN = {POCKET: POCKET_FOLDER, "pocket-tools": POCKET_FOLDER.with_name("model-tools")}

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig, Qwen3
 from temper_gpu.answers import http_meaning
 from temper_gpu.engine.host import EngineHost
 from temper_gpu.failures import TemperError
-from temper_gpu.models import POCKET_FOLDER, BaseModel, ModelLibrary
+from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
 from temper_gpu.settings import EngineSettings
 
 SMALL: dict[str, Any] = {

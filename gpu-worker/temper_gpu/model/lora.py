@@ -27,7 +27,7 @@ from temper_gpu.failures import TemperError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from temper_gpu.models import BaseModel
+    from temper_gpu.model.models import BaseModel
 
 PREFIX = "base_model.model."
 LORA_A, LORA_B = ".lora_A.weight", ".lora_B.weight"
