@@ -21,8 +21,9 @@ from starlette.types import ASGIApp
 from temper_gpu import event_loop
 from temper_gpu.arguments import Arguments
 from temper_gpu.checkpoints import StoreResolver
-from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.host import EngineHost
+from temper_gpu.engine.embedded.device_lock import DeviceLock
+from temper_gpu.engine.embedded.host import EngineHost
+from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.leash import on_leash
@@ -30,7 +31,6 @@ from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.server import create_app, run_server
 from temper_gpu.server_settings import ServerSettings
-from temper_gpu.settings import EngineSettings
 from temper_gpu.store import Store
 from temper_gpu.targets import Targets
 from temper_gpu.training.platform import make_deterministic

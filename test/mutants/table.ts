@@ -14,8 +14,8 @@ export interface Mutant {
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
 const TRAINING_TESTS = 'gpu-worker/tests/training';
-const SAMPLING = 'gpu-worker/temper_gpu/engine/sampling.py';
-const SAMPLING_TEST = 'gpu-worker/tests/engine/test_sampling.py';
+const SAMPLING = 'gpu-worker/temper_gpu/engine/embedded/sampling.py';
+const SAMPLING_TEST = 'gpu-worker/tests/engine/embedded/test_sampling.py';
 
 const LOSSES: readonly Mutant[] = [
   {

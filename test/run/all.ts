@@ -47,7 +47,11 @@ async function runPytest(showing: Showing): Promise<void> {
   if (process.arch !== 'x64') return;
   const computing = ['tests/engine', 'tests/training', 'tests/server'];
   await runPytestOf('tests of engine, trainer and server with AVX2 alone', computing, narrowInstructions(), showing);
-  const exact = ['tests/engine/test_batch_invariance.py', 'tests/engine/test_against_naive.py', 'tests/training'];
+  const exact = [
+    'tests/engine/embedded/test_batch_invariance.py',
+    'tests/engine/embedded/test_against_naive.py',
+    'tests/training',
+  ];
   const oldest = { ATEN_CPU_CAPABILITY: 'default', ONEDNN_MAX_CPU_ISA: 'SSE41' };
   await runPytestOf('tests of engine and trainer without AVX', exact, oldest, showing);
 }

@@ -1,5 +1,4 @@
-"""The interface that server and activities use (interface.py), and behind it the embedded engine (host.py):
-batch-invariant continuous batching of one base model and the policies made from it.
+"""The interface that server and activities use (interface.py), and engines behind it: embedded/.
 
-It exports nothing, so that the interface can be imported without the embedded engine.
+It exports nothing, so that the interface can be imported without an engine.
 """

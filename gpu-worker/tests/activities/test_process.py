@@ -170,7 +170,7 @@ def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):
 
 UNPROVEN = """
 import json, torch
-from temper_gpu.engine import forward
+from temper_gpu.engine.embedded import forward
 from temper_gpu.model.instructions import limits
 from temper_gpu.training.platform import platform_fingerprint
 

@@ -12,10 +12,10 @@ import transformers
 from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig, Qwen3MoeConfig
 
 from temper_gpu.answers import http_meaning
-from temper_gpu.engine.host import EngineHost
+from temper_gpu.engine.embedded.host import EngineHost
+from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
-from temper_gpu.settings import EngineSettings
 
 SMALL: dict[str, Any] = {
     "vocab_size": 264,
@@ -195,7 +195,7 @@ def test_a_model_that_fails_in_its_first_pass_is_refused_by_its_kind(copy: Path,
     def raw(*_: object) -> None:
         raise AttributeError("'StrangeConfig' object has no attribute 'num_hidden_layers'")
 
-    monkeypatch.setattr("temper_gpu.engine.engine.prove_sizes", raw)
+    monkeypatch.setattr("temper_gpu.engine.embedded.engine.prove_sizes", raw)
     host = EngineHost(library(strange=copy), EngineSettings(num_threads=1))
     with pytest.raises(
         TemperError, match=r"strange must run in the embedded engine, but .*'num_hidden_layers'"
@@ -205,7 +205,7 @@ def test_a_model_that_fails_in_its_first_pass_is_refused_by_its_kind(copy: Path,
 
 
 def test_a_model_without_room_is_tried_again_and_then_given_up(copy: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("temper_gpu.engine.engine.prove_sizes", lambda *_: torch.empty(1 << 60))
+    monkeypatch.setattr("temper_gpu.engine.embedded.engine.prove_sizes", lambda *_: torch.empty(1 << 60))
     host = EngineHost(library(huge=copy), EngineSettings(num_threads=1))
     statuses = []
     for _ in range(3):

@@ -18,7 +18,7 @@ from temper_gpu.model.lora import Adapter
 from temper_gpu.server import create_app, run_server
 from temper_gpu.server_settings import ServerSettings
 from temper_gpu.targets import Targets
-from tests.engine.tiny import Held
+from tests.engine.embedded.tiny import Held
 
 KEY = "a secret of this test"
 SHA256 = "c" * 64

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from temper_gpu.chat import ChatRequest, chat_response, parse_chat_request, stops_of
+from temper_gpu.engine.embedded.requests import stop_check
 from temper_gpu.engine.interface import Generation
-from temper_gpu.engine.requests import stop_check
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.prompts import Prompts, plain_message

@@ -196,8 +196,8 @@ LAYERS: dict[str, Callable[[ModuleType], None]] = {
     "temper_gpu.store.s3_store": lay_s3_points,
     "temper_gpu.training.trainer": lay_trainer_points,
     "temper_gpu.activities": lay_activity_points,
-    "temper_gpu.engine.forward": lay_engine_points,
-    "temper_gpu.engine.policies": lay_policy_points,
+    "temper_gpu.engine.embedded.forward": lay_engine_points,
+    "temper_gpu.engine.embedded.policies": lay_policy_points,
     "temper_gpu.server": lay_server_points,
 }
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from temper_gpu.model.models import BaseModel
-from tests.engine.tiny import CONFIGS, ask_together, open_engine, request, tiny_base
+from tests.engine.embedded.tiny import CONFIGS, ask_together, open_engine, request, tiny_base
 
 LENGTHS = (1, 2, 12, 15, 16, 17, 33, 64, 65, 130, 300)
 

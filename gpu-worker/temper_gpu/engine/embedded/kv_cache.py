@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache
 
-from temper_gpu.engine.attention import KEY_BLOCK
+from temper_gpu.engine.embedded.attention import KEY_BLOCK
 
 HEAD_ALIGNMENT = 16
 

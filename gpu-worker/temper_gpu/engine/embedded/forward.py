@@ -1,7 +1,7 @@
 """Forward passes of fixed sizes over a stock transformers model: prefill of prompt pieces, decode of slots.
 
 A pass is M tokens in one row, whoever they belong to: linear layers and norms work token by token, and attention reads
-each token's own slot. M is one of the sizes that were proven equal (engine/proof.py): no token feels who else is there.
+each token's own slot. M is one of the sizes that were proven equal (proof.py): no token feels who else is there.
 
 Shapes: M tokens of a pass, P pieces, R rows of a tile, C queries of a row, S sampled rows, H heads, D head size.
 """
@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.attention import KEY_BLOCK, Tile, attend, causal_mask
-from temper_gpu.engine.kv_cache import SlotCache
-from temper_gpu.engine.sizes import Sizes
+from temper_gpu.engine.embedded.attention import KEY_BLOCK, Tile, attend, causal_mask
+from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.sizes import Sizes
 
 # Queries of a tile's row, by length of the prompt: part of what a prompt's bits depend on, so never chosen by load.
 SHORT_PIECE, LONG_PIECE, LONG_PROMPT = 16, 64, 64
@@ -48,7 +48,7 @@ def piece_size(prompt_length: int) -> int:
 
 @dataclass(frozen=True)
 class ForwardPass:
-    """Passed through the model to its attention (engine/attention.py)."""
+    """Passed through the model to its attention (attention.py)."""
 
     cache: SlotCache
     tiles: list[Tile]

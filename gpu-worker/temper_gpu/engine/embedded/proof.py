@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from temper_gpu.engine.activations import instantiate
-from temper_gpu.engine.forward import LONG_PIECE, LONG_PROMPT, SHORT_PIECE, Forward, Piece, piece_size
-from temper_gpu.engine.kv_cache import SlotCache
-from temper_gpu.engine.sampling import sample, uniforms
-from temper_gpu.engine.sizes import Sizes
+from temper_gpu.engine.embedded.activations import instantiate
+from temper_gpu.engine.embedded.forward import LONG_PIECE, LONG_PROMPT, SHORT_PIECE, Forward, Piece, piece_size
+from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.sampling import sample, uniforms
+from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import NARROW
 from temper_gpu.model.models import BaseModel

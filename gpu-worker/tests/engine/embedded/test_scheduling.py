@@ -8,15 +8,15 @@ from concurrent.futures import wait
 import pytest
 import torch
 
-from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.device_lock import DeviceLock
+from temper_gpu.engine.embedded.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.requests import stop_check
+from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import DeadlinePassed, QueueFull
-from temper_gpu.engine.requests import stop_check
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.lora import Adapter, merged_weights
-from temper_gpu.settings import EngineSettings
-from tests.engine.tiny import Held, ask, ask_together, held, open_engine, request, tiny_adapter
+from tests.engine.embedded.tiny import Held, ask, ask_together, held, open_engine, request, tiny_adapter
 
 
 def locked_out(lock: DeviceLock, base, **settings) -> EmbeddedEngine:

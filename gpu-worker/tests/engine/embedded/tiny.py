@@ -8,12 +8,12 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import BaseModel
 from temper_gpu.pocket.tokenizer import build_tokenizer
-from temper_gpu.settings import EngineSettings
 
 SHAPE = {
     "vocab_size": 264,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.activations import instantiate
+from temper_gpu.engine.embedded.activations import instantiate
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import (

@@ -5,12 +5,12 @@ import os
 import threading
 from collections.abc import Callable
 
-from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.engine import ROOM_REMEDY, EmbeddedEngine
-from temper_gpu.engine.proof import Unproven
+from temper_gpu.engine.embedded.device_lock import DeviceLock
+from temper_gpu.engine.embedded.engine import ROOM_REMEDY, EmbeddedEngine
+from temper_gpu.engine.embedded.proof import Unproven
+from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.model.models import BaseModel, ModelLibrary
-from temper_gpu.settings import EngineSettings
 
 EXIT_CODE = 70
 

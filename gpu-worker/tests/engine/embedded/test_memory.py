@@ -11,16 +11,16 @@ import pytest
 import torch
 
 from temper_gpu.answers import http_meaning
-from temper_gpu.engine import kv_cache, scheduler
-from temper_gpu.engine.device_lock import DeviceLock
-from temper_gpu.engine.engine import EmbeddedEngine
+from temper_gpu.engine.embedded import kv_cache, scheduler
+from temper_gpu.engine.embedded.device_lock import DeviceLock
+from temper_gpu.engine.embedded.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.sizes import Sizes
+from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.interface import Generation, GenerationRequest
-from temper_gpu.engine.kv_cache import SlotCache
-from temper_gpu.engine.sizes import Sizes
-from temper_gpu.engine.slots import Slots
 from temper_gpu.failures import TemperError
-from temper_gpu.settings import EngineSettings
-from tests.engine.tiny import ask, ask_together, open_engine, request
+from tests.engine.embedded.tiny import ask, ask_together, open_engine, request
 
 
 def test_memory_bounds_how_many_long_requests_run_at_once(base):

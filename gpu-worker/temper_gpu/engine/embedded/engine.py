@@ -1,4 +1,4 @@
-"""The embedded engine of one base model (interface.py): a queue, a thread, and policies loaded beside it."""
+"""The embedded engine of one base model (engine/interface.py): a queue, a thread, and policies loaded beside it."""
 
 import logging
 import math
@@ -10,7 +10,13 @@ from contextlib import contextmanager
 
 import torch
 
-from temper_gpu.engine.device_lock import DeviceLock
+from temper_gpu.engine.embedded.device_lock import DeviceLock
+from temper_gpu.engine.embedded.policies import AdaptedBase, Policies, is_merged
+from temper_gpu.engine.embedded.proof import prove_sizes
+from temper_gpu.engine.embedded.requests import Sequence
+from temper_gpu.engine.embedded.scheduler import Scheduler
+from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.sizes import Sizes, sizes_for
 from temper_gpu.engine.interface import (
     AdapterSource,
     ContextTooLong,
@@ -19,16 +25,10 @@ from temper_gpu.engine.interface import (
     GenerationRequest,
     QueueFull,
 )
-from temper_gpu.engine.policies import AdaptedBase, Policies, is_merged
-from temper_gpu.engine.proof import prove_sizes
-from temper_gpu.engine.requests import Sequence
-from temper_gpu.engine.scheduler import Scheduler
-from temper_gpu.engine.sizes import Sizes, sizes_for
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.memory import Shortage, describe_error, format_bytes, free_memory, is_out_of_memory
 from temper_gpu.model.models import BaseModel
-from temper_gpu.settings import EngineSettings
 
 # How often requests are looked through for passed deadlines while training has the device.
 DEVICE_POLL_S = 0.2

@@ -11,19 +11,19 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import temper_gpu.engine.engine as engine_module
-import temper_gpu.engine.forward as forward
-import temper_gpu.engine.scheduler as scheduler
-from temper_gpu.engine.activations import WholeVectors, padded_size
-from temper_gpu.engine.engine import EmbeddedEngine
-from temper_gpu.engine.host import EngineHost
-from temper_gpu.engine.proof import Unproven, prove_sizes
-from temper_gpu.engine.sizes import Sizes
+import temper_gpu.engine.embedded.engine as engine_module
+import temper_gpu.engine.embedded.forward as forward
+import temper_gpu.engine.embedded.scheduler as scheduler
+from temper_gpu.engine.embedded.activations import WholeVectors, padded_size
+from temper_gpu.engine.embedded.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.host import EngineHost
+from temper_gpu.engine.embedded.proof import Unproven, prove_sizes
+from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS
 from temper_gpu.model.models import BaseModel, ModelLibrary
-from temper_gpu.settings import EngineSettings
-from tests.engine.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
+from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
 
 rng = random.Random(0)
 REQUESTS = [

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from temper_gpu.engine.sampling import sample, uniforms
+from temper_gpu.engine.embedded.sampling import sample, uniforms
 
 LOGITS_V = torch.tensor([1.0, 0.0, -1.0, 2.0])
 RECORDED = [0.6524484863740305, 0.9435642308648511, 0.7570191751339905]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.activations import ACT2CLS
 
-from temper_gpu.engine.attention import ATTENTION
+from temper_gpu.engine.embedded.attention import ATTENTION
 from temper_gpu.model.models import BaseModel
 
 # Two vectors of AVX-512 in the smallest type, of which a loop takes as many at once.

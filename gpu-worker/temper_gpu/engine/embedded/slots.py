@@ -4,10 +4,10 @@ import heapq
 
 import numpy as np
 
-from temper_gpu.engine.attention import KEY_BLOCK
-from temper_gpu.engine.kv_cache import SlotCache
-from temper_gpu.engine.requests import Sequence
-from temper_gpu.engine.sizes import Sizes
+from temper_gpu.engine.embedded.attention import KEY_BLOCK
+from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.requests import Sequence
+from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import format_bytes
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.engine.tiny import open_engine, tiny_base
+from tests.engine.embedded.tiny import open_engine, tiny_base
 
 
 @pytest.fixture(scope="session")

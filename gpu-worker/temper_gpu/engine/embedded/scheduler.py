@@ -12,17 +12,17 @@ from threading import Condition
 
 from torch import Tensor
 
-from temper_gpu.engine.forward import Forward, Piece, piece_size
+from temper_gpu.engine.embedded.forward import Forward, Piece, piece_size
+from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.policies import Policies
+from temper_gpu.engine.embedded.requests import Sequence
+from temper_gpu.engine.embedded.sampling import sample, uniforms
+from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.sizes import Sizes
+from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.interface import DeadlinePassed
-from temper_gpu.engine.kv_cache import SlotCache
-from temper_gpu.engine.policies import Policies
-from temper_gpu.engine.requests import Sequence
-from temper_gpu.engine.sampling import sample, uniforms
-from temper_gpu.engine.sizes import Sizes
-from temper_gpu.engine.slots import Slots
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
-from temper_gpu.settings import EngineSettings
 
 # How late a passed deadline or a lost caller may be noticed.
 SWEEP_S = 0.05

@@ -1,0 +1,1 @@
+"""The embedded engine (host.py): batch-invariant continuous batching of one base model and its policies."""
