@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from temper_gpu import event_loop
-from temper_gpu.checkpoints import ResolvedPolicy
+from temper_gpu.commits.checkpoints import ResolvedPolicy
 from temper_gpu.engine.interface import AdapterSource, Engine, EngineHealth, Generation, GenerationRequest
 from temper_gpu.logs import configure_logs
 from temper_gpu.model.lora import Adapter

@@ -1,4 +1,4 @@
-/** `manifest.json`, the commit of a step, as GPU workers write it (`gpu-worker/temper_gpu/checkpoints.py`). */
+/** `manifest.json`, the commit of a step, as GPU workers write it (`gpu-worker/temper_gpu/commits/checkpoints.py`). */
 import { z } from 'zod';
 
 import { BlobRef, GroupRef, StepMetrics, TrainConfig, type Checkpoint } from '../core/contract.ts';

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from temper_gpu.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
+from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
 from temper_gpu.contract import InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.heartbeat import run_with_heartbeats

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from temper_gpu.arguments import add_device
-from temper_gpu.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
+from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as

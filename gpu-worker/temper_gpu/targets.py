@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from temper_gpu.checkpoints import PolicyResolver, ResolvedPolicy
+from temper_gpu.commits.checkpoints import PolicyResolver, ResolvedPolicy
 from temper_gpu.engine.interface import AdapterSource, Engine, Engines
 from temper_gpu.failures import TemperError
 

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from temper_gpu import event_loop
 from temper_gpu.arguments import Arguments
-from temper_gpu.checkpoints import StoreResolver
+from temper_gpu.commits.checkpoints import StoreResolver
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings

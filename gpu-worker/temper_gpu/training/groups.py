@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from temper_gpu.checkpoints import step_key
+from temper_gpu.commits.checkpoints import step_key
 from temper_gpu.contract import GroupRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store

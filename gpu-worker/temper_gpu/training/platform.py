@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from temper_gpu.checkpoints import DEFAULT_DTYPE
+from temper_gpu.commits.checkpoints import DEFAULT_DTYPE
 from temper_gpu.model.instructions import limits
 from temper_gpu.model.lora import dtype_name
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from temper_gpu.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
+from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes, config_bytes, dtype_name, initial_tensors, lora_shape, target_modules

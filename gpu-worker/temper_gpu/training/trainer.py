@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from temper_gpu.checkpoints import (
+from temper_gpu.commits.checkpoints import (
     Commit,
     Manifest,
     Parent,

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from temper_gpu.activities import GpuActivities, require_fresh
-from temper_gpu.checkpoints import StoreResolver, manifest_key
+from temper_gpu.commits.checkpoints import StoreResolver, manifest_key
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.pulse import Pulse

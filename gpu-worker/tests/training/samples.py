@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
-from temper_gpu.checkpoints import step_key
+from temper_gpu.commits.checkpoints import step_key
 from temper_gpu.contract import (
     Checkpoint,
     CispoLoss,

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load
 from torch.func import functional_call
 
-from temper_gpu.checkpoints import read_parent
+from temper_gpu.commits.checkpoints import read_parent
 from temper_gpu.contract import PpoLoss
 from temper_gpu.training.groups import Group
 from temper_gpu.training.trainer import Trainer

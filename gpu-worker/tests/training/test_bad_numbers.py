@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from temper_gpu.checkpoints import Manifest, load_adapter, manifest_key, read_parent
+from temper_gpu.commits.checkpoints import Manifest, load_adapter, manifest_key, read_parent
 from temper_gpu.contract import Checkpoint
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from temper_gpu.checkpoints import Commit, manifest_key
+from temper_gpu.commits.checkpoints import Commit, manifest_key
 from temper_gpu.contract import Checkpoint
 from temper_gpu.store import FileStore
 from temper_gpu.training.platform import make_deterministic

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load
 
-from temper_gpu.checkpoints import manifest_key, read_parent
+from temper_gpu.commits.checkpoints import manifest_key, read_parent
 from temper_gpu.contract import Checkpoint, LoraConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore

@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from temper_gpu.activities import GpuActivities
-from temper_gpu.checkpoints import read_parent
+from temper_gpu.commits.checkpoints import read_parent
 from temper_gpu.contract import Checkpoint, TrainInput
 from temper_gpu.store import FileStore
 from temper_gpu.training.platform import make_deterministic

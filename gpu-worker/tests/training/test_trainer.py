@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from temper_gpu.checkpoints import manifest_key, publish_view, read_parent
+from temper_gpu.commits.checkpoints import manifest_key, publish_view, read_parent
 from temper_gpu.contract import Checkpoint
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
@@ -220,7 +220,7 @@ def test_metrics_tell_the_step(store: FileStore, trainer: Trainer):
 def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileStore, trainer: Trainer):
     from peft import PeftModel
 
-    from temper_gpu.checkpoints import load_adapter
+    from temper_gpu.commits.checkpoints import load_adapter
     from temper_gpu.model.lora import merged_weights
 
     checkpoint = run_steps(store, [trainer])[-1]

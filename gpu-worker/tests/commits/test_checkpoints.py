@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_gpu.checkpoints import (
+from temper_gpu.commits.checkpoints import (
     KEPT_COMMITS,
     Commit,
     Manifest,
