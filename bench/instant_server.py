@@ -25,9 +25,9 @@ from temper_gpu.engine.interface import AdapterSource, Engine, EngineHealth, Gen
 from temper_gpu.logs import configure_logs
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import POCKET, BaseModel, ModelLibrary
-from temper_gpu.server import create_app, run_server
-from temper_gpu.server_settings import ServerSettings
-from temper_gpu.targets import Targets
+from temper_gpu.server.server import create_app, run_server
+from temper_gpu.server.settings import ServerSettings
+from temper_gpu.server.targets import Targets
 
 KEY = "bench"
 ADAPTER = "0" * 64

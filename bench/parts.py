@@ -18,7 +18,7 @@ from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.model.lora import initial_tensors
 from temper_gpu.model.models import BaseModel, ModelLibrary
-from temper_gpu.prompts import Prompts
+from temper_gpu.server.prompts import Prompts
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.step import train_step

@@ -29,10 +29,10 @@ from temper_gpu.failures import TemperError
 from temper_gpu.leash import on_leash
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.models import BaseModel, ModelLibrary
-from temper_gpu.server import create_app, run_server
-from temper_gpu.server_settings import ServerSettings
+from temper_gpu.server.server import create_app, run_server
+from temper_gpu.server.settings import ServerSettings
+from temper_gpu.server.targets import Targets
 from temper_gpu.store import Store
-from temper_gpu.targets import Targets
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 

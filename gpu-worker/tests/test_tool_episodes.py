@@ -16,7 +16,7 @@ from temper_gpu.pocket.supervised import NOT_TRAINED
 from temper_gpu.pocket.teach_tools import prefix_cache, render, system_turn, tokenise_turns
 from temper_gpu.pocket.tokenizer import build_tokenizer
 from temper_gpu.pocket.tool_episodes import TOOLS, Texts, draw_tool_episode
-from temper_gpu.tool_calls import parse_answer
+from temper_gpu.server.tool_calls import parse_answer
 
 EXCHANGE = Path(__file__).parents[2] / "test" / "examples" / "small-email-tools.json"
 

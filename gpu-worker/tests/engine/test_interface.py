@@ -17,15 +17,15 @@ from temper_gpu.engine.interface import (
     QueueFull,
     TextModel,
 )
-from temper_gpu.prompts import Prompts
-from temper_gpu.server_settings import ServerSettings
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.settings import ServerSettings
 from tests.server.served import KEY, SHA256, chat, error, serving
 from tests.server.templates import pocket
 
 # Prints what came along that a server needs for no engine.
 IMPORTS = """
 import sys
-import temper_gpu.server
+import temper_gpu.server.server
 print(*(name for name in sys.modules if name in ("torch", "temporalio") or name.startswith("temper_gpu.engine.")))
 """
 

@@ -11,11 +11,11 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig, Qwen3MoeConfig
 
-from temper_gpu.answers import http_meaning
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
+from temper_gpu.server.answers import http_meaning
 
 SMALL: dict[str, Any] = {
     "vocab_size": 264,

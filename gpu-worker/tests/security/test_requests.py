@@ -17,17 +17,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_gpu import prompts as prompts_module
-from temper_gpu.chat import NEUTRAL, READ, parse_chat_request
-from temper_gpu.control_tokens import ControlTokens
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import ModelLibrary
-from temper_gpu.prompts import Prompts
-from temper_gpu.server import parse_json
-from temper_gpu.server_settings import ServerSettings
+from temper_gpu.server import prompts as prompts_module
+from temper_gpu.server.chat import NEUTRAL, READ, parse_chat_request
+from temper_gpu.server.control_tokens import ControlTokens
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.server import parse_json
+from temper_gpu.server.settings import ServerSettings
 from tests.server import served
 from tests.server.served import ASKED, KEY, chat, error, serving
 from tests.server.templates import prompts_by

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 
 from temper_gpu.model.models import POCKET, POCKET_FOLDER, load_base
-from temper_gpu.prompts import Prompts
-from temper_gpu.tool_choice import parse_tool_choice
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.tool_choice import parse_tool_choice
 from temper_gpu.training.groups import Call
 from temper_gpu.training.packing import Row
 from temper_gpu.training.rows import attempt_rows

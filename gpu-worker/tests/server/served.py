@@ -15,9 +15,9 @@ from temper_gpu.commits.checkpoints import ResolvedPolicy
 from temper_gpu.engine.interface import Engines
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import Adapter
-from temper_gpu.server import create_app, run_server
-from temper_gpu.server_settings import ServerSettings
-from temper_gpu.targets import Targets
+from temper_gpu.server.server import create_app, run_server
+from temper_gpu.server.settings import ServerSettings
+from temper_gpu.server.targets import Targets
 from tests.engine.embedded.tiny import Held
 
 KEY = "a secret of this test"

@@ -5,7 +5,7 @@ import copy
 import torch
 
 from temper_gpu.model.models import POCKET, POCKET_FOLDER, BaseModel, load_base
-from temper_gpu.prompts import Prompts
+from temper_gpu.server.prompts import Prompts
 
 HEAD = """{%- if tools -%}<|system|># Tools
 <tools>{%- for tool in tools %}

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from temper_gpu.chat import before_stop, choice_seed, parse_chat_request
 from temper_gpu.failures import TemperError
-from temper_gpu.prompts import plain_message
+from temper_gpu.server.chat import before_stop, choice_seed, parse_chat_request
+from temper_gpu.server.prompts import plain_message
 
 MESSAGES = [{"role": "user", "content": "hello"}]
 

@@ -16,9 +16,9 @@ from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import ModelLibrary
-from temper_gpu.server import create_app
-from temper_gpu.server_settings import ServerSettings
-from temper_gpu.targets import Targets
+from temper_gpu.server.server import create_app
+from temper_gpu.server.settings import ServerSettings
+from temper_gpu.server.targets import Targets
 from tests.server.served import ASKED, KEY, SHA256, Resolver, chat, error, serving
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_gpu.model.detokenizer import END, START
-from temper_gpu.tool_calls import parse_answer
+from temper_gpu.server.tool_calls import parse_answer
 
 FIXTURES = json.loads(Path(__file__).with_name("hermes_outputs.json").read_text())["outputs"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from temper_gpu.chat import chat_response, parse_chat_request
 from temper_gpu.engine.interface import Generation
-from temper_gpu.prompts import Prompts
+from temper_gpu.server.chat import chat_response, parse_chat_request
+from temper_gpu.server.prompts import Prompts
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.metrics import batch_metrics
 from temper_gpu.training.rows import Rows, build_rows

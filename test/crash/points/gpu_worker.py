@@ -198,7 +198,7 @@ LAYERS: dict[str, Callable[[ModuleType], None]] = {
     "temper_gpu.activities": lay_activity_points,
     "temper_gpu.engine.embedded.forward": lay_engine_points,
     "temper_gpu.engine.embedded.policies": lay_policy_points,
-    "temper_gpu.server": lay_server_points,
+    "temper_gpu.server.server": lay_server_points,
 }
 
 

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from temper_gpu.answers import http_meaning
 from temper_gpu.engine.embedded import policies
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.policies import Policies
@@ -16,6 +15,7 @@ from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import PREFIX, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
 from temper_gpu.model.models import BaseModel
+from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
 
 # A fresh adapter after one step of Adam: every number of B has moved by about the learning rate.

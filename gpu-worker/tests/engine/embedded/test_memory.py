@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from temper_gpu.answers import http_meaning
 from temper_gpu.engine.embedded import kv_cache, scheduler
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
@@ -20,6 +19,7 @@ from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.failures import TemperError
+from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import ask, ask_together, open_engine, request
 
 

@@ -20,15 +20,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from temper_gpu.answers import Refusal, error_response, json_response
-from temper_gpu.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stops_of
 from temper_gpu.engine.interface import DeadlinePassed, Engine, Engines, Generation, GenerationRequest
 from temper_gpu.failures import TemperError
-from temper_gpu.http_limits import limited_protocol, mark_known
-from temper_gpu.prompts import Prompts
-from temper_gpu.server_settings import ServerSettings
-from temper_gpu.targets import Target, Targets
-from temper_gpu.tool_calls import MAX_DEPTH, is_deeper
+from temper_gpu.server.answers import Refusal, error_response, json_response
+from temper_gpu.server.chat import ChatRequest, chat_response, choice_seed, parse_chat_request, stops_of
+from temper_gpu.server.http_limits import limited_protocol, mark_known
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.settings import ServerSettings
+from temper_gpu.server.targets import Target, Targets
+from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
 
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
 # A request for a model that is being opened waits this long before it is told to come again.

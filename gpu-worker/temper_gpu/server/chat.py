@@ -9,9 +9,9 @@ from typing import Any
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import END
-from temper_gpu.prompts import Prompts
-from temper_gpu.tool_calls import call_message, parse_answer
-from temper_gpu.tool_choice import ToolChoice, parse_tool_choice, parse_tools
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.tool_calls import call_message, parse_answer
+from temper_gpu.server.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
 MAX_STOPS = 16
 # Below the least one, logits divided by it leave the range of numbers; as in OpenAI's API above.

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed, QueueFull
 from temper_gpu.failures import TemperError
-from temper_gpu.targets import NotFound
+from temper_gpu.server.targets import NotFound
 
 
 class Refusal(Exception):

@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 
-from temper_gpu.control_tokens import ControlTokens
 from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import END, START, Detokenizer
-from temper_gpu.tool_calls import MAX_DEPTH, is_deeper
-from temper_gpu.tool_choice import ToolChoice, function_name
+from temper_gpu.server.control_tokens import ControlTokens
+from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
+from temper_gpu.server.tool_choice import ToolChoice, function_name
 
 # The attempts of a group begin with the same prompt, and rendering it is the dearest part of a call.
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384

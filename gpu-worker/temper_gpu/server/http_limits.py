@@ -7,8 +7,8 @@ from starlette.types import Scope
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from temper_gpu.answers import Refusal, error_response
-from temper_gpu.server_settings import ServerSettings
+from temper_gpu.server.answers import Refusal, error_response
+from temper_gpu.server.settings import ServerSettings
 
 
 def mark_known(scope: Scope) -> None:
