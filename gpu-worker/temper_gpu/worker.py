@@ -90,18 +90,18 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
 
 
 def _polling(arguments: Arguments, trainer: Trainer, store: Store, targets: Targets) -> Coroutine[Any, Any, None]:
-    activities, temporal_worker = import_polling()
+    activities, polling = import_polling()
     gpu = activities.GpuActivities(trainer, store, partial(probe, targets))
-    return temporal_worker.poll_forever(
+    return polling.poll_forever(
         arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train]
     )
 
 
 def import_polling() -> tuple[ModuleType, ModuleType]:
     """Engine and trainer run without. Before the server answers: importing blocks the loop."""
-    from temper_gpu import activities, temporal_worker
+    from temper_gpu.temporal import activities, polling
 
-    return activities, temporal_worker
+    return activities, polling
 
 
 def probe(targets: Targets, policy: str) -> str | None:

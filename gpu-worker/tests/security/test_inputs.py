@@ -9,11 +9,11 @@ import torch
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from temper_gpu.activities import GpuActivities, parse_input
 from temper_gpu.contract import InitialiseInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model import models
 from temper_gpu.model.models import ModelLibrary
+from temper_gpu.temporal.activities import GpuActivities, parse_input
 from tests.training.samples import initialise_input
 
 

@@ -9,10 +9,10 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from temper_gpu.activities import GpuActivities
 from temper_gpu.commits.checkpoints import read_parent
 from temper_gpu.contract import Checkpoint, TrainInput
 from temper_gpu.store import FileStore
+from temper_gpu.temporal.activities import GpuActivities
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 from tests.store.disks import FailingAt, remount, small_disk

@@ -195,7 +195,7 @@ LAYERS: dict[str, Callable[[ModuleType], None]] = {
     "temper_gpu.store": lay_file_points,
     "temper_gpu.store.s3_store": lay_s3_points,
     "temper_gpu.training.trainer": lay_trainer_points,
-    "temper_gpu.activities": lay_activity_points,
+    "temper_gpu.temporal.activities": lay_activity_points,
     "temper_gpu.engine.embedded.forward": lay_engine_points,
     "temper_gpu.engine.embedded.policies": lay_policy_points,
     "temper_gpu.server.server": lay_server_points,

@@ -11,12 +11,12 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from temper_gpu.activities import GpuActivities, require_fresh
 from temper_gpu.commits.checkpoints import StoreResolver, manifest_key
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
-from temper_gpu.pulse import Pulse
 from temper_gpu.store import FileStore
+from temper_gpu.temporal.activities import GpuActivities, require_fresh
+from temper_gpu.temporal.pulse import Pulse
 from temper_gpu.training import trainer as trainer_module
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
@@ -187,7 +187,7 @@ def test_an_unexpected_error_is_the_trainers_and_may_pass(tmp_path: Path, monkey
 def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Path, monkeypatch):
     """Whoever meets it may be much faster than it passes."""
     gpu = activities(open_folder(tmp_path))
-    monkeypatch.setattr("temper_gpu.activities.SAME_ERROR_S", 1e9)
+    monkeypatch.setattr("temper_gpu.temporal.activities.SAME_ERROR_S", 1e9)
     monkeypatch.setattr(gpu._trainer, "initialise", lambda _: 1 / 0)
     for _ in range(8):
         with pytest.raises(ApplicationError, match="ZeroDivisionError") as caught:
@@ -196,7 +196,7 @@ def test_an_outage_of_seconds_is_waited_for_however_often_it_is_met(tmp_path: Pa
 
 
 def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("temper_gpu.activities.SAME_ERROR_S", 0.0)
+    monkeypatch.setattr("temper_gpu.temporal.activities.SAME_ERROR_S", 0.0)
     gpu = activities(open_folder(tmp_path))
     words = iter(["first", *["second"] * 5, "second"])
 
@@ -219,7 +219,7 @@ def test_an_unexpected_error_that_comes_again_and_again_ends_the_run(tmp_path: P
 def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_flag(
     tmp_path: Path, monkeypatch, how: str
 ):
-    monkeypatch.setattr("temper_gpu.activities.MEMORY_PAUSE_S", 0.0)
+    monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
     store, tries = open_folder(tmp_path), []
     gpu = activities(store)
     work = first_step(store, gpu)
@@ -241,7 +241,7 @@ def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_
 
 
 def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("temper_gpu.activities.MEMORY_PAUSE_S", 0.0)
+    monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
     store = open_folder(tmp_path)
     gpu = activities(store)
     work = first_step(store, gpu)
@@ -257,7 +257,7 @@ def test_memory_that_is_free_again_costs_a_step_nothing(tmp_path: Path, monkeypa
 
 
 def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("temper_gpu.heartbeat.BEAT_EVERY_S", 0.01)
+    monkeypatch.setattr("temper_gpu.temporal.heartbeat.BEAT_EVERY_S", 0.01)
     gpu, beats, enough = activities(open_folder(tmp_path)), [], threading.Event()
     initialise = gpu._trainer.initialise
 
@@ -342,7 +342,7 @@ def told(caplog, message: str) -> list[str]:
 
 
 def test_a_heartbeat_tells_step_and_phase(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("temper_gpu.heartbeat.BEAT_EVERY_S", 0.01)
+    monkeypatch.setattr("temper_gpu.temporal.heartbeat.BEAT_EVERY_S", 0.01)
     store = open_folder(tmp_path)
     gpu = activities(store)
     work, enough, beats = first_step(store, gpu), threading.Event(), []

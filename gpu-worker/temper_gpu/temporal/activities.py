@@ -21,10 +21,10 @@ from temporalio.exceptions import ApplicationError
 from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
 from temper_gpu.contract import InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
-from temper_gpu.heartbeat import run_with_heartbeats
 from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
-from temper_gpu.pulse import Pulse, start_pulse
 from temper_gpu.store import Store
+from temper_gpu.temporal.heartbeat import run_with_heartbeats
+from temper_gpu.temporal.pulse import Pulse, start_pulse
 from temper_gpu.training.step import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
 
