@@ -19,12 +19,12 @@ import torch
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from temper_gpu import event_loop
 from temper_gpu.commits.checkpoints import ResolvedPolicy
 from temper_gpu.engine.interface import AdapterSource, Engine, EngineHealth, Generation, GenerationRequest
-from temper_gpu.logs import configure_logs
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import POCKET, BaseModel, ModelLibrary
+from temper_gpu.process import event_loop
+from temper_gpu.process.logs import configure_logs
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets

@@ -9,7 +9,7 @@ import { importDefault } from './import-file.ts';
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
 
-/** As the GPU worker has them (gpu-worker/temper_gpu/arguments.py). */
+/** As the GPU worker has them (gpu-worker/temper_gpu/process/arguments.py). */
 export const DEVICE = /^(auto|cpu|cuda(:\d+)?)$/;
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
 export type Dtype = (typeof DTYPES)[number];

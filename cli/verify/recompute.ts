@@ -52,7 +52,7 @@ export async function recompute(plan: RecomputePlan, options: RecomputeOptions):
 
 async function runPython(plan: RecomputePlan, input: string, options: RecomputeOptions): Promise<Recomputed> {
   const { models } = projectFolders(options.project);
-  const args = ['-m', 'temper_gpu.recompute', '--store', options.storeUri, '--input', input];
+  const args = ['-m', 'temper_gpu.process.recompute', '--store', options.storeUri, '--input', input];
   // As many threads as the recorded step had: sums depend on it.
   args.push('--threads', String(plan.manifest.platform['threads'] ?? 2));
   if (existsSync(models)) args.push('--models', models);

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
-from temper_gpu.arguments import parse_arguments
 from temper_gpu.failures import TemperError
-from temper_gpu.logs import configure_logs
+from temper_gpu.process.arguments import parse_arguments
+from temper_gpu.process.logs import configure_logs
 from temper_gpu.store import Store, open_store
 
 EXIT_USAGE = 2
@@ -61,11 +61,11 @@ def import_worker() -> ModuleType:
     """Half a million objects are made, and stay: looking among them for garbage costs a tenth of the start, and time
     in every collection to come."""
     gc.disable()
-    from temper_gpu import worker
+    from temper_gpu.process import compose
 
     gc.freeze()
     gc.enable()
-    return worker
+    return compose
 
 
 def require_key(key: str | None) -> str:

@@ -1,7 +1,7 @@
 """What an engine is to the rest of the GPU worker: token ids in, token ids and log-probabilities out.
 
 Templates, tools, names of policies and HTTP stand before it (server/); which engine it is, only the process that
-starts it knows (worker.py). An engine serves one base model and any adapters of it.
+starts it knows (process/compose.py). An engine serves one base model and any adapters of it.
 """
 
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ log = logging.getLogger("temporalio.temper")
 async def poll_forever(
     address: str | None, namespace: str | None, queue: str, activities: Sequence[Callable[..., Any]]
 ) -> None:
-    """Until cancelled. The log repeats one message at most every half minute (logs.py)."""
+    """Until cancelled. The log repeats one message at most every half minute (process/logs.py)."""
     runtime = _runtime()
     while True:
         try:

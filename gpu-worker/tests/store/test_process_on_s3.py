@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.activities.test_process import END_TIMEOUT_S, finish, start, wait_for_health
+from tests.process.test_process import END_TIMEOUT_S, finish, start, wait_for_health
 from tests.store.s3_server import BUCKET, free_port
 
 

@@ -18,17 +18,17 @@ from typing import Any
 import torch
 from starlette.types import ASGIApp
 
-from temper_gpu import event_loop
-from temper_gpu.arguments import Arguments
 from temper_gpu.commits.checkpoints import StoreResolver
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.failures import TemperError
-from temper_gpu.leash import on_leash
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.models import BaseModel, ModelLibrary
+from temper_gpu.process import event_loop
+from temper_gpu.process.arguments import Arguments
+from temper_gpu.process.leash import on_leash
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets

@@ -1,4 +1,4 @@
-"""python -m temper_gpu.recompute: a committed step once more, by the trainer's own code, on this machine.
+"""python -m temper_gpu.process.recompute: a committed step once more, by the trainer's own code, on this machine.
 
 What to do again is told by the step's own inputs; nothing is written to the store. Prints one JSON object: the hashes
 of what came out, this machine's platform and, where bytes differ, by how much.
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from temper_gpu.arguments import add_device
 from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
+from temper_gpu.process.arguments import add_device
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def find_step(arguments: argparse.Namespace) -> Step:
 
 def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     from temper_gpu.model.models import ModelLibrary
+    from temper_gpu.process.compose import ModelFolders, choose_device, choose_dtype
     from temper_gpu.training.trainer import Trainer
-    from temper_gpu.worker import ModelFolders, choose_device, choose_dtype
 
     store, work, recorded = step.store, step.work, step.recorded
     forgetful = ForgetfulStore(store, manifest_key(*step.place))
@@ -173,7 +173,7 @@ def _distance(left: "Mapping[str, Tensor]", right: "Mapping[str, Tensor]") -> fl
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="temper_gpu.recompute", allow_abbrev=False, description=__doc__)
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.recompute", allow_abbrev=False, description=__doc__)
     parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
     parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
     parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')

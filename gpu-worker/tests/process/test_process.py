@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from temper_gpu import event_loop
-from temper_gpu.arguments import parse_arguments
 from temper_gpu.failures import TemperError
-from temper_gpu.logs import JsonLines, Occasionally, logging
 from temper_gpu.model.instructions import LIMITS, NARROW
-from temper_gpu.worker import choose_dtype
+from temper_gpu.process import event_loop
+from temper_gpu.process.arguments import parse_arguments
+from temper_gpu.process.compose import choose_dtype
+from temper_gpu.process.logs import JsonLines, Occasionally, logging
 
 GPU_WORKER = Path(__file__).parents[2]
 # One that stands by imports at the lowest priority, and so slowly where others work.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import temper_gpu.recompute as again
+import temper_gpu.process.recompute as again
 from temper_gpu.contract import InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, limit_as
@@ -122,7 +122,7 @@ def test_a_step_is_made_again_with_the_instructions_it_was_made_with(
 
 
 RECOMPUTE = """
-from temper_gpu.recompute import main
+from temper_gpu.process.recompute import main
 assert main() == 0
 import torch
 print(torch.backends.cpu.get_cpu_capability())
