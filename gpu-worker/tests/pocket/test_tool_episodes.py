@@ -18,7 +18,7 @@ from temper_gpu.pocket.tokenizer import build_tokenizer
 from temper_gpu.pocket.tool_episodes import TOOLS, Texts, draw_tool_episode
 from temper_gpu.server.tool_calls import parse_answer
 
-EXCHANGE = Path(__file__).parents[2] / "test" / "examples" / "small-email-tools.json"
+EXCHANGE = Path(__file__).parents[3] / "test" / "examples" / "small-email-tools.json"
 
 # Of 6,000 episodes as `pocket` saw them.
 SHIPPED = "38f7bb333eff7d7b04f9c753ec756ebb97758a67f81857f3196f5eea2b8ccead"
