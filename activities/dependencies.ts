@@ -1,6 +1,6 @@
 /** What activities are made of; a worker puts it together once. */
 import { TemperError } from '../core/failures.ts';
-import type { Agent } from '../sdk/define-agent.ts';
+import type { Agent } from '../sdk/agent.ts';
 import type { EngineConnection } from '../sdk/recorder/engine-connection.ts';
 import type { Store } from '../store/store.ts';
 import { startPulse, type Pulse } from './pulse.ts';

@@ -1,15 +1,6 @@
 /** `temper-rl`: what an agent file imports, and what a script needs that owns its loop. */
-export {
-  defineAgent,
-  type Agent,
-  type AgentDefinition,
-  type JudgedAgentDefinition,
-  type JudgedResult,
-  type RolloutContext,
-  type RolloutResult,
-  type Scenario,
-  type ScenarioSource,
-} from './define-agent.ts';
+export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from './agent.ts';
+export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './define-agent.ts';
 export { label } from './label.ts';
 export { seededRandom } from './random.ts';
 export { LocalBackend, type ForkOptions, type LocalBackendOptions } from './local-backend.ts';
@@ -43,8 +34,9 @@ export {
   type TurnReward,
 } from './loop/trajectory.ts';
 export type { Conversation } from './ruler/conversation.ts';
-export type { JudgeEndpoint } from './ruler/judge-model.ts';
-export type { Ruler, RulerOptions } from './ruler/ruler.ts';
+export type { JudgeEndpoint } from './ruler/judge-endpoint.ts';
+export type { RulerOptions } from './ruler/create-ruler.ts';
+export type { Ruler } from './ruler/ruler.ts';
 export {
   ruler,
   rulerScoreGroup,

@@ -1,6 +1,7 @@
 /** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
 import { TemperError } from '../core/failures.ts';
-import type { AgentDefinition, Scenario } from './define-agent.ts';
+import type { Scenario } from './agent.ts';
+import type { AgentDefinition } from './define-agent.ts';
 import type { ForkOptions, LocalBackendOptions } from './local-backend.ts';
 import type { BatchOptions } from './loop/batches.ts';
 import type { DeleteCheckpointsOptions } from './loop/delete-checkpoints.ts';
@@ -11,8 +12,8 @@ import type { RetryOptions } from './loop/retry.ts';
 import type { TrainOptions } from './loop/train-settings.ts';
 import type { TrajectoryGroupOptions } from './loop/trajectory-group.ts';
 import type { TrajectoryInit } from './loop/trajectory.ts';
-import type { JudgeEndpoint } from './ruler/judge-model.ts';
-import type { RulerOptions } from './ruler/ruler.ts';
+import type { JudgeEndpoint } from './ruler/judge-endpoint.ts';
+import type { RulerOptions } from './ruler/create-ruler.ts';
 import type { ScoreContext } from './ruler/score.ts';
 import type { ToolLoopOptions } from './tools/tool-loop.ts';
 import type { ToolDefinition } from './tools/tool.ts';

@@ -5,7 +5,7 @@ import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord } from '../store/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
-import type { Agent, RolloutContext, Scenario } from './define-agent.ts';
+import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
 import { createFetch } from './recorder/transports/fetch.ts';

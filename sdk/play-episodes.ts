@@ -9,7 +9,7 @@ import { TemperError } from '../core/failures.ts';
 import { callSeed, deriveSeed } from '../core/seeds.ts';
 import type { JournalSegments } from '../store/store.ts';
 import type { AttemptRecord } from '../store/trajectories.ts';
-import type { Agent, Scenario } from './define-agent.ts';
+import type { Agent, Scenario } from './agent.ts';
 import { playAttempt } from './play-attempt.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './recorder/engine-connection.ts';

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { TemperError } from '../core/failures.ts';
-import type { Agent, Scenario, ScenarioSource } from './define-agent.ts';
+import type { Agent, Scenario, ScenarioSource } from './agent.ts';
 
 /** At most `limit` scenarios: a generator may be endless. */
 export async function readScenarios(source: ScenarioSource<Scenario>, limit: number): Promise<Scenario[]> {

@@ -2,7 +2,7 @@
 import { createAgentActivities } from '../activities/index.ts';
 import { TemperError } from '../core/failures.ts';
 import { rolloutQueue } from '../core/queues.ts';
-import { isAgent, type Agent } from '../sdk/define-agent.ts';
+import { isAgent, type Agent } from '../sdk/agent.ts';
 import { connectEngine } from '../sdk/recorder/engine-connection.ts';
 import { locateScenarios } from '../sdk/scenarios.ts';
 import { requireJudgeKey } from '../sdk/ruler/judge-model.ts';

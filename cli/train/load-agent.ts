@@ -2,8 +2,7 @@
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { isAgent } from '../../sdk/define-agent.ts';
-import type { Agent } from '../../sdk/define-agent.ts';
+import { isAgent, type Agent } from '../../sdk/agent.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
 import { importAgentFile } from '../../workers/agent-code.ts';
 import { UsageError } from '../errors.ts';

@@ -1,7 +1,7 @@
 /** Who judges, as an agent's file or `--judge` says it: checked before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
-import type { Agent } from '../../sdk/define-agent.ts';
+import type { Agent } from '../../sdk/agent.ts';
 import { requireJudgeKey } from '../../sdk/ruler/judge-model.ts';
 import { checkBudget, withJudge } from '../../sdk/ruler/ruler.ts';
 import { readCheckpoint } from '../../store/find-checkpoint.ts';

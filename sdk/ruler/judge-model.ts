@@ -3,22 +3,10 @@
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
 import { TemperError } from '../../core/failures.ts';
-import { checkOptions } from '../options.ts';
 import { checkBaseUrl, costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
 
 /** As `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';
-
-/** An OpenAI-compatible endpoint that has no name here. */
-export interface JudgeEndpoint {
-  /** As the `openai` client takes it, with `/v1` where the endpoint has it. */
-  readonly baseUrl: string;
-  readonly model: string;
-  /** What it is called in results and verdicts; by default `endpoint`, before the model's name. */
-  readonly name?: string;
-  /** The environment variable that holds its key; without one none is sent. */
-  readonly keyVariable?: string;
-}
 
 export interface HostedJudge {
   readonly kind: 'hosted';
@@ -45,16 +33,12 @@ export interface EngineJudge {
 
 export type JudgeModel = HostedJudge | EngineJudge;
 
-export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
-  return typeof judge === 'string' ? resolveNamed(judge) : resolveEndpoint(judge);
-}
-
 /** Whether the name alone says who judges; an endpoint's is known to the agent's file. */
 export function isJudgeName(name: string): boolean {
   return findNamed(name) !== null;
 }
 
-function resolveNamed(judge: string): JudgeModel {
+export function resolveJudgeName(judge: string): JudgeModel {
   const named = findNamed(judge);
   if (named !== null) return named;
   const names = [...PROVIDER_NAMES, ENGINE].join(', ');
@@ -71,32 +55,6 @@ function findNamed(judge: string): JudgeModel | null {
   if (known === null) return null;
   const { baseUrl, baseUrlVariable, keyVariable, tellsCost = false, isFree = false } = known;
   return { kind: 'hosted', name: judge, model, baseUrl, baseUrlVariable, keyVariable, tellsCost, isFree };
-}
-
-/** Its address is nowhere but in the process that asks: what a judge is called stands under hashes. */
-function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
-  const { baseUrl, model, name = 'endpoint', keyVariable } = checkOptions('ruler.judge', endpoint);
-  const { host } = new URL(checkBaseUrl("the judge's baseUrl", baseUrl));
-  if (typeof model !== 'string' || !/^[\w.:@/~+-]{1,120}$/.test(model))
-    throw new TemperError(
-      'BadConfig',
-      `the judge's model must be the name of a model at ${host}, got ${JSON.stringify(model)}; pass it`,
-    );
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
-    throw new TemperError(
-      'BadConfig',
-      `the judge's name must be letters, digits and ._-, got ${JSON.stringify(name)}; pass another one`,
-    );
-  return {
-    kind: 'hosted',
-    name: `${name}/${model}`,
-    model,
-    baseUrl: baseUrl.replace(/\/+$/, ''),
-    baseUrlVariable: null,
-    keyVariable: keyVariable ?? null,
-    tellsCost: false,
-    isFree: false,
-  };
 }
 
 /** Where it is asked: a gateway of one's own stands in the environment. */

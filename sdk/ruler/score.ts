@@ -9,7 +9,8 @@ import { OutageClock } from '../recorder/outage-clock.ts';
 import type { Conversation } from './conversation.ts';
 import { openJudge } from './judge-client.ts';
 import { judgeConversations, type Judgement } from './judge-conversations.ts';
-import { createRuler, isRuler, type Ruler, type RulerOptions } from './ruler.ts';
+import { createRuler, type RulerOptions } from './create-ruler.ts';
+import { isRuler, type Ruler } from './ruler.ts';
 
 export interface ScoreContext {
   /** Where verdicts are kept, so that none is paid for twice: a store, or its address. Without one they are forgotten. */

@@ -1,7 +1,7 @@
 /** Agents as they come: whatever one attempt does, it is data, it costs what its limits say, and its neighbours play on. */
 import { expect, onTestFinished, test } from 'vitest';
 
-import type { RolloutContext, RolloutResult } from '../../sdk/define-agent.ts';
+import type { RolloutContext, RolloutResult } from '../../sdk/agent.ts';
 import { rolloutsKey } from '../../store/layout.ts';
 import { decodeRollouts } from '../../store/trajectories.ts';
 import { ROLLOUT, say } from '../sdk/play.ts';

@@ -4,7 +4,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { GroupResult, JudgeResult, type RolloutInput } from '../../core/contract.ts';
-import { createRuler, type RulerOptions } from '../../sdk/ruler/ruler.ts';
+import { createRuler, type RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import { judgedKey } from '../../store/layout.ts';
 import { readGroup } from '../../store/run-reader.ts';
 import { readRunSpending } from '../../store/verdicts.ts';

@@ -10,13 +10,8 @@ import { createAgentActivities } from '../../activities/index.ts';
 import type { PlayDependencies } from '../../activities/dependencies.ts';
 import type { BlobRef, Checkpoint, EvaluateInput, RolloutInput } from '../../core/contract.ts';
 import { hashOf, sha256Hex } from '../../core/hashes.ts';
-import {
-  defineAgent,
-  type Agent,
-  type AgentDefinition,
-  type JudgedAgentDefinition,
-  type Scenario,
-} from '../../sdk/define-agent.ts';
+import type { Agent, Scenario } from '../../sdk/agent.ts';
+import { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from '../../sdk/define-agent.ts';
 import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
 import { FileStore } from '../../store/file-store.ts';
 import { encodeJsonLines } from '../../store/json.ts';

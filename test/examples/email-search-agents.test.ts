@@ -7,7 +7,7 @@ import type { Mail } from '../../examples/email-search/mail.ts';
 import { FIRST_EXAM_SEED, makeMailbox, QUESTIONS_EACH } from '../../examples/email-search/mailbox.ts';
 import smallEmail from '../../examples/email-search/small-email.ts';
 import { makeSmallMailbox } from '../../examples/email-search/small-mailbox.ts';
-import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../sdk/define-agent.ts';
+import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../sdk/agent.ts';
 import { startFakeEngine } from '../fake-engine.ts';
 import type { FakeAnswer, FakeRequest } from '../fake-engine.ts';
 import { playOne } from '../sdk/play.ts';

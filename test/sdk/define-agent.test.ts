@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-import { defineAgent, isAgent, type AgentDefinition, type Scenario } from '../../sdk/define-agent.ts';
+import { isAgent, type Scenario } from '../../sdk/agent.ts';
+import { defineAgent, type AgentDefinition } from '../../sdk/define-agent.ts';
 import { seededRandom } from '../../sdk/index.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
 

@@ -3,7 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { defineAgent, type RolloutContext, type RolloutResult, type Scenario } from '../../sdk/define-agent.ts';
+import type { RolloutContext, RolloutResult, Scenario } from '../../sdk/agent.ts';
+import { defineAgent } from '../../sdk/define-agent.ts';
 import { Episodes, type EpisodesOptions } from '../../sdk/play-episodes.ts';
 import type { Clock } from '../../sdk/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../sdk/recorder/engine-connection.ts';

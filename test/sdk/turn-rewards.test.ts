@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
-import type { RolloutContext } from '../../sdk/define-agent.ts';
+import type { RolloutContext } from '../../sdk/agent.ts';
 import { conversationOf } from '../../sdk/ruler/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/group-result.ts';
 import {

@@ -7,7 +7,7 @@ import { findHostedModel } from '../../sdk/providers.ts';
 import { askPatiently } from '../../sdk/ruler/ask.ts';
 import { connectHosted } from '../../sdk/ruler/judge-client.ts';
 import type { HostedJudge } from '../../sdk/ruler/judge-model.ts';
-import { createRuler } from '../../sdk/ruler/ruler.ts';
+import { createRuler } from '../../sdk/ruler/create-ruler.ts';
 import { OutageClock } from '../../sdk/recorder/outage-clock.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';

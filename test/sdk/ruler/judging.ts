@@ -3,7 +3,7 @@ import type { Conversation } from '../../../sdk/ruler/conversation.ts';
 import { connectHosted } from '../../../sdk/ruler/judge-client.ts';
 import type { Judgement } from '../../../sdk/ruler/judge-conversations.ts';
 import { judgeConversations } from '../../../sdk/ruler/judge-conversations.ts';
-import { createRuler, type RulerOptions } from '../../../sdk/ruler/ruler.ts';
+import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
 import { forgetfulAnswers, forgetfulVerdicts, type Answers, type Verdicts } from '../../../store/verdicts.ts';
 import type { ChatMessage } from '../../../store/trajectories.ts';
 import { JUDGE_KEY, JUDGE_KEY_VARIABLE, type ScriptedJudge } from './scripted-judge.ts';
