@@ -1,6 +1,6 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
 import { type EvalResult, EvaluateInput } from '../core/contract.ts';
-import type { Episode } from '../sdk/play-episodes.ts';
+import type { Episode } from '../play/play-episodes.ts';
 import { summariseEval } from '../store/eval-result.ts';
 import { encodeJson } from '../store/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';

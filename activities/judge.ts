@@ -3,11 +3,11 @@ import { performance } from 'node:perf_hooks';
 
 import { JudgeInput, type JudgeResult, type RolloutInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { OutageClock } from '../sdk/recorder/outage-clock.ts';
-import { conversationOf } from '../sdk/ruler/conversation.ts';
-import { judgeConversations, type Judgement } from '../sdk/ruler/judge-conversations.ts';
-import { isJudgeName } from '../sdk/ruler/judge-model.ts';
-import { withJudge, type Ruler } from '../sdk/ruler/ruler.ts';
+import { OutageClock } from '../play/recorder/outage-clock.ts';
+import { conversationOf } from '../play/judge/conversation.ts';
+import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
+import { isJudgeName } from '../play/judge/judge-model.ts';
+import { withJudge, type Ruler } from '../play/judge/ruler.ts';
 import { judgeTurns, summariseGroup } from '../store/group-result.ts';
 import { judgedKey, rolloutsKey } from '../store/layout.ts';
 import type { AttemptRecord, Judged } from '../store/trajectories.ts';

@@ -1,6 +1,6 @@
 /** `rollout`: the attempts of one group, played and published; judged, too, where the agent's own reward is the verdict. */
 import { type GroupResult, RolloutInput } from '../core/contract.ts';
-import type { Scenario } from '../sdk/agent.ts';
+import type { Scenario } from '../play/agent.ts';
 import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/group-result.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
 import { hashBytes } from '../store/sha256.ts';

@@ -1,6 +1,6 @@
 import type { BlobRef } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import type { Scenario } from '../sdk/agent.ts';
+import type { Scenario } from '../play/agent.ts';
 import type { ScenarioLine } from '../store/run-reader.ts';
 import type { Store } from '../store/store.ts';
 

@@ -8,9 +8,9 @@ import {
   type RolloutContext,
   type RolloutResult,
   type Scenario,
-} from './agent.ts';
+} from '../play/agent.ts';
 import { checkOptions } from './options.ts';
-import { isRuler, type Ruler } from './ruler/ruler.ts';
+import { isRuler, type Ruler } from '../play/judge/ruler.ts';
 
 export interface AgentDefinition<S extends Scenario> extends AgentParts<S> {
   reward?: never;

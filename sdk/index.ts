@@ -1,5 +1,5 @@
 /** `temper-rl`: what an agent file imports, and what a script needs that owns its loop. */
-export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from './agent.ts';
+export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
 export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './define-agent.ts';
 export { label } from './label.ts';
 export { seededRandom } from './random.ts';
@@ -33,10 +33,10 @@ export {
   type TrajectoryInit,
   type TurnReward,
 } from './loop/trajectory.ts';
-export type { Conversation } from './ruler/conversation.ts';
+export type { Conversation } from '../play/judge/conversation.ts';
 export type { JudgeEndpoint } from './ruler/judge-endpoint.ts';
 export type { RulerOptions } from './ruler/create-ruler.ts';
-export type { Ruler } from './ruler/ruler.ts';
+export type { Ruler } from '../play/judge/ruler.ts';
 export {
   ruler,
   rulerScoreGroup,

@@ -11,7 +11,7 @@ import type { trainStep, StepWork } from '../workflows/train-step.ts';
 import type { Backend, OpenBackend } from './loop/backend.ts';
 import type { TrainableModel } from './loop/model.ts';
 import { checkCount, checkOptions } from './options.ts';
-import type { EngineConnection } from './recorder/engine-connection.ts';
+import type { EngineConnection } from '../play/connections/engine-connection.ts';
 
 export interface LocalBackendOptions {
   /** The project, whose `.temper/` holds all state; by default the nearest parent folder that is a project. */
@@ -111,7 +111,7 @@ export class LocalBackend implements Backend {
       import('../workers/local-stack/client.ts'),
       import('../workers/config.ts'),
       import('../workers/base-model.ts'),
-      import('./recorder/engine-connection.ts'),
+      import('../play/connections/engine-connection.ts'),
       import('../workers/connection.ts'),
       import('../workers/temporal-environment.ts'),
     ]);

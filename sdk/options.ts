@@ -1,6 +1,6 @@
 /** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
 import { TemperError } from '../core/failures.ts';
-import type { Scenario } from './agent.ts';
+import type { Scenario } from '../play/agent.ts';
 import type { AgentDefinition } from './define-agent.ts';
 import type { ForkOptions, LocalBackendOptions } from './local-backend.ts';
 import type { BatchOptions } from './loop/batches.ts';

@@ -2,10 +2,10 @@
 import { createAgentActivities } from '../activities/index.ts';
 import { TemperError } from '../core/failures.ts';
 import { rolloutQueue } from '../core/queues.ts';
-import { isAgent, type Agent } from '../sdk/agent.ts';
-import { connectEngine } from '../sdk/recorder/engine-connection.ts';
-import { locateScenarios } from '../sdk/scenarios.ts';
-import { requireJudgeKey } from '../sdk/ruler/judge-model.ts';
+import { isAgent, type Agent } from '../play/agent.ts';
+import { connectEngine } from '../play/connections/engine-connection.ts';
+import { locateScenarios } from '../play/scenarios.ts';
+import { requireJudgeKey } from '../play/judge/judge-model.ts';
 import { agentCodeSha256, importAgentFile } from './agent-code.ts';
 import type { Logger } from './logs.ts';
 import type { WorkerSettings } from './worker-settings.ts';

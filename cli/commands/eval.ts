@@ -1,5 +1,5 @@
 import { join, relative, resolve } from 'node:path';
-import { PROVIDER_NAMES } from '../../sdk/providers.ts';
+import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
 import type { Command, CommandContext } from '../command.ts';
 import { JSON_OPTION, stringFlag } from '../command.ts';
 import { CommandFailed, EXIT } from '../errors.ts';

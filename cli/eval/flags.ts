@@ -1,5 +1,5 @@
 /** The flags of `temper eval`, each checked. */
-import { checkBaseUrl } from '../../sdk/providers.ts';
+import { checkBaseUrl } from '../../play/connections/providers.ts';
 import { stringFlag } from '../command.ts';
 import type { Flags } from '../command.ts';
 import { UsageError } from '../errors.ts';

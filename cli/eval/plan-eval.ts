@@ -1,6 +1,6 @@
 /** From `temper eval`'s flags to what is played and by whom; checked before anything is started. */
-import type { Scenario } from '../../sdk/agent.ts';
-import { checkUnique, readScenarios } from '../../sdk/scenarios.ts';
+import type { Scenario } from '../../play/agent.ts';
+import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readScenarios as readRecorded } from '../../store/run-reader.ts';
 import type { Store } from '../../store/store.ts';

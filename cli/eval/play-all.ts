@@ -1,6 +1,6 @@
 /** The models of an evaluation, one after the other; the local stack is started where one of them needs it. */
 import { TemperError } from '../../core/failures.ts';
-import type { EngineAddress } from '../../sdk/recorder/engine-connection.ts';
+import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { CommandContext } from '../command.ts';
 import { createEventPrinter } from '../view/stack-events.ts';

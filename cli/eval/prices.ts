@@ -1,5 +1,5 @@
 /** What tokens cost, as the person says. */
-import type { Price } from '../../sdk/providers.ts';
+import type { Price } from '../../play/connections/providers.ts';
 import { stringFlags } from '../command.ts';
 import type { Flags } from '../command.ts';
 import { UsageError } from '../errors.ts';

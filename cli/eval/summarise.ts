@@ -1,5 +1,5 @@
 /** What an evaluation came to, with the intervals that so few games leave. */
-import type { Scenario } from '../../sdk/agent.ts';
+import type { Scenario } from '../../play/agent.ts';
 import type { AttemptRecord } from '../../store/trajectories.ts';
 import { estimateMean, estimateShare } from '../statistics.ts';
 import type { Estimate } from '../statistics.ts';

@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { isAgent, type Agent } from '../../sdk/agent.ts';
-import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
+import { isAgent, type Agent } from '../../play/agent.ts';
+import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 import { importAgentFile } from '../../workers/agent-code.ts';
 import { UsageError } from '../errors.ts';
 

@@ -22,7 +22,7 @@ import { readCommit } from '../../store/run-reader.ts';
 import { hashBytes } from '../../store/sha256.ts';
 import type { AttemptRecord, Judged } from '../../store/trajectories.ts';
 import { checkOptions } from '../options.ts';
-import { nameChoices } from '../recorder/turns.ts';
+import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addStep, writeState } from './loop-state.ts';

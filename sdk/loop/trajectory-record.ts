@@ -7,9 +7,9 @@ import {
   type ChatMessage,
   type HistoryRecord,
 } from '../../store/trajectories.ts';
-import { AttemptLog } from '../attempt-log.ts';
-import { CHOICE_TAG } from '../recorder/answer.ts';
-import { nameChoices } from '../recorder/turns.ts';
+import { AttemptLog } from '../../play/attempt-log.ts';
+import { CHOICE_TAG } from '../../play/recorder/answer.ts';
+import { nameChoices } from '../../play/recorder/turns.ts';
 import {
   callOfChoice,
   isChoice,

@@ -2,8 +2,8 @@
 import { TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
-import { DEFAULT_RUBRIC } from './prompt.ts';
-import { checkBudget, LEAST_MAX_CHARS, RULER, type Ruler } from './ruler.ts';
+import { DEFAULT_RUBRIC } from '../../play/judge/prompt.ts';
+import { checkBudget, LEAST_MAX_CHARS, RULER, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface RulerOptions {
   /** `provider/model`, such as `openai/gpt-5-mini`; `engine/pocket` or `engine/demo@100` on the run's own engine; or an endpoint. */

@@ -1,8 +1,8 @@
 /** A judge by its address: an OpenAI-compatible endpoint that the agent's file names. */
 import { TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options.ts';
-import { checkBaseUrl } from '../providers.ts';
-import { resolveJudgeName, type JudgeModel } from './judge-model.ts';
+import { checkBaseUrl } from '../../play/connections/providers.ts';
+import { resolveJudgeName, type JudgeModel } from '../../play/judge/judge-model.ts';
 
 /** An OpenAI-compatible endpoint that has no name here. */
 export interface JudgeEndpoint {

@@ -4,13 +4,13 @@ import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/verdicts.ts';
 import { checkOptions } from '../options.ts';
-import type { EngineConnection } from '../recorder/engine-connection.ts';
-import { OutageClock } from '../recorder/outage-clock.ts';
-import type { Conversation } from './conversation.ts';
-import { openJudge } from './judge-client.ts';
-import { judgeConversations, type Judgement } from './judge-conversations.ts';
+import type { EngineConnection } from '../../play/connections/engine-connection.ts';
+import { OutageClock } from '../../play/recorder/outage-clock.ts';
+import type { Conversation } from '../../play/judge/conversation.ts';
+import { openJudge } from '../../play/judge/judge-client.ts';
+import { judgeConversations, type Judgement } from '../../play/judge/judge-conversations.ts';
 import { createRuler, type RulerOptions } from './create-ruler.ts';
-import { isRuler, type Ruler } from './ruler.ts';
+import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface ScoreContext {
   /** Where verdicts are kept, so that none is paid for twice: a store, or its address. Without one they are forgotten. */

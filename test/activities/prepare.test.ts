@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
-import type { Scenario } from '../../sdk/agent.ts';
+import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/define-agent.ts';
 import { encodeJson } from '../../store/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';

@@ -277,7 +277,7 @@ describe('the configuration of a run', () => {
 });
 
 /** Where a field of a run's configuration can have an effect: not where it is defined, given its default or only copied. */
-const LIST = 'ls-files -co --exclude-standard core workflows activities sdk gpu-worker/temper_gpu';
+const LIST = 'ls-files -co --exclude-standard core workflows activities play sdk gpu-worker/temper_gpu';
 const READERS = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf8' })
   .trim()
   .split('\n')

@@ -6,7 +6,7 @@ import { planEval } from '../../cli/eval/plan-eval.ts';
 import { loadAgent } from '../../cli/train/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { readScenarios } from '../../sdk/scenarios.ts';
+import { readScenarios } from '../../play/scenarios.ts';
 import { encodeJson, encodeJsonLines } from '../../store/json.ts';
 import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
 import { openStore } from '../../store/open-store.ts';

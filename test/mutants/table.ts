@@ -178,24 +178,24 @@ const SAMPLED: readonly Mutant[] = [
 const JOURNAL: readonly Mutant[] = [
   {
     name: 'the last record for a call wins',
-    file: 'sdk/recorder/journal.ts',
+    file: 'play/recorder/journal.ts',
     find: 'if (!this.answers.has(name)) this.answers.set(',
     replace: 'this.answers.set(',
-    test: 'test/sdk/journal.test.ts',
+    test: 'test/play/journal.test.ts',
   },
   {
     name: 'checksums are not looked at',
-    file: 'sdk/recorder/journal.ts',
+    file: 'play/recorder/journal.ts',
     find: ' || crc32(payload) !== bytes.readUInt32LE(start + 4)',
     replace: '',
-    test: 'test/sdk/journal.test.ts',
+    test: 'test/play/journal.test.ts',
   },
   {
     name: 'the latest overlap counts, not the earliest',
-    file: 'sdk/recorder/journal.ts',
+    file: 'play/recorder/journal.ts',
     find: 'Math.min(payload.t, ',
     replace: 'Math.max(payload.t, ',
-    test: 'test/sdk/journal.test.ts',
+    test: 'test/play/journal.test.ts',
   },
   {
     name: 'records are appended behind a torn one',

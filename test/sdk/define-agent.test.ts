@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-import { isAgent, type Scenario } from '../../sdk/agent.ts';
+import { isAgent, type Scenario } from '../../play/agent.ts';
 import { defineAgent, type AgentDefinition } from '../../sdk/define-agent.ts';
 import { seededRandom } from '../../sdk/index.ts';
-import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
+import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 
 const rollout = (): number => 1;
 

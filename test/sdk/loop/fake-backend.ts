@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { TrainInput } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
 import type { Backend, OpenBackend } from '../../../sdk/loop/backend.ts';
-import { connectEngine } from '../../../sdk/recorder/engine-connection.ts';
+import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
 import { FileStore } from '../../../store/file-store.ts';
 import { manifestKey } from '../../../store/layout.ts';

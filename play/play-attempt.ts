@@ -8,8 +8,8 @@ import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
-import { createFetch } from './recorder/transports/fetch.ts';
-import { createOpenAIClient } from './recorder/transports/openai-client.ts';
+import { createFetch } from './transports/fetch.ts';
+import { createOpenAIClient } from './transports/openai-client.ts';
 
 export interface AttemptOptions {
   agent: Agent;

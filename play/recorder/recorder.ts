@@ -20,7 +20,7 @@ import {
 } from './answer.ts';
 import { SYSTEM_CLOCK, type Clock } from './clock.ts';
 import { Ending } from './ending.ts';
-import type { EngineConnection } from './engine-connection.ts';
+import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Journal } from './journal.ts';
 import { OnceValues } from './once.ts';
 import { OutageClock } from './outage-clock.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { findHostedModel, findProvider, PROVIDER_NAMES } from '../../sdk/providers.ts';
+import { findHostedModel, findProvider, PROVIDER_NAMES } from '../../play/connections/providers.ts';
 
 test.each(PROVIDER_NAMES)('%s has an address that is complete, and a key under its own name or none', (name) => {
   const provider = findProvider(name);

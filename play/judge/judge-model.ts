@@ -3,7 +3,14 @@
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
 import { TemperError } from '../../core/failures.ts';
-import { checkBaseUrl, costOf, findProvider, PROVIDER_NAMES, readVariable, type Used } from '../providers.ts';
+import {
+  checkBaseUrl,
+  costOf,
+  findProvider,
+  PROVIDER_NAMES,
+  readVariable,
+  type Used,
+} from '../connections/providers.ts';
 
 /** As `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';

@@ -1,5 +1,5 @@
-import type { Completion } from '../answer.ts';
-import type { AskedRequest } from '../request.ts';
+import type { Completion } from '../recorder/answer.ts';
+import type { AskedRequest } from '../recorder/request.ts';
 
 /**
  * A wire format in which an agent may call the model. The recorder itself uses the terms of chat completions, and a

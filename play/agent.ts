@@ -3,7 +3,7 @@ import type OpenAI from 'openai';
 
 import type { Metrics } from '../core/statistics.ts';
 import type { RewardTurn } from './recorder/turns.ts';
-import type { Ruler } from './ruler/ruler.ts';
+import type { Ruler } from './judge/ruler.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
 export interface Scenario {

@@ -2,7 +2,7 @@
  * Hosted models: `provider/model`, or `https://host/v1#model` for any other server that speaks OpenAI's chat completions.
  * A key is found in the environment under its provider's usual name, and stands nowhere else.
  */
-import { TemperError } from '../core/failures.ts';
+import { TemperError } from '../../core/failures.ts';
 
 export interface Provider {
   readonly name: string;

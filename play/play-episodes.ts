@@ -12,7 +12,7 @@ import type { AttemptRecord } from '../store/trajectories.ts';
 import type { Agent, Scenario } from './agent.ts';
 import { playAttempt } from './play-attempt.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';
-import type { EngineConnection } from './recorder/engine-connection.ts';
+import type { EngineConnection } from './connections/engine-connection.ts';
 import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/outage-clock.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';

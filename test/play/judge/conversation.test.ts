@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { conversationOf, distinctAttempts } from '../../../sdk/ruler/conversation.ts';
+import { conversationOf, distinctAttempts } from '../../../play/judge/conversation.ts';
 import type { CallRecord, ChatMessage } from '../../../store/trajectories.ts';
 
 const user = (content: string): ChatMessage => ({ role: 'user', content });

@@ -3,10 +3,10 @@ import OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/verdicts.ts';
-import { clientFor } from '../providers.ts';
-import type { EngineConnection } from '../recorder/engine-connection.ts';
-import type { Fetch } from '../recorder/transports/fetch.ts';
-import { createOpenAIClient } from '../recorder/transports/openai-client.ts';
+import { clientFor } from '../connections/providers.ts';
+import type { EngineConnection } from '../connections/engine-connection.ts';
+import type { Fetch } from '../transports/fetch.ts';
+import { createOpenAIClient } from '../transports/openai-client.ts';
 import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
 

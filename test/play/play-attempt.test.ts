@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { RolloutContext, RolloutResult } from '../../sdk/agent.ts';
+import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { playEpisodes, playOne, say } from './play.ts';
 

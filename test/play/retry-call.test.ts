@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 
 import { TemperError } from '../../core/failures.ts';
-import { OutageClock } from '../../sdk/recorder/outage-clock.ts';
-import { readOutage, retryCall, type Outage, type RetryPolicy, type Trial } from '../../sdk/recorder/retry-call.ts';
-import { ENGINE_RETRIES } from '../../sdk/recorder/send.ts';
-import { JUDGE_RETRIES } from '../../sdk/ruler/ask.ts';
+import { OutageClock } from '../../play/recorder/outage-clock.ts';
+import { readOutage, retryCall, type Outage, type RetryPolicy, type Trial } from '../../play/recorder/retry-call.ts';
+import { ENGINE_RETRIES } from '../../play/recorder/send.ts';
+import { JUDGE_RETRIES } from '../../play/judge/ask.ts';
 import { skippingClock } from './play.ts';
 
 const AWAY: Outage = { reason: 'away', retryAfterMs: 0, internal: null };

@@ -2,13 +2,13 @@
  * A `fetch` that calls the recorder instead of the network, for SDKs that accept one. A transport finds the dialect of a
  * request, passes the request to `recorder.call` and writes the answer. It decides nothing about the attempt.
  */
-import { TemperError } from '../../../core/failures.ts';
-import type { Completion } from '../answer.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { Completion } from '../recorder/answer.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { DEFAULT_DIALECT, findDialect } from '../dialects/find-dialect.ts';
-import type { Recorder } from '../recorder.ts';
-import type { AskedRequest } from '../request.ts';
-import { RequestRefused } from '../send.ts';
+import type { Recorder } from '../recorder/recorder.ts';
+import type { AskedRequest } from '../recorder/request.ts';
+import { RequestRefused } from '../recorder/send.ts';
 import { jsonReply } from './reply.ts';
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;

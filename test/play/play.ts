@@ -3,11 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { RolloutContext, RolloutResult, Scenario } from '../../sdk/agent.ts';
+import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/define-agent.ts';
-import { Episodes, type EpisodesOptions } from '../../sdk/play-episodes.ts';
-import type { Clock } from '../../sdk/recorder/clock.ts';
-import { connectEngine, type EngineConnection } from '../../sdk/recorder/engine-connection.ts';
+import { Episodes, type EpisodesOptions } from '../../play/play-episodes.ts';
+import type { Clock } from '../../play/recorder/clock.ts';
+import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { JournalSegments } from '../../store/store.ts';
 import type { AttemptRecord } from '../../store/trajectories.ts';
 import { fakeAdapterSha256, type FakeEngine } from '../fake-engine.ts';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { sha256Hex } from '../../core/hashes.ts';
 import { label } from '../../sdk/label.ts';
-import type { Recorder } from '../../sdk/recorder/recorder.ts';
-import { createFetch } from '../../sdk/recorder/transports/fetch.ts';
+import type { Recorder } from '../../play/recorder/recorder.ts';
+import { createFetch } from '../../play/transports/fetch.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, MODEL, playOne, type PlayOptions, type TestRollout } from './play.ts';
 

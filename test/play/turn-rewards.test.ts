@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
-import type { RolloutContext } from '../../sdk/agent.ts';
-import { conversationOf } from '../../sdk/ruler/conversation.ts';
+import type { RolloutContext } from '../../play/agent.ts';
+import { conversationOf } from '../../play/judge/conversation.ts';
 import { judgeByAgent, judgeTurns } from '../../store/group-result.ts';
 import {
   decodeRollouts,

@@ -1,8 +1,8 @@
 /** Conversations before a scripted judge, as the activity and the imperative API put them there. */
-import type { Conversation } from '../../../sdk/ruler/conversation.ts';
-import { connectHosted } from '../../../sdk/ruler/judge-client.ts';
-import type { Judgement } from '../../../sdk/ruler/judge-conversations.ts';
-import { judgeConversations } from '../../../sdk/ruler/judge-conversations.ts';
+import type { Conversation } from '../../../play/judge/conversation.ts';
+import { connectHosted } from '../../../play/judge/judge-client.ts';
+import type { Judgement } from '../../../play/judge/judge-conversations.ts';
+import { judgeConversations } from '../../../play/judge/judge-conversations.ts';
 import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
 import { forgetfulAnswers, forgetfulVerdicts, type Answers, type Verdicts } from '../../../store/verdicts.ts';
 import type { ChatMessage } from '../../../store/trajectories.ts';

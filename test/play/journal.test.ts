@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { encodeRecord, Journal } from '../../sdk/recorder/journal.ts';
+import { encodeRecord, Journal } from '../../play/recorder/journal.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, playEpisodes, playOne, say, type TestRollout } from './play.ts';
 

@@ -7,7 +7,7 @@
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
-import type { EngineConnection, HttpAnswer } from './engine-connection.ts';
+import type { EngineConnection, HttpAnswer } from '../connections/engine-connection.ts';
 import { hasOutgrown } from './outgrown.ts';
 import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy, type Trial } from './retry-call.ts';
 
