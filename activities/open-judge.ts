@@ -4,7 +4,7 @@ import { parsePolicyName } from '../core/policy-name.ts';
 import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
 import type { EngineJudge } from '../play/judge/judge-model.ts';
 import type { Ruler } from '../play/judge/ruler.ts';
-import { readCheckpoint } from '../store/find-checkpoint.ts';
+import { readCheckpoint } from '../store/records/find-checkpoint.ts';
 import type { Store } from '../store/store.ts';
 import type { PlayDependencies } from './dependencies.ts';
 

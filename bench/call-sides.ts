@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { defineAgent } from '../sdk/define-agent.ts';
 import { Episodes } from '../play/play-episodes.ts';
 import { connectEngine, type EngineConnection } from '../play/connections/engine-connection.ts';
-import { openStore } from '../store/open-store.ts';
+import { openStore } from '../store/bytes/open-store.ts';
 import { startScript } from './python.ts';
 
 export interface CallOptions {

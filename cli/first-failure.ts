@@ -1,9 +1,9 @@
 /** Why attempts fail: the first recorded failure, so that nobody has to look for it in a file. */
 import type { RunState, StepSummary } from '../core/contract.ts';
 import { branchOfStep } from '../core/lineage.ts';
-import { readEvalRollouts, readGroups } from '../store/run-reader.ts';
+import { readEvalRollouts, readGroups } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
-import type { AttemptRecord } from '../store/trajectories.ts';
+import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Progress } from './follow-run.ts';
 
 /** Null until a step or an evaluation had a failed attempt. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState, StepSummary } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { isEnded, readState, readSteps } from '../store/run-reader.ts';
+import { isEnded, readState, readSteps } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 
 export interface Progress {

@@ -1,4 +1,4 @@
-import { openStore } from '../store/open-store.ts';
+import { openStore } from '../store/bytes/open-store.ts';
 import type { Store } from '../store/store.ts';
 import { loadConfig } from '../workers/config.ts';
 import { projectFolders, storeUri } from '../workers/folders.ts';

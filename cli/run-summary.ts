@@ -2,7 +2,7 @@
 import type { EvalResult, RunState } from '../core/contract.ts';
 import { NOT_STEERED } from '../core/lineage.ts';
 import { policyName } from '../core/policy-name.ts';
-import type { Run } from '../store/run-reader.ts';
+import type { Run } from '../store/records/run-reader.ts';
 
 /** An evaluation with its metrics beside its reward, so that a script reads `evalAfter.winRate`. */
 export type FlatEval = Readonly<Record<string, number | string | null>>;

@@ -3,7 +3,7 @@ import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
 import type { Metrics } from '../core/statistics.ts';
-import { wasCut, type AttemptRecord } from '../store/trajectories.ts';
+import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import type { Journal } from './recorder/journal.ts';

@@ -8,7 +8,7 @@ import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { callSeed, deriveSeed } from '../core/seeds.ts';
 import type { JournalSegments } from '../store/store.ts';
-import type { AttemptRecord } from '../store/trajectories.ts';
+import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Agent, Scenario } from './agent.ts';
 import { playAttempt } from './play-attempt.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';

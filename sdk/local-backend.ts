@@ -65,7 +65,7 @@ export class LocalBackend implements Backend {
   async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
     const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
     checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
-    const { findNewestCheckpoint } = await import('../store/find-checkpoint.ts');
+    const { findNewestCheckpoint } = await import('../store/records/find-checkpoint.ts');
     const run = `${fromProject ?? model.project}.${fromModel}`;
     const store = await this.openStore();
     const found = await findNewestCheckpoint(store, run, notAfterStep ?? Infinity);
@@ -189,7 +189,7 @@ async function openProjectStore({ folder, env = process.env }: LocalBackendOptio
   const [{ loadConfig }, { projectFolders, storeUri }, { openStore }] = await Promise.all([
     import('../workers/config.ts'),
     import('../workers/folders.ts'),
-    import('../store/open-store.ts'),
+    import('../store/bytes/open-store.ts'),
   ]);
   const project = await findFolder(folder);
   const folders = projectFolders(project);

@@ -1,6 +1,6 @@
 /** The doctor's look at the Temporal server. */
 import { rolloutQueue } from '../core/queues.ts';
-import { openStore } from '../store/open-store.ts';
+import { openStore } from '../store/bytes/open-store.ts';
 import { attempt, notRunning } from './check.ts';
 import type { Check, Patient } from './check.ts';
 import { connectClient } from './connection.ts';

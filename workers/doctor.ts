@@ -8,7 +8,7 @@ import { attempt, failed, notRunning, passed } from './check.ts';
 import type { Check, DoctorOptions, Patient } from './check.ts';
 import { runningTarget } from './running-target.ts';
 import { pythonState } from './python-environment.ts';
-import { openStore } from '../store/open-store.ts';
+import { openStore } from '../store/bytes/open-store.ts';
 import { findInstalledCli, readDatabaseServer } from './temporal-cli.ts';
 
 const OLDEST_NODE = [20, 19];

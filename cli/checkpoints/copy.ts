@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { copyRun } from '../../store/copy/copy-run.ts';
-import type { Copied } from '../../store/copy/copy-run.ts';
-import { openStore } from '../../store/open-store.ts';
+import { copyRun } from '../../store/records/copy/copy-run.ts';
+import type { Copied } from '../../store/records/copy/copy-run.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import type { CommandContext } from '../command.ts';
 import { formatBytes, plural } from '../format.ts';
 import { printJson } from '../output.ts';

@@ -1,6 +1,6 @@
-import type { CheckpointEntry } from '../../store/checkpoints.ts';
-import { listCheckpoints } from '../../store/checkpoints.ts';
-import { readSteps } from '../../store/run-reader.ts';
+import type { CheckpointEntry } from '../../store/records/checkpoints.ts';
+import { listCheckpoints } from '../../store/records/checkpoints.ts';
+import { readSteps } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../format.ts';

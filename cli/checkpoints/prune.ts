@@ -1,5 +1,5 @@
-import { planPrune, prune } from '../../store/prune.ts';
-import type { PrunePlan, Retention } from '../../store/prune.ts';
+import { planPrune, prune } from '../../store/records/prune.ts';
+import type { PrunePlan, Retention } from '../../store/records/prune.ts';
 import type { CommandContext, Flags } from '../command.ts';
 import { stringFlag, stringFlags } from '../command.ts';
 import { EXIT, UsageError } from '../errors.ts';

@@ -16,7 +16,7 @@ export const runs: Command = {
   positionals: [],
   options: { json: JSON_OPTION },
   async run({ flags, project, env, output }) {
-    const { listRuns, readRun } = await import('../../store/run-reader.ts');
+    const { listRuns, readRun } = await import('../../store/records/run-reader.ts');
     const store = await openProjectStore(project, env);
     const broken: unknown[] = [];
     const read = (name: string) =>

@@ -1,7 +1,7 @@
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { because, describeChange } from '../../core/settings.ts';
-import { isEnded, requireRun } from '../../store/run-reader.ts';
+import { isEnded, requireRun } from '../../store/records/run-reader.ts';
 import type { Command } from '../command.ts';
 import { JSON_OPTION } from '../command.ts';
 import { withPending } from '../under-way.ts';

@@ -1,6 +1,6 @@
 import type { Store } from '../../store/store.ts';
-import type { Findings } from '../../store/verify/findings.ts';
-import type { Verification } from '../../store/verify/verify-run.ts';
+import type { Findings } from '../../store/records/verify/findings.ts';
+import type { Verification } from '../../store/records/verify/verify-run.ts';
 import type { Command, CommandContext, Flags } from '../command.ts';
 import { JSON_OPTION, stringFlag } from '../command.ts';
 import { EXIT, UsageError } from '../errors.ts';
@@ -30,7 +30,7 @@ export const verify: Command = {
   async run(context) {
     const { flags, positionals, project, env, output } = context;
     const choice = parseChoice(flags);
-    const { verifyRun } = await import('../../store/verify/verify-run.ts');
+    const { verifyRun } = await import('../../store/records/verify/verify-run.ts');
     const store = await openProjectStore(project, env);
     const verification = await verifyRun(store, positionals[0]!);
     const again = choice === null ? null : await recomputeStep(context, store, choice, verification);

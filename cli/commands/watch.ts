@@ -1,4 +1,4 @@
-import { requireRun } from '../../store/run-reader.ts';
+import { requireRun } from '../../store/records/run-reader.ts';
 import type { Command } from '../command.ts';
 import { CommandFailed, EXIT } from '../errors.ts';
 import { isFinal, readProgress } from '../follow-run.ts';

@@ -2,7 +2,7 @@
 import type { Scenario } from '../../play/agent.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { readScenarios as readRecorded } from '../../store/run-reader.ts';
+import { readScenarios as readRecorded } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandContext } from '../command.ts';
 import { UsageError } from '../errors.ts';

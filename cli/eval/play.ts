@@ -3,7 +3,7 @@ import { Episodes, forgetfulSegments } from '../../play/play-episodes.ts';
 import type { HostedModel } from '../../play/connections/providers.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
-import type { AttemptRecord } from '../../store/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { Ledger } from './ledger.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './plan-eval.ts';

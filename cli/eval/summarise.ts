@@ -1,6 +1,6 @@
 /** What an evaluation came to, with the intervals that so few games leave. */
 import type { Scenario } from '../../play/agent.ts';
-import type { AttemptRecord } from '../../store/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare } from '../statistics.ts';
 import type { Estimate } from '../statistics.ts';
 import type { AttemptCost } from './ledger.ts';

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
 import { policyName } from '../../core/policy-name.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
-import { readRun } from '../../store/run-reader.ts';
+import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { CommandContext } from '../command.ts';

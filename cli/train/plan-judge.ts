@@ -4,7 +4,7 @@ import { parsePolicyName } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
-import { readCheckpoint } from '../../store/find-checkpoint.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../errors.ts';
 

@@ -2,9 +2,9 @@
 import { NAME_PATTERN } from '../../core/contract.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
-import { readAllChanges, readBranches } from '../../store/lineage.ts';
-import { readRun } from '../../store/run-reader.ts';
-import type { Run } from '../../store/run-reader.ts';
+import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
+import { readRun } from '../../store/records/run-reader.ts';
+import type { Run } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { CommandContext } from '../command.ts';

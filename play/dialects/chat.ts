@@ -1,5 +1,5 @@
 /** OpenAI's chat completions. The recorder uses the same terms, so there is little to translate. */
-import type { ChatMessage } from '../../store/trajectories.ts';
+import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { badParameter } from '../recorder/request.ts';
 import type { Dialect } from './dialect.ts';
 

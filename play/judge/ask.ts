@@ -2,7 +2,7 @@
 import { APIError } from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
-import type { JudgeAnswer } from '../../store/verdicts.ts';
+import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { SYSTEM_CLOCK } from '../recorder/clock.ts';
 import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy } from '../recorder/retry-call.ts';
 import type { Judge, JudgeMessage } from './judge-client.ts';

@@ -1,6 +1,11 @@
 /** What a judge compares: conversations, and how a recorded attempt becomes one. */
 import { canonicalJson, hashOf } from '../../core/hashes.ts';
-import { inPlayOrder, type AttemptRecord, type CallRecord, type ChatMessage } from '../../store/trajectories.ts';
+import {
+  inPlayOrder,
+  type AttemptRecord,
+  type CallRecord,
+  type ChatMessage,
+} from '../../store/records/trajectories.ts';
 
 /** One attempt at a task. */
 export interface Conversation {

@@ -2,7 +2,7 @@
 import OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
-import type { JudgeAnswer } from '../../store/verdicts.ts';
+import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { clientFor } from '../connections/providers.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Fetch } from '../transports/fetch.ts';

@@ -5,7 +5,7 @@
 import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { spendingOf } from '../../core/judge-spending.ts';
-import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/verdicts.ts';
+import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
 import { askPatiently, PromptTooLong, type Patience } from './ask.ts';
 import type { Conversation } from './conversation.ts';
 import type { Judge, JudgeMessage } from './judge-client.ts';

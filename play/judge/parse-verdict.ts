@@ -2,7 +2,7 @@
  * A judge's answer, read strictly: it is JSON as a whole, and names each attempt once, by the exact name that only the
  * prompt's delimiters carry. What an attempt shows of scores can therefore never be taken for the judge's.
  */
-import type { Score } from '../../store/verdicts.ts';
+import type { Score } from '../../store/records/verdicts.ts';
 
 /** What a judge is told when it is asked again; it quotes nothing of what was answered. */
 export interface Unusable {

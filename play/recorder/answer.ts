@@ -1,6 +1,6 @@
 /** What an engine answered: checked, taken apart for the trajectory, and cut to what an agent should see. */
 import { TemperError } from '../../core/failures.ts';
-import type { CallRecord, ChatMessage } from '../../store/trajectories.ts';
+import type { CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
 
 export interface Completion {
   model?: string;

@@ -1,5 +1,5 @@
 /** The calls of one attempt: numbered in the order in which the agent asks, recorded as they are answered. */
-import type { CallRecord, CallRequest } from '../../store/trajectories.ts';
+import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
 import type { CallFrame } from './answer.ts';
 import { callKey } from './request.ts';
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { CallRecord, CallRequest } from '../../store/trajectories.ts';
+import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
 import {
   checkPolicy,
   checkTokens,

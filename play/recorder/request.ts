@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
-import type { CallRequest, ChatMessage } from '../../store/trajectories.ts';
+import type { CallRequest, ChatMessage } from '../../store/records/trajectories.ts';
 
 /** `train` keeps ρ right; `eval` passes what the engine takes; `text` is any hosted model, asked for nothing of ours. */
 export type RequestMode = 'train' | 'eval' | 'text';

@@ -4,7 +4,7 @@
  * The journal keeps where that was: in a repetition, answers come at once and nothing waits.
  */
 import { TemperError } from '../../core/failures.ts';
-import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/trajectories.ts';
+import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
 import type { Completion } from './answer.ts';
 
 /** Says that a turn earned something by itself: what the model answered, and how much. */

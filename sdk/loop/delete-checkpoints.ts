@@ -1,5 +1,5 @@
 import { TemperError } from '../../core/failures.ts';
-import { planPrune, prune } from '../../store/prune.ts';
+import { planPrune, prune } from '../../store/records/prune.ts';
 import { checkOptions } from '../options.ts';
 import type { LoopRun } from './loop-run.ts';
 

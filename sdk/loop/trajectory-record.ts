@@ -6,7 +6,7 @@ import {
   type CallRecord,
   type ChatMessage,
   type HistoryRecord,
-} from '../../store/trajectories.ts';
+} from '../../store/records/trajectories.ts';
 import { AttemptLog } from '../../play/attempt-log.ts';
 import { CHOICE_TAG } from '../../play/recorder/answer.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';

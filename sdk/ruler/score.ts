@@ -1,8 +1,8 @@
 /** RULER for those who own their loop: conversations or groups of trajectories are scored where they stand. */
-import type { ChatMessage } from '../../store/trajectories.ts';
-import { openStore } from '../../store/open-store.ts';
+import type { ChatMessage } from '../../store/records/trajectories.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
-import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/verdicts.ts';
+import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/records/verdicts.ts';
 import { checkOptions } from '../options.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { OutageClock } from '../../play/recorder/outage-clock.ts';

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { GroupResult, JudgeResult, type RolloutInput } from '../../core/contract.ts';
 import { createRuler, type RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import { judgedKey } from '../../store/layout.ts';
-import { readGroup } from '../../store/run-reader.ts';
-import { readRunSpending } from '../../store/verdicts.ts';
+import { readGroup } from '../../store/records/run-reader.ts';
+import { readRunSpending } from '../../store/records/verdicts.ts';
 import { say } from '../play/play.ts';
 import { ENV } from '../play/judge/judging.ts';
 import {

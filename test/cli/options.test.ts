@@ -15,10 +15,10 @@ import { planFork } from '../../cli/train/plan-fork.ts';
 import { planRun } from '../../cli/train/plan-run.ts';
 import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
-import { encodeJson } from '../../store/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { runKey } from '../../store/layout.ts';
-import { openStore } from '../../store/open-store.ts';
-import { readRun } from '../../store/run-reader.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config.ts';
 import { projectFolders } from '../../workers/folders.ts';
@@ -26,7 +26,7 @@ import { absoluteModels, specifyStack } from '../../workers/local-stack/specify.
 import { activityOptions, workflowOptions } from '../../workers/worker.ts';
 import { byTest, textOf, type ShownByTest } from '../by-test.ts';
 import { fieldOf, leavesOf, setField } from '../schema-leaves.ts';
-import { makeRun } from '../store/made-run.ts';
+import { makeRun } from '../store/records/made-run.ts';
 
 import { write, writeAgent } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
@@ -127,7 +127,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'checkpoints --keep-every': added(`${PRUNE} 1`, '--keep-every 3'),
   'checkpoints --dry-run': added('checkpoints demo prune --keep-last 1', '--dry-run'),
   'checkpoints --with-pruned': byTest(
-    'store/copy-run.test.ts',
+    'store/records/copy-run.test.ts',
     'a copy of a pruned run says so; what was pruned comes back when it is asked for',
   ),
   'checkpoints --json': json('checkpoints demo'),

@@ -7,14 +7,14 @@ import { loadAgent } from '../../cli/train/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readScenarios } from '../../play/scenarios.ts';
-import { encodeJson, encodeJsonLines } from '../../store/json.ts';
+import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
-import { openStore } from '../../store/open-store.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { openAgentActivities } from '../../workers/agent-activities.ts';
 import { createOutputLogger } from '../../workers/logs.ts';
 import { call } from '../activities/world.ts';
-import { madeManifest } from '../store/made-manifest.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 import { write, writeAgent } from './agents.ts';
 import { fixtureState, temporaryFolder } from './fixture-store.ts';
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isFinal } from '../../cli/follow-run.ts';
 import { showRun } from '../../cli/show-run.ts';
 import type { Viewer } from '../../cli/view/viewer.ts';
-import { encodeJson } from '../../store/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
 import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';

@@ -6,7 +6,7 @@ import { judgePlay, parseBoard } from '../../examples/tic-tac-toe-ruler/judge-pl
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
 import { ruler, seededRandom } from '../../sdk/index.ts';
 import type { Conversation } from '../../play/judge/conversation.ts';
-import { readGroup } from '../../store/run-reader.ts';
+import { readGroup } from '../../store/records/run-reader.ts';
 import { ROLLOUT } from '../play/play.ts';
 import { call, openWorld, rolloutInput } from '../activities/world.ts';
 

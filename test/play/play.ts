@@ -9,7 +9,7 @@ import { Episodes, type EpisodesOptions } from '../../play/play-episodes.ts';
 import type { Clock } from '../../play/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { JournalSegments } from '../../store/store.ts';
-import type { AttemptRecord } from '../../store/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { fakeAdapterSha256, type FakeEngine } from '../fake-engine.ts';
 
 export const ROLLOUT: RolloutConfig = {

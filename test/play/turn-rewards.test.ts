@@ -4,14 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
 import type { RolloutContext } from '../../play/agent.ts';
 import { conversationOf } from '../../play/judge/conversation.ts';
-import { judgeByAgent, judgeTurns } from '../../store/group-result.ts';
+import { judgeByAgent, judgeTurns } from '../../store/records/group-result.ts';
 import {
   decodeRollouts,
   encodeRollouts,
   inPlayOrder,
   type AttemptRecord,
   type Rollouts,
-} from '../../store/trajectories.ts';
+} from '../../store/records/trajectories.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { memoryJournal, playEpisodes, playOne, type TestRollout } from './play.ts';
 

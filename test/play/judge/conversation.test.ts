@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { conversationOf, distinctAttempts } from '../../../play/judge/conversation.ts';
-import type { CallRecord, ChatMessage } from '../../../store/trajectories.ts';
+import type { CallRecord, ChatMessage } from '../../../store/records/trajectories.ts';
 
 const user = (content: string): ChatMessage => ({ role: 'user', content });
 const assistant = (content: string): ChatMessage => ({ role: 'assistant', content });

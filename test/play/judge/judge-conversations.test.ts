@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Conversation } from '../../../play/judge/conversation.ts';
-import { storedAnswers, storedVerdicts } from '../../../store/verdicts.ts';
-import { FileStore } from '../../../store/file-store.ts';
+import { storedAnswers, storedVerdicts } from '../../../store/records/verdicts.ts';
+import { FileStore } from '../../../store/bytes/file-store.ts';
 import { judge, saying, TASK } from './judging.ts';
 import { JUDGE_KEY, readPrompt, startScriptedJudge, type JudgeReply, type ScriptedJudge } from './scripted-judge.ts';
 

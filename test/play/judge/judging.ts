@@ -4,8 +4,8 @@ import { connectHosted } from '../../../play/judge/judge-client.ts';
 import type { Judgement } from '../../../play/judge/judge-conversations.ts';
 import { judgeConversations } from '../../../play/judge/judge-conversations.ts';
 import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
-import { forgetfulAnswers, forgetfulVerdicts, type Answers, type Verdicts } from '../../../store/verdicts.ts';
-import type { ChatMessage } from '../../../store/trajectories.ts';
+import { forgetfulAnswers, forgetfulVerdicts, type Answers, type Verdicts } from '../../../store/records/verdicts.ts';
+import type { ChatMessage } from '../../../store/records/trajectories.ts';
 import { JUDGE_KEY, JUDGE_KEY_VARIABLE, type ScriptedJudge } from './scripted-judge.ts';
 
 export const ENV = { [JUDGE_KEY_VARIABLE]: JUDGE_KEY };
