@@ -21,7 +21,7 @@ import { openStore } from '../store/bytes/open-store.ts';
 import { readSteps } from '../store/records/run-reader.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../test/fake-engine.ts';
 import { startTestServer, type TestServer } from '../test/temporal-server.ts';
-import { WORKER_READY } from '../workers/worker-options.ts';
+import { WORKER_READY } from '../workers/worker/worker-options.ts';
 import type { GpuActivities } from '../workflows/activities.ts';
 import type { trainRun } from '../workflows/train-run.ts';
 import { countFlag, median, type Bench, type Flags } from './bench.ts';

@@ -2,7 +2,7 @@
 import { TemperError } from '../core/failures.ts';
 import { configuredTarget, connectClient } from '../workers/connection.ts';
 import type { TemporalClient } from '../workers/connection.ts';
-import { runningTarget } from '../workers/running-target.ts';
+import { runningTarget } from '../workers/local-stack/running-target.ts';
 
 /** For commands that steer a run. */
 export async function requireServer(project: string, env: NodeJS.ProcessEnv): Promise<TemporalClient> {

@@ -5,7 +5,7 @@ import { hashOf } from '../core/hashes.ts';
 import { trainWorkflowId } from '../core/queues.ts';
 import type { Store } from '../store/store.ts';
 import type { TemporalClient } from '../workers/connection.ts';
-import type { StackEvent } from '../workers/local-stack/events.ts';
+import type { StackEvent } from '../workers/events.ts';
 import type { LocalStack } from '../workers/local-stack/client.ts';
 import type { trainStep, StepWork } from '../workflows/train-step.ts';
 import type { Backend, OpenBackend } from './loop/backend.ts';

@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import type { examine } from '../../workers/doctor.ts';
+import type { examine } from '../../workers/doctor/doctor.ts';
 import type { Command } from '../command.ts';
 import { JSON_OPTION, stringFlags } from '../command.ts';
 import { EXIT } from '../errors.ts';
@@ -22,7 +22,7 @@ export const doctor: Command = {
     json: JSON_OPTION,
   },
   async run({ flags, project, env, output }) {
-    const doctors = await import('../../workers/doctor.ts');
+    const doctors = await import('../../workers/doctor/doctor.ts');
     const checks = await doctors.examine({ project, env, agents: stringFlags(flags, 'agent') });
     if (flags['json'] === true) printJson(output, checks);
     else output.line(renderChecks(checks, output.isTerminal));

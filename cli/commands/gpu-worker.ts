@@ -33,7 +33,7 @@ export const gpuWorker: Command = {
     },
   },
   async run({ flags, project, env, output, signal }) {
-    const { runGpuWorker } = await import('../../workers/gpu-worker.ts');
+    const { runGpuWorker } = await import('../../workers/local-stack/gpu-worker.ts');
     const { createEventPrinter } = await import('../view/stack-events.ts');
     const onEvent = createEventPrinter((line) => output.line(line));
     const code = await runGpuWorker({ project, env, signal, onEvent, flags: pythonFlags(flags) });

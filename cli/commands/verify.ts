@@ -76,7 +76,7 @@ async function recomputeStep(
     return null;
   }
   const { recompute } = await import('../verify/recompute.ts');
-  const { openPythonEnvironment } = await import('../../workers/python-environment.ts');
+  const { openPythonEnvironment } = await import('../../workers/install/python-environment.ts');
   const { cacheFolder } = await import('../../workers/folders.ts');
   const { createEventPrinter } = await import('../view/stack-events.ts');
   const onEvent = createEventPrinter((line) => output.errorLine(line));

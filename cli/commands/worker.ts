@@ -22,7 +22,7 @@ export const worker: Command = {
   },
   async run({ flags, project, cwd, env, signal }) {
     const { loadAgent } = await import('../train/load-agent.ts');
-    const { runWorker } = await import('../../workers/worker.ts');
+    const { runWorker } = await import('../../workers/worker/worker.ts');
     const files = stringFlags(flags, 'agent').map((file) => resolve(cwd, file));
     for (const file of files) await loadAgent(file, cwd);
     await runWorker({ project, agents: files, signal, env });

@@ -1,5 +1,5 @@
 /** What the local stack says, as a person reads it. */
-import type { StackEvent } from '../../workers/local-stack/events.ts';
+import type { StackEvent } from '../../workers/events.ts';
 import { formatDuration } from '../format.ts';
 
 /** A line now and then says that it moves; one for each package or second would bury the rest. */

@@ -1,7 +1,7 @@
 /** What a person sees of a run: the live view on a terminal, plain lines elsewhere. */
 import { createLogUpdate } from 'log-update';
 import pc from 'picocolors';
-import type { StackEvent } from '../../workers/local-stack/events.ts';
+import type { StackEvent } from '../../workers/events.ts';
 import type { Progress } from '../follow-run.ts';
 import { printable } from '../output.ts';
 import type { Output } from '../output.ts';

@@ -23,7 +23,7 @@ import type { Store } from '../../store/store.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config.ts';
 import { projectFolders } from '../../workers/folders.ts';
 import { absoluteModels, specifyStack } from '../../workers/local-stack/specify.ts';
-import { activityOptions, workflowOptions } from '../../workers/worker.ts';
+import { activityOptions, workflowOptions } from '../../workers/worker/worker.ts';
 import { byTest, textOf, type ShownByTest } from '../by-test.ts';
 import { fieldOf, leavesOf, setField } from '../schema-leaves.ts';
 import { makeRun } from '../store/records/made-run.ts';
@@ -147,7 +147,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'eval --out': byTest('cli/eval.test.ts', 'the page shows every model’s attempt at a scenario, side by side'),
   'eval --json': byTest('cli/eval.test.ts', '--json prints means and intervals, --scenarios plays fewer'),
   'dev --agent': STEERING,
-  'dev --ui-port': byTest('workers/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
+  'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
   'dev --engine-port': byTest('workers/config.test.ts', 'is refused ports of what no local stack starts'),
   'train --device': STACK_WORKER,
   'train --dtype': STACK_WORKER,
@@ -164,7 +164,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
   ),
   'doctor --agent': byTest(
-    'workers/worker.test.ts',
+    'workers/worker/worker.test.ts',
     'polls the workflows and its agent, is back after a kill, and is started anew when the agent changed',
   ),
   'doctor --json': json('doctor'),

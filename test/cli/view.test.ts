@@ -5,7 +5,7 @@ import { drawCurve, resample } from '../../cli/view/curve.ts';
 import { joinRun, linesSince, NOTHING_TOLD } from '../../cli/view/lines.ts';
 import { renderLive } from '../../cli/view/live.ts';
 import { createEventPrinter } from '../../cli/view/stack-events.ts';
-import type { StackEvent } from '../../workers/local-stack/events.ts';
+import type { StackEvent } from '../../workers/events.ts';
 import { evaluation, fixtureState, summary } from './fixture-store.ts';
 
 const steps = Array.from({ length: 40 }, (_, index) => summary(index + 1, 100));

@@ -2,7 +2,7 @@
 import type { LogLevel, LogMetadata, Logger as TemporalLogger } from '@temporalio/worker';
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { Logger } from 'pino';
-import { runOfWorkflowId } from '../core/queues.ts';
+import { runOfWorkflowId } from '../../core/queues.ts';
 
 export type { Logger } from 'pino';
 

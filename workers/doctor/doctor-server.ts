@@ -1,13 +1,13 @@
 /** The doctor's look at the Temporal server. */
-import { rolloutQueue } from '../core/queues.ts';
-import { openStore } from '../store/bytes/open-store.ts';
+import { rolloutQueue } from '../../core/queues.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import { attempt, notRunning } from './check.ts';
 import type { Check, Patient } from './check.ts';
-import { connectClient } from './connection.ts';
-import type { TemporalClient } from './connection.ts';
-import { storeUri } from './folders.ts';
-import { missingSearchAttributes } from './namespace.ts';
-import { countPollers } from './pollers.ts';
+import { connectClient } from '../connection.ts';
+import type { TemporalClient } from '../connection.ts';
+import { storeUri } from '../folders.ts';
+import { missingSearchAttributes } from '../namespace.ts';
+import { countPollers } from '../pollers.ts';
 
 /** Everything that only a reachable server can say. */
 export async function checkServer(patient: Patient): Promise<Check[]> {

@@ -1,9 +1,9 @@
 /** Which Temporal server a project has now. */
-import { configuredTarget } from './connection.ts';
-import type { TemporalTarget } from './connection.ts';
-import { projectFolders } from './folders.ts';
-import { isAlive } from './local-stack/processes.ts';
-import { readStackFile } from './local-stack/stack-file.ts';
+import { configuredTarget } from '../connection.ts';
+import type { TemporalTarget } from '../connection.ts';
+import { projectFolders } from '../folders.ts';
+import { isAlive } from './processes.ts';
+import { readStackFile } from './stack-file.ts';
 
 /** The configured server, or that of the project's local stack while it runs; null: neither. */
 export function runningTarget(project: string, env: NodeJS.ProcessEnv): TemporalTarget | null {

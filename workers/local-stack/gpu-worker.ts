@@ -3,15 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TemperError } from '../core/failures.ts';
-import { loadConfig } from './config.ts';
-import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from './folders.ts';
-import { gpuWorkerEnvironment } from './local-stack/child-environment.ts';
-import { engineArguments } from './local-stack/children.ts';
-import type { StackEvent } from './local-stack/events.ts';
-import { leashed } from './local-stack/leashed.ts';
-import { absoluteModels } from './local-stack/specify.ts';
-import { openPythonEnvironment } from './python-environment.ts';
+import { TemperError } from '../../core/failures.ts';
+import { loadConfig } from '../config.ts';
+import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from '../folders.ts';
+import { gpuWorkerEnvironment } from './child-environment.ts';
+import { engineArguments } from './children.ts';
+import type { StackEvent } from '../events.ts';
+import { leashed } from '../leashed.ts';
+import { absoluteModels } from './specify.ts';
+import { openPythonEnvironment } from '../install/python-environment.ts';
 
 export interface GpuWorkerOptions {
   readonly project: string;

@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TemperError } from '../core/failures.ts';
-import { runCommand } from './command.ts';
-import { withFileLock } from './file-lock.ts';
-import { GPU_WORKER_FOLDER } from './folders.ts';
+import { TemperError } from '../../core/failures.ts';
+import { runCommand } from '../command.ts';
+import { withFileLock } from '../file-lock.ts';
+import { GPU_WORKER_FOLDER } from '../folders.ts';
 import { CommandFailed, installOnce, isComplete, explainFailure, withProgress } from './install.ts';
 import type { InstallOptions, Progress } from './install.ts';
 import { installRequirements, installTorch } from './python-packages.ts';

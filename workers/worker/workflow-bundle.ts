@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import type { Logger } from '@temporalio/worker';
-import { modulePath } from './module-path.ts';
+import { modulePath } from '../module-path.ts';
 
-const SOURCES = ['../workflows', '../core'].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
+const SOURCES = ['../../workflows', '../../core'].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
 
 /** Path of the bundle, in the cache folder. */
 export async function workflowBundle(cache: string, logger: Logger): Promise<string> {

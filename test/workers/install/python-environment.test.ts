@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { StackEvent } from '../../workers/local-stack/events.ts';
-import { installDevTools, openPythonEnvironment } from '../../workers/python-environment.ts';
-import type { PythonOptions } from '../../workers/python-environment.ts';
-import { countPackages } from '../../workers/python-packages.ts';
+import type { StackEvent } from '../../../workers/events.ts';
+import { installDevTools, openPythonEnvironment } from '../../../workers/install/python-environment.ts';
+import type { PythonOptions } from '../../../workers/install/python-environment.ts';
+import { countPackages } from '../../../workers/install/python-packages.ts';
 import { fakePrograms, pythonScript } from './fake-programs.ts';
 import type { FakePrograms } from './fake-programs.ts';
 

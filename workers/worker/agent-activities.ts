@@ -1,12 +1,12 @@
 /** One agent's activities, put together: its file, the store, the engine. */
-import { createAgentActivities } from '../activities/index.ts';
-import { TemperError } from '../core/failures.ts';
-import { rolloutQueue } from '../core/queues.ts';
-import { isAgent, type Agent } from '../play/agent.ts';
-import { connectEngine } from '../play/connections/engine-connection.ts';
-import { locateScenarios } from '../play/scenarios.ts';
-import { requireJudgeKey } from '../play/judge/judge-model.ts';
-import { agentCodeSha256, importAgentFile } from './agent-code.ts';
+import { createAgentActivities } from '../../activities/index.ts';
+import { TemperError } from '../../core/failures.ts';
+import { rolloutQueue } from '../../core/queues.ts';
+import { isAgent, type Agent } from '../../play/agent.ts';
+import { connectEngine } from '../../play/connections/engine-connection.ts';
+import { locateScenarios } from '../../play/scenarios.ts';
+import { requireJudgeKey } from '../../play/judge/judge-model.ts';
+import { agentCodeSha256, importAgentFile } from '../agent-code.ts';
 import type { Logger } from './logs.ts';
 import type { WorkerSettings } from './worker-settings.ts';
 

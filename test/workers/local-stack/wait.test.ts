@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { ChildStatus, StackEvent } from '../../workers/local-stack/events.ts';
-import type { LeashConnection } from '../../workers/local-stack/leash-connection.ts';
-import { waitForStack } from '../../workers/local-stack/wait.ts';
+import type { ChildStatus, StackEvent } from '../../../workers/events.ts';
+import type { LeashConnection } from '../../../workers/local-stack/leash-connection.ts';
+import { waitForStack } from '../../../workers/local-stack/wait.ts';
 
 const gpuWorker = (state: ChildStatus['state'], deaths: number): ChildStatus => ({
   name: 'gpu-worker',

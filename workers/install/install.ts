@@ -1,10 +1,10 @@
 /** Things made once in the user's cache folder: one process makes them, a half-made one is made anew, a failed one leaves nothing. */
 import { existsSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { TemperError } from '../core/failures.ts';
-import { withFileLock } from './file-lock.ts';
-import { makeFolder } from './folders.ts';
-import type { StackEvent } from './local-stack/events.ts';
+import { TemperError } from '../../core/failures.ts';
+import { withFileLock } from '../file-lock.ts';
+import { makeFolder } from '../folders.ts';
+import type { StackEvent } from '../events.ts';
 
 export type ProgressEvent = Extract<StackEvent, { kind: 'progress' }>;
 

@@ -1,15 +1,15 @@
 /** What Temper needs, looked at one by one: each check says what it found and what to do. The command line prints them. */
-import { configuredTarget } from './connection.ts';
-import { loadConfig } from './config.ts';
-import { cacheFolder, projectFolders, storeUri } from './folders.ts';
-import { readStackFile } from './local-stack/stack-file.ts';
+import { configuredTarget } from '../connection.ts';
+import { loadConfig } from '../config.ts';
+import { cacheFolder, projectFolders, storeUri } from '../folders.ts';
+import { readStackFile } from '../local-stack/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
 import { attempt, failed, notRunning, passed } from './check.ts';
 import type { Check, DoctorOptions, Patient } from './check.ts';
-import { runningTarget } from './running-target.ts';
-import { pythonState } from './python-environment.ts';
-import { openStore } from '../store/bytes/open-store.ts';
-import { findInstalledCli, readDatabaseServer } from './temporal-cli.ts';
+import { runningTarget } from '../local-stack/running-target.ts';
+import { pythonState } from '../install/python-environment.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { findInstalledCli, readDatabaseServer } from '../install/temporal-cli.ts';
 
 const OLDEST_NODE = [20, 19];
 const ENGINE_WITHIN_MS = 5000;

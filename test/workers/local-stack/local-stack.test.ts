@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { connectClient } from '../../workers/connection.ts';
-import { missingSearchAttributes } from '../../workers/namespace.ts';
+import { connectClient } from '../../../workers/connection.ts';
+import { missingSearchAttributes } from '../../../workers/namespace.ts';
 import {
   childPid,
   holdStack,

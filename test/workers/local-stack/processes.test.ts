@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { openChildLog } from '../../workers/local-stack/child-log.ts';
-import { isAlive, markProcess, reapLeftovers } from '../../workers/local-stack/processes.ts';
-import { splitLines } from '../../workers/lines.ts';
-import { logFields } from '../../workers/logs.ts';
+import { openChildLog } from '../../../workers/local-stack/child-log.ts';
+import { isAlive, markProcess, reapLeftovers } from '../../../workers/local-stack/processes.ts';
+import { splitLines } from '../../../workers/lines.ts';
+import { logFields } from '../../../workers/worker/logs.ts';
 
 it('ends what was left behind, and nothing that only has its number', async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });

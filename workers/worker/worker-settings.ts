@@ -1,10 +1,10 @@
 /** Where a worker process finds its store and its engine: told by the local stack, or by configuration. */
-import { TemperError } from '../core/failures.ts';
-import { checkBaseUrl } from '../play/connections/providers.ts';
-import { openStore } from '../store/bytes/open-store.ts';
-import type { Store } from '../store/store.ts';
-import type { TemperConfig } from './config.ts';
-import { projectFolders, storeUri } from './folders.ts';
+import { TemperError } from '../../core/failures.ts';
+import { checkBaseUrl } from '../../play/connections/providers.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import type { TemperConfig } from '../config.ts';
+import { projectFolders, storeUri } from '../folders.ts';
 
 export interface WorkerSettings {
   readonly store: Store;

@@ -1,7 +1,7 @@
 /** Holds a local stack as a command line does, until stdin closes. */
 import { once } from 'node:events';
-import { openLocalStack } from '../../../workers/local-stack/client.ts';
-import type { StackCommands } from '../../../workers/local-stack/options.ts';
+import { openLocalStack } from '../../../../workers/local-stack/client.ts';
+import type { StackCommands } from '../../../../workers/local-stack/options.ts';
 
 const [project = '', commands = '{}'] = process.argv.slice(2);
 const stack = await openLocalStack({

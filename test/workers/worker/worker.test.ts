@@ -3,13 +3,21 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
-import { examine } from '../../workers/doctor.ts';
-import { modulePath, nodeFlags } from '../../workers/module-path.ts';
-import { childPid, isRunning, makeProject, openStack, removeProject, STAND_INS, until } from './stack-harness.ts';
+import { examine } from '../../../workers/doctor/doctor.ts';
+import { modulePath, nodeFlags } from '../../../workers/module-path.ts';
+import {
+  childPid,
+  isRunning,
+  makeProject,
+  openStack,
+  removeProject,
+  STAND_INS,
+  until,
+} from '../local-stack/stack-harness.ts';
 
 const clean: (() => unknown)[] = [];
 const commands = { gpuWorker: STAND_INS.gpuWorker };
-const SDK = pathToFileURL(fileURLToPath(new URL('../../sdk/index.ts', import.meta.url))).href;
+const SDK = pathToFileURL(fileURLToPath(new URL('../../../sdk/index.ts', import.meta.url))).href;
 
 afterEach(async () => {
   for (const undo of clean.splice(0).toReversed()) await undo();
@@ -92,7 +100,7 @@ it('ends when its leash is gone, also while no server is there', async () => {
   const folder = project();
   const options = JSON.stringify({ project: folder, agents: [], leash: true });
   const env = { ...process.env, TEMPORAL_ADDRESS: '127.0.0.1:9', TEMPORAL_TLS: 'false' };
-  const child = spawn(process.execPath, [...nodeFlags(), modulePath('./worker-main'), options], {
+  const child = spawn(process.execPath, [...nodeFlags(), modulePath('./worker/worker-main'), options], {
     env,
     stdio: ['pipe', 'pipe', 'inherit'],
   });

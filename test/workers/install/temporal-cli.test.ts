@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { findInstalledCli, findTemporalCli } from '../../workers/temporal-cli.ts';
+import { findInstalledCli, findTemporalCli } from '../../../workers/install/temporal-cli.ts';
 import { fakePrograms } from './fake-programs.ts';
 import type { FakePrograms } from './fake-programs.ts';
 

@@ -1,8 +1,8 @@
 /** Temporal's CLI, whose dev server is the local stack's: found, downloaded, or built; always one that fits the project's database. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TemperError } from '../core/failures.ts';
-import { runCommand } from './command.ts';
+import { TemperError } from '../../core/failures.ts';
+import { runCommand } from '../command.ts';
 import { isComplete } from './install.ts';
 import type { InstallOptions } from './install.ts';
 import { installTemporalCli, TEMPORAL_CLI_VERSION } from './temporal-cli-install.ts';
