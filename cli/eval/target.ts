@@ -7,7 +7,7 @@ import type { Policy } from '../../core/policy-name.ts';
 import { readStanding } from '../../store/records/find-checkpoint.ts';
 import { readManifest, readPrepared, readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 /** A checkpoint of the store, with the configuration that it was trained under. */
 export interface CheckpointTarget {

@@ -7,7 +7,7 @@ import { readEvalRollouts, readGroups } from '../../store/records/run-reader.ts'
 import type { PlayedGroup } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
-import { plural } from '../format.ts';
+import { plural } from '../terminal/format.ts';
 import { NOT_JUDGED, viewAttempt, type Rewards } from './attempt-view.ts';
 import { BOUNDS, clipText, sampleEvenly } from './data.ts';
 import type { EpisodeSet, GroupView } from './data.ts';

@@ -7,7 +7,7 @@ import { newestOf, readFirings } from '../../store/records/schedules.ts';
 import type { Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
-import { formatTime } from '../format.ts';
+import { formatTime } from '../terminal/format.ts';
 
 export interface ScheduleSummary {
   readonly name: string;

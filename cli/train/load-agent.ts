@@ -5,7 +5,7 @@ import { TemperError } from '../../core/failures.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 import { importAgentFile } from '../../workers/agent-code.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export interface AgentFile {
   readonly path: string;

@@ -6,7 +6,7 @@ import { requireJudgeKey } from '../../play/judge/judge-model.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 /** What a run's configuration has of it; flags are laid over. */
 export function judgeOptions({ reward }: Agent): Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {

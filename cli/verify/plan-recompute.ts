@@ -7,7 +7,7 @@ import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
 import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
 import type { Verification } from '../../store/records/verify/verify-run.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export interface RecomputePlan {
   /** `run@step` */

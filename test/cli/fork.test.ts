@@ -2,8 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CommandContext } from '../../cli/command.ts';
-import { planFork } from '../../cli/train/plan-fork.ts';
+import type { CommandContext } from '../../cli/command-line/command.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';

@@ -1,7 +1,7 @@
 /** What `temper eval` decides before anything is started: who plays, what, and under which settings. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import type { CommandContext, Flags } from '../../cli/command.ts';
+import type { CommandContext, Flags } from '../../cli/command-line/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
 import { loadAgent } from '../../cli/train/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
