@@ -1,46 +1,7 @@
 /** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
 import { TemperError } from '../core/failures.ts';
-import type { Scenario } from '../play/agent.ts';
-import type { AgentDefinition } from './define-agent.ts';
-import type { ForkOptions, LocalBackendOptions } from './local-backend.ts';
-import type { BatchOptions } from './loop/batches.ts';
-import type { DeleteCheckpointsOptions } from './loop/delete-checkpoints.ts';
-import type { GatherOptions } from './loop/gather.ts';
-import type { IterateDatasetOptions } from './loop/iterate-dataset.ts';
-import type { ModelOptions, TrainableModelOptions } from './loop/model-options.ts';
-import type { RetryOptions } from './loop/retry.ts';
-import type { TrainOptions } from './loop/train-settings.ts';
-import type { TrajectoryGroupOptions } from './loop/trajectory-group.ts';
-import type { TrajectoryInit } from './loop/trajectory.ts';
-import type { JudgeEndpoint } from './ruler/judge-endpoint.ts';
-import type { RulerOptions } from './ruler/create-ruler.ts';
-import type { ScoreContext } from './ruler/score.ts';
-import type { ToolLoopOptions } from './tools/tool-loop.ts';
-import type { ToolDefinition } from './tools/tool.ts';
 
-/** A type error if a member of `T` has no row. */
-type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'optional' : 'required' };
-
-export interface OptionTables {
-  readonly defineAgent: Table<AgentDefinition<Scenario>>;
-  readonly Model: Table<ModelOptions>;
-  readonly TrainableModel: Table<TrainableModelOptions>;
-  readonly LocalBackend: Table<LocalBackendOptions>;
-  readonly 'backend.forkCheckpoint': Table<ForkOptions>;
-  readonly Trajectory: Table<TrajectoryInit>;
-  readonly TrajectoryGroup: Table<TrajectoryGroupOptions>;
-  readonly gatherTrajectoryGroups: Table<GatherOptions>;
-  readonly trajectoryGroupBatches: Table<BatchOptions>;
-  readonly iterateDataset: Table<IterateDatasetOptions>;
-  readonly 'model.train': Table<TrainOptions>;
-  readonly 'model.deleteCheckpoints': Table<DeleteCheckpointsOptions>;
-  readonly retry: Table<RetryOptions>;
-  readonly tool: Table<ToolDefinition<never, unknown>>;
-  readonly toolLoop: Table<ToolLoopOptions>;
-  readonly ruler: Table<RulerOptions>;
-  readonly 'ruler.judge': Table<JudgeEndpoint>;
-  readonly 'ruler.context': Table<ScoreContext>;
-}
+type Presence = 'required' | 'optional';
 
 const GATHER = {
   model: 'required',
@@ -51,7 +12,8 @@ const GATHER = {
   onProgress: 'optional',
 } as const;
 
-export const OPTION_TABLES: OptionTables = {
+/** Not typed by the options themselves: everything in the SDK imports this file. `test/sdk/option-tables.ts` holds the two together. */
+export const OPTION_TABLES = {
   defineAgent: {
     name: 'required',
     scenarios: 'required',
@@ -156,16 +118,18 @@ export const OPTION_TABLES: OptionTables = {
     callTimeoutMs: 'optional',
     callRetryBudgetMs: 'optional',
   },
-};
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Presence>>>>;
+
+type TakesOptions = keyof typeof OPTION_TABLES;
 
 /** Throws BadConfig if an option is unknown or a required one is missing; returns the options. */
-export function checkOptions<T>(of: keyof OptionTables, options: T): T {
+export function checkOptions<T>(of: TakesOptions, options: T): T {
   const complaint = complaintAbout(of, options);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
   return options;
 }
 
-function complaintAbout(of: keyof OptionTables, options: unknown): string | null {
+function complaintAbout(of: TakesOptions, options: unknown): string | null {
   const table: Readonly<Record<string, string>> = OPTION_TABLES[of];
   const known = Object.keys(table);
   if (typeof options !== 'object' || options === null || Array.isArray(options))
