@@ -10,7 +10,7 @@ import type { LocalStack } from '../workers/local-stack/client.ts';
 import type { trainStep, StepWork } from '../workflows/train-step.ts';
 import type { Backend, OpenBackend } from './loop/backend.ts';
 import type { TrainableModel } from './loop/model.ts';
-import { checkCount, checkOptions } from './options.ts';
+import { checkCount, checkOptions } from './options/check-options.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
 
 export interface LocalBackendOptions {

@@ -9,7 +9,7 @@ import { encodeJson } from '../../store/bytes/json.ts';
 import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupPlace } from '../../store/layout.ts';
 import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
-import { defineAgent } from '../define-agent.ts';
+import { defineAgent } from '../agent/define-agent.ts';
 import { Episodes } from '../../play/play-episodes.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { createFetch } from '../../play/transports/fetch.ts';

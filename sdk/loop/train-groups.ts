@@ -21,7 +21,7 @@ import { checkpointOf } from '../../store/records/manifest.ts';
 import { readCommit } from '../../store/records/run-reader.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
-import { checkOptions } from '../options.ts';
+import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';

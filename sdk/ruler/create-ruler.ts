@@ -1,6 +1,6 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. */
 import { TemperError } from '../../core/failures.ts';
-import { checkOptions } from '../options.ts';
+import { checkOptions } from '../options/check-options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
 import { DEFAULT_RUBRIC } from '../../play/judge/prompt.ts';
 import { checkBudget, LEAST_MAX_CHARS, RULER, type Ruler } from '../../play/judge/ruler.ts';

@@ -1,6 +1,6 @@
 /** A judge by its address: an OpenAI-compatible endpoint that the agent's file names. */
 import { TemperError } from '../../core/failures.ts';
-import { checkOptions } from '../options.ts';
+import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import { resolveJudgeName, type JudgeModel } from '../../play/judge/judge-model.ts';
 

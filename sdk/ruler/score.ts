@@ -3,7 +3,7 @@ import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/records/verdicts.ts';
-import { checkOptions } from '../options.ts';
+import { checkOptions } from '../options/check-options.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { OutageClock } from '../../play/recorder/outage-clock.ts';
 import type { Conversation } from '../../play/judge/conversation.ts';

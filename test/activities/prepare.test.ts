@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { Scenario } from '../../play/agent.ts';
-import type { AgentDefinition } from '../../sdk/define-agent.ts';
+import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
 import { listRuns, readPrepared, readRun, readScenarios } from '../../store/records/run-reader.ts';

@@ -11,7 +11,7 @@ import type { PlayDependencies } from '../../activities/dependencies.ts';
 import type { BlobRef, Checkpoint, EvaluateInput, RolloutInput } from '../../core/contract.ts';
 import { hashOf, sha256Hex } from '../../core/hashes.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
-import { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from '../../sdk/define-agent.ts';
+import { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJsonLines } from '../../store/bytes/json.ts';

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
-import { defineAgent } from '../../sdk/define-agent.ts';
+import { defineAgent } from '../../sdk/agent/define-agent.ts';
 import { Episodes, type EpisodesOptions } from '../../play/play-episodes.ts';
 import type { Clock } from '../../play/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { label } from '../../sdk/label.ts';
+import { label } from '../../sdk/agent/label.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, MODEL, playEpisodes, playOne, say, type TestRollout } from './play.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { sha256Hex } from '../../core/hashes.ts';
-import { label } from '../../sdk/label.ts';
+import { label } from '../../sdk/agent/label.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { createFetch } from '../../play/transports/fetch.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
 import { isAgent, type Scenario } from '../../play/agent.ts';
-import { defineAgent, type AgentDefinition } from '../../sdk/define-agent.ts';
+import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { seededRandom } from '../../sdk/index.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 

@@ -1,6 +1,6 @@
 /** Holds the tables of options to the types of the options: this file does not type-check when they differ. */
 import type { Scenario } from '../../play/agent.ts';
-import type { AgentDefinition } from '../../sdk/define-agent.ts';
+import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import type { ForkOptions, LocalBackendOptions } from '../../sdk/local-backend.ts';
 import type { BatchOptions } from '../../sdk/loop/batches.ts';
 import type { DeleteCheckpointsOptions } from '../../sdk/loop/delete-checkpoints.ts';
@@ -16,7 +16,7 @@ import type { RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import type { ScoreContext } from '../../sdk/ruler/score.ts';
 import type { ToolLoopOptions } from '../../sdk/tools/tool-loop.ts';
 import type { ToolDefinition } from '../../sdk/tools/tool.ts';
-import { OPTION_TABLES } from '../../sdk/options.ts';
+import { OPTION_TABLES } from '../../sdk/options/check-options.ts';
 
 /** A type error if a member of `T` has no row. */
 type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'optional' : 'required' };

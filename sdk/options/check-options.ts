@@ -1,5 +1,5 @@
 /** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
-import { TemperError } from '../core/failures.ts';
+import { TemperError } from '../../core/failures.ts';
 
 type Presence = 'required' | 'optional';
 

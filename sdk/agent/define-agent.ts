@@ -1,5 +1,5 @@
 /** What a user writes: `export default defineAgent({ name, scenarios, rollout })`. */
-import { TemperError } from '../core/failures.ts';
+import { TemperError } from '../../core/failures.ts';
 import {
   AGENT,
   type Agent,
@@ -8,9 +8,9 @@ import {
   type RolloutContext,
   type RolloutResult,
   type Scenario,
-} from '../play/agent.ts';
-import { checkOptions } from './options.ts';
-import { isRuler, type Ruler } from '../play/judge/ruler.ts';
+} from '../../play/agent.ts';
+import { checkOptions } from '../options/check-options.ts';
+import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface AgentDefinition<S extends Scenario> extends AgentParts<S> {
   reward?: never;
