@@ -1,7 +1,7 @@
 /** What activities are made of; a worker puts it together once. */
 import { TemperError } from '../core/failures.ts';
-import type { Agent } from '../sdk/define-agent.ts';
-import type { EngineConnection } from '../sdk/recorder/engine-connection.ts';
+import type { Agent } from '../play/agent.ts';
+import type { EngineConnection } from '../play/connections/engine-connection.ts';
 import type { Store } from '../store/store.ts';
 import { startPulse, type Pulse } from './pulse.ts';
 

@@ -1,11 +1,11 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
 import { type EvalResult, EvaluateInput } from '../core/contract.ts';
-import type { Episode } from '../sdk/play-episodes.ts';
-import { summariseEval } from '../store/eval-result.ts';
-import { encodeJson } from '../store/json.ts';
+import type { Episode } from '../play/play-episodes.ts';
+import { summariseEval } from '../store/records/eval-result.ts';
+import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
-import { hashBytes } from '../store/sha256.ts';
-import { decodeRollouts, encodeRollouts, type AttemptRecord, type Rollouts } from '../store/trajectories.ts';
+import { hashBytes } from '../store/bytes/sha256.ts';
+import { decodeRollouts, encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';

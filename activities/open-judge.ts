@@ -1,10 +1,10 @@
 /** The judge that a ruler names: on the run's own engine it may be a checkpoint of the run's store. */
 import { TemperError } from '../core/failures.ts';
 import { parsePolicyName } from '../core/policy-name.ts';
-import { openJudge, type OpenJudge } from '../sdk/ruler/judge-client.ts';
-import type { EngineJudge } from '../sdk/ruler/judge-model.ts';
-import type { Ruler } from '../sdk/ruler/ruler.ts';
-import { readCheckpoint } from '../store/find-checkpoint.ts';
+import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
+import type { EngineJudge } from '../play/judge/judge-model.ts';
+import type { Ruler } from '../play/judge/ruler.ts';
+import { readCheckpoint } from '../store/records/find-checkpoint.ts';
 import type { Store } from '../store/store.ts';
 import type { PlayDependencies } from './dependencies.ts';
 

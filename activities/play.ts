@@ -1,9 +1,9 @@
 /** What rollouts and evaluations share: episodes of a worker's agent, with a journal, seen in Temporal's UI. */
 import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
 import { policyName } from '../core/policy-name.ts';
-import { Episodes, type Episode } from '../sdk/play-episodes.ts';
-import type { RequestMode } from '../sdk/recorder/request.ts';
-import type { AttemptRecord } from '../store/trajectories.ts';
+import { Episodes, type Episode } from '../play/play-episodes.ts';
+import type { RequestMode } from '../play/recorder/request.ts';
+import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { writeTimes } from './times.ts';

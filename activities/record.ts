@@ -1,8 +1,8 @@
 /** `record`: the run's state for people, and the end of journals that nothing will ask for. */
 import { RecordInput } from '../core/contract.ts';
-import { addToCurve } from '../store/curve.ts';
-import { encodeJson } from '../store/json.ts';
-import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/journals.ts';
+import { addToCurve } from '../store/records/curve.ts';
+import { encodeJson } from '../store/bytes/json.ts';
+import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
 import { stateKey } from '../store/layout.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';

@@ -1,10 +1,10 @@
 /** `rollout`: the attempts of one group, played and published; judged, too, where the agent's own reward is the verdict. */
 import { type GroupResult, RolloutInput } from '../core/contract.ts';
-import type { Scenario } from '../sdk/define-agent.ts';
-import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/group-result.ts';
+import type { Scenario } from '../play/agent.ts';
+import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/records/group-result.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
-import { hashBytes } from '../store/sha256.ts';
-import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/trajectories.ts';
+import { hashBytes } from '../store/bytes/sha256.ts';
+import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';

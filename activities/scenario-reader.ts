@@ -1,7 +1,7 @@
 import type { BlobRef } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import type { Scenario } from '../sdk/define-agent.ts';
-import type { ScenarioLine } from '../store/run-reader.ts';
+import type { Scenario } from '../play/agent.ts';
+import type { ScenarioLine } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 
 /** As many runs as a worker is likely to play at once. */

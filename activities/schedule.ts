@@ -5,10 +5,16 @@ import { AllocateInput, ConcludeInput, RunConfig } from '../core/contract.ts';
 import type { Allocated, Checkpoint } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring } from '../core/plan-firing.ts';
-import { readStanding } from '../store/find-checkpoint.ts';
-import { decodeJson, encodeJson } from '../store/json.ts';
+import { readStanding } from '../store/records/find-checkpoint.ts';
+import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
-import { newestOf, readFirings, type ConclusionFile, type Firing, type FiringFile } from '../store/schedules.ts';
+import {
+  newestOf,
+  readFirings,
+  type ConclusionFile,
+  type Firing,
+  type FiringFile,
+} from '../store/records/schedules.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

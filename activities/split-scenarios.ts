@@ -3,9 +3,9 @@ import type { RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
-import type { Agent, Scenario } from '../sdk/define-agent.ts';
-import { checkUnique, readScenarios } from '../sdk/scenarios.ts';
-import { readPrepared, readScenarios as readRecorded } from '../store/run-reader.ts';
+import type { Agent, Scenario } from '../play/agent.ts';
+import { checkUnique, readScenarios } from '../play/scenarios.ts';
+import { readPrepared, readScenarios as readRecorded } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 
 export interface Split {

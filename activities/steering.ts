@@ -2,9 +2,9 @@
 import { AmendInput, type Located, LocateInput } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { canonicalJson } from '../core/hashes.ts';
-import { decodeJson, encodeJson } from '../store/json.ts';
+import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { changesKey } from '../store/layout.ts';
-import { findPosition, openBranch } from '../store/lineage.ts';
+import { findPosition, openBranch } from '../store/records/lineage.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

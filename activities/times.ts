@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-import { encodeJson } from '../store/json.ts';
+import { encodeJson } from '../store/bytes/json.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Scope } from './activity.ts';
 

@@ -1,9 +1,9 @@
 /** The two files of a group: what was played, and what was judged of it. */
-import { decodeJson, encodeJson } from '../store/json.ts';
+import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { judgedKey, type GroupPlace } from '../store/layout.ts';
-import { hashBytes } from '../store/sha256.ts';
+import { hashBytes } from '../store/bytes/sha256.ts';
 import type { Store } from '../store/store.ts';
-import { decodeRollouts, type Judged, type Rollouts } from '../store/trajectories.ts';
+import { decodeRollouts, type Judged, type Rollouts } from '../store/records/trajectories.ts';
 
 export interface Written {
   rollouts: Rollouts;

@@ -1,7 +1,7 @@
 /** What a bench is, and how its numbers are told. */
 import { parseArgs } from 'node:util';
 
-import { UsageError } from '../cli/errors.ts';
+import { UsageError } from '../cli/command-line/errors.ts';
 
 export type Flags = Readonly<Record<string, string>>;
 

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { defineAgent } from '../sdk/define-agent.ts';
-import { Episodes } from '../sdk/play-episodes.ts';
-import { connectEngine, type EngineConnection } from '../sdk/recorder/engine-connection.ts';
-import { openStore } from '../store/open-store.ts';
+import { defineAgent } from '../sdk/agent/define-agent.ts';
+import { Episodes } from '../play/play-episodes.ts';
+import { connectEngine, type EngineConnection } from '../play/connections/engine-connection.ts';
+import { openStore } from '../store/bytes/open-store.ts';
 import { startScript } from './python.ts';
 
 export interface CallOptions {

@@ -1,5 +1,5 @@
 /** `npm run bench -- NAME [flags]`: prints one table; the last line is one JSON object. */
-import { describeError, UsageError } from '../cli/errors.ts';
+import { describeError, UsageError } from '../cli/command-line/errors.ts';
 import type { Bench } from './bench.ts';
 import { parseFlags } from './bench.ts';
 import { call } from './call.ts';

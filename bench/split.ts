@@ -15,7 +15,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { StepSummary } from '../core/contract.ts';
-import { decodeJson } from '../store/json.ts';
+import { decodeJson } from '../store/bytes/json.ts';
 import { groupTimesKey, judgedKey, type StepPlace } from '../store/layout.ts';
 import type { Store } from '../store/store.ts';
 

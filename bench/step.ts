@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { UsageError } from '../cli/errors.ts';
+import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
 import { countFlag, mean, median, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { manifestKey } from '../store/layout.ts';
-import { openStore } from '../store/open-store.ts';
-import { readSteps } from '../store/run-reader.ts';
+import { openStore } from '../store/bytes/open-store.ts';
+import { readSteps } from '../store/records/run-reader.ts';
 import type { Tools } from '../test/run/tools.ts';
 import { projectFolders } from '../workers/folders.ts';
 import { mean } from './bench.ts';

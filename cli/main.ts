@@ -1,13 +1,13 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
-import { COMMANDS } from './commands/index.ts';
-import type { Command, CommandContext } from './command.ts';
-import { describeError, EXIT, UsageError } from './errors.ts';
-import { commandHelp, overview } from './help.ts';
-import { printableOutput, processOutput } from './output.ts';
-import type { Output } from './output.ts';
-import { closestName, parseCommandLine } from './parse.ts';
+import { COMMANDS } from './commands.ts';
+import type { Command, CommandContext } from './command-line/command.ts';
+import { describeError, EXIT, UsageError } from './command-line/errors.ts';
+import { commandHelp, overview } from './command-line/help.ts';
+import { printableOutput, processOutput } from './terminal/output.ts';
+import type { Output } from './terminal/output.ts';
+import { closestName, parseCommandLine } from './command-line/parse.ts';
 import { findProject } from '../workers/project.ts';
-import { version } from './version.ts';
+import { version } from './command-line/version.ts';
 
 export interface Surroundings {
   readonly output: Output;

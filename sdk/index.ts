@@ -1,17 +1,8 @@
 /** `temper-rl`: what an agent file imports, and what a script needs that owns its loop. */
-export {
-  defineAgent,
-  type Agent,
-  type AgentDefinition,
-  type JudgedAgentDefinition,
-  type JudgedResult,
-  type RolloutContext,
-  type RolloutResult,
-  type Scenario,
-  type ScenarioSource,
-} from './define-agent.ts';
-export { label } from './label.ts';
-export { seededRandom } from './random.ts';
+export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
+export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';
+export { label } from './agent/label.ts';
+export { seededRandom } from './agent/random.ts';
 export { LocalBackend, type ForkOptions, type LocalBackendOptions } from './local-backend.ts';
 export type { Backend } from './loop/backend.ts';
 export { trajectoryGroupBatches, type BatchOptions } from './loop/batches.ts';
@@ -42,9 +33,10 @@ export {
   type TrajectoryInit,
   type TurnReward,
 } from './loop/trajectory.ts';
-export type { Conversation } from './ruler/conversation.ts';
-export type { JudgeEndpoint } from './ruler/judge-model.ts';
-export type { Ruler, RulerOptions } from './ruler/ruler.ts';
+export type { Conversation } from '../play/judge/conversation.ts';
+export type { JudgeEndpoint } from './ruler/judge-endpoint.ts';
+export type { RulerOptions } from './ruler/create-ruler.ts';
+export type { Ruler } from '../play/judge/ruler.ts';
 export {
   ruler,
   rulerScoreGroup,

@@ -5,13 +5,13 @@ import { hashOf } from '../core/hashes.ts';
 import { trainWorkflowId } from '../core/queues.ts';
 import type { Store } from '../store/store.ts';
 import type { TemporalClient } from '../workers/connection.ts';
-import type { StackEvent } from '../workers/local-stack/events.ts';
+import type { StackEvent } from '../workers/events.ts';
 import type { LocalStack } from '../workers/local-stack/client.ts';
 import type { trainStep, StepWork } from '../workflows/train-step.ts';
 import type { Backend, OpenBackend } from './loop/backend.ts';
 import type { TrainableModel } from './loop/model.ts';
-import { checkCount, checkOptions } from './options.ts';
-import type { EngineConnection } from './recorder/engine-connection.ts';
+import { checkCount, checkOptions } from './options/check-options.ts';
+import type { EngineConnection } from '../play/connections/engine-connection.ts';
 
 export interface LocalBackendOptions {
   /** The project, whose `.temper/` holds all state; by default the nearest parent folder that is a project. */
@@ -65,7 +65,7 @@ export class LocalBackend implements Backend {
   async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
     const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
     checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
-    const { findNewestCheckpoint } = await import('../store/find-checkpoint.ts');
+    const { findNewestCheckpoint } = await import('../store/records/find-checkpoint.ts');
     const run = `${fromProject ?? model.project}.${fromModel}`;
     const store = await this.openStore();
     const found = await findNewestCheckpoint(store, run, notAfterStep ?? Infinity);
@@ -111,7 +111,7 @@ export class LocalBackend implements Backend {
       import('../workers/local-stack/client.ts'),
       import('../workers/config.ts'),
       import('../workers/base-model.ts'),
-      import('./recorder/engine-connection.ts'),
+      import('../play/connections/engine-connection.ts'),
       import('../workers/connection.ts'),
       import('../workers/temporal-environment.ts'),
     ]);
@@ -189,7 +189,7 @@ async function openProjectStore({ folder, env = process.env }: LocalBackendOptio
   const [{ loadConfig }, { projectFolders, storeUri }, { openStore }] = await Promise.all([
     import('../workers/config.ts'),
     import('../workers/folders.ts'),
-    import('../store/open-store.ts'),
+    import('../store/bytes/open-store.ts'),
   ]);
   const project = await findFolder(folder);
   const folders = projectFolders(project);

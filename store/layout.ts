@@ -27,7 +27,7 @@ export const preparedKey = (run: string): string => `${runPrefix(run)}/prepared.
 export const scenariosKey = (run: string): string => `${runPrefix(run)}/scenarios.jsonl`;
 /** For people; replaced as the run goes on. */
 export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
-/** The curve, `store/curve.ts`. */
+/** The curve, `store/records/curve.ts`. */
 export const curvePrefix = (run: string): string => `${runPrefix(run)}/steps`;
 export const curveFileKey = (run: string, branch: number, number: number): string =>
   `${curvePrefix(run)}/${branch}.${number}.jsonl`;

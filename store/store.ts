@@ -12,7 +12,7 @@ export interface Store {
   getBlob(ref: BlobRef): Promise<Uint8Array>;
   /** How long a blob is, without reading it; null where it is missing. */
   blobBytes(ref: BlobRef): Promise<number | null>;
-  /** Drops a blob, where there is one: for what no manifest needs any more (`store/prune.ts`), and for a corrupt one before it is put again. */
+  /** Drops a blob, where there is one: for what no manifest needs any more (`store/records/prune.ts`), and for a corrupt one before it is put again. */
   removeBlob(ref: BlobRef): Promise<void>;
   /** Write-once: whoever comes second gets the winner's bytes and `created: false`. */
   publish(key: string, bytes: Uint8Array): Promise<Published>;

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 
 import { cacheFolder } from '../workers/folders.ts';
-import type { StackEvent } from '../workers/local-stack/events.ts';
-import { findTemporalCli } from '../workers/temporal-cli.ts';
+import type { StackEvent } from '../workers/events.ts';
+import { findTemporalCli } from '../workers/install/temporal-cli.ts';
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
 import { freePort } from './free-port.ts';
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { splitLines } from './lines.ts';
-import { leashed } from './local-stack/leashed.ts';
+import { leashed } from './leashed.ts';
 
 export interface CommandResult {
   /** Exit code; null where a signal or a time-out ended it, or it could not be started. */

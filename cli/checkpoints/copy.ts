@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import { copyRun } from '../../store/copy/copy-run.ts';
-import type { Copied } from '../../store/copy/copy-run.ts';
-import { openStore } from '../../store/open-store.ts';
-import type { CommandContext } from '../command.ts';
-import { formatBytes, plural } from '../format.ts';
-import { printJson } from '../output.ts';
-import { openProjectStore } from '../project-store.ts';
+import { copyRun } from '../../store/records/copy/copy-run.ts';
+import type { Copied } from '../../store/records/copy/copy-run.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { formatBytes, plural } from '../terminal/format.ts';
+import { printJson } from '../terminal/output.ts';
+import { openProjectStore } from '../connections/project-store.ts';
 
 export async function copyCheckpoints(context: CommandContext, action: 'push' | 'pull', where: string): Promise<void> {
   const { flags, positionals, project, cwd, env, output, signal } = context;

@@ -1,12 +1,12 @@
-import type { CheckpointEntry } from '../../store/checkpoints.ts';
-import { listCheckpoints } from '../../store/checkpoints.ts';
-import { readSteps } from '../../store/run-reader.ts';
-import type { CommandContext } from '../command.ts';
-import { EXIT } from '../errors.ts';
-import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../format.ts';
-import { printJson } from '../output.ts';
-import { openProjectStore } from '../project-store.ts';
-import { createTable } from '../table.ts';
+import type { CheckpointEntry } from '../../store/records/checkpoints.ts';
+import { listCheckpoints } from '../../store/records/checkpoints.ts';
+import { readSteps } from '../../store/records/run-reader.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { EXIT } from '../command-line/errors.ts';
+import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
+import { printJson } from '../terminal/output.ts';
+import { openProjectStore } from '../connections/project-store.ts';
+import { createTable } from '../terminal/table.ts';
 
 const SHOWN_HASH = 12;
 

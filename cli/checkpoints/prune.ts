@@ -1,11 +1,11 @@
-import { planPrune, prune } from '../../store/prune.ts';
-import type { PrunePlan, Retention } from '../../store/prune.ts';
-import type { CommandContext, Flags } from '../command.ts';
-import { stringFlag, stringFlags } from '../command.ts';
-import { EXIT, UsageError } from '../errors.ts';
-import { formatBytes, plural } from '../format.ts';
-import { printJson } from '../output.ts';
-import { openProjectStore } from '../project-store.ts';
+import { planPrune, prune } from '../../store/records/prune.ts';
+import type { PrunePlan, Retention } from '../../store/records/prune.ts';
+import type { CommandContext, Flags } from '../command-line/command.ts';
+import { stringFlag, stringFlags } from '../command-line/command.ts';
+import { EXIT, UsageError } from '../command-line/errors.ts';
+import { formatBytes, plural } from '../terminal/format.ts';
+import { printJson } from '../terminal/output.ts';
+import { openProjectStore } from '../connections/project-store.ts';
 
 export async function pruneCheckpoints({ flags, positionals, project, env, output }: CommandContext): Promise<number> {
   const retention = parseRetention(flags);

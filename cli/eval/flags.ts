@@ -1,8 +1,8 @@
 /** The flags of `temper eval`, each checked. */
-import { checkBaseUrl } from '../../sdk/providers.ts';
-import { stringFlag } from '../command.ts';
-import type { Flags } from '../command.ts';
-import { UsageError } from '../errors.ts';
+import { checkBaseUrl } from '../../play/connections/providers.ts';
+import { stringFlag } from '../command-line/command.ts';
+import type { Flags } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export function countFlag(flags: Flags, name: string): number | null {
   const text = stringFlag(flags, name);

@@ -1,6 +1,6 @@
 /** What each attempt took: calls, tokens, money and time, as the servers counted them. */
-import { costOf, type HostedModel, type Price } from '../../sdk/providers.ts';
-import type { AnswerFacts } from '../../sdk/recorder/recorder.ts';
+import { costOf, type HostedModel, type Price } from '../../play/connections/providers.ts';
+import type { AnswerFacts } from '../../play/recorder/recorder.ts';
 
 export interface AttemptCost {
   readonly attempt: number;

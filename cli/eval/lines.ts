@@ -1,7 +1,7 @@
 /** An evaluation in the terminal: models side by side, one row for each measure. */
-import { formatNumber } from '../format.ts';
-import type { Estimate } from '../statistics.ts';
-import { createTable } from '../table.ts';
+import { formatNumber } from '../terminal/format.ts';
+import type { Estimate } from '../report/statistics.ts';
+import { createTable } from '../terminal/table.ts';
 import { planMeasures } from './measures.ts';
 import type { EvalSummary } from './summarise.ts';
 

@@ -1,6 +1,6 @@
 /** What is compared between models, in the order in which people ask for it: the rows of the table, the charts of the report. */
-import { metricLabel, sortMetrics } from '../format.ts';
-import type { Estimate } from '../statistics.ts';
+import { metricLabel, sortMetrics } from '../terminal/format.ts';
+import type { Estimate } from '../report/statistics.ts';
 import type { EvalSummary, ModelSummary } from './summarise.ts';
 
 export interface Measure {

@@ -1,12 +1,12 @@
 /** From `temper eval`'s flags to what is played and by whom; checked before anything is started. */
-import type { Scenario } from '../../sdk/define-agent.ts';
-import { checkUnique, readScenarios } from '../../sdk/scenarios.ts';
+import type { Scenario } from '../../play/agent.ts';
+import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { readScenarios as readRecorded } from '../../store/run-reader.ts';
+import { readScenarios as readRecorded } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import type { CommandContext } from '../command.ts';
-import { UsageError } from '../errors.ts';
-import { openProjectStore } from '../project-store.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { openProjectStore } from '../connections/project-store.ts';
 import { loadAgent } from '../train/load-agent.ts';
 import type { AgentFile } from '../train/load-agent.ts';
 import { countFlag, temperatureFlag } from './flags.ts';

@@ -1,9 +1,9 @@
 /** The models of an evaluation, one after the other; the local stack is started where one of them needs it. */
 import { TemperError } from '../../core/failures.ts';
-import type { EngineAddress } from '../../sdk/recorder/engine-connection.ts';
+import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
-import type { CommandContext } from '../command.ts';
-import { createEventPrinter } from '../view/stack-events.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedEval } from './plan-eval.ts';
 import { playScenarios } from './play.ts';
 import type { Player } from './players.ts';

@@ -1,9 +1,9 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
-import { Episodes, forgetfulSegments } from '../../sdk/play-episodes.ts';
-import type { HostedModel } from '../../sdk/providers.ts';
-import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
-import type { EngineAddress } from '../../sdk/recorder/engine-connection.ts';
-import type { AttemptRecord } from '../../store/trajectories.ts';
+import { Episodes, forgetfulSegments } from '../../play/play-episodes.ts';
+import type { HostedModel } from '../../play/connections/providers.ts';
+import { connectEngine } from '../../play/connections/engine-connection.ts';
+import type { EngineAddress } from '../../play/connections/engine-connection.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { Ledger } from './ledger.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './plan-eval.ts';

@@ -1,14 +1,14 @@
 /** Who plays: checkpoints and base models on the local stack, hosted models anywhere; each checked before anything is started. */
 import type { RolloutConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { findHostedModel, readKey } from '../../sdk/providers.ts';
-import type { HostedModel, Price } from '../../sdk/providers.ts';
+import { findHostedModel, readKey } from '../../play/connections/providers.ts';
+import type { HostedModel, Price } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
-import { stringFlag, stringFlags } from '../command.ts';
-import type { CommandContext, Flags } from '../command.ts';
-import { UsageError } from '../errors.ts';
+import { stringFlag, stringFlags } from '../command-line/command.ts';
+import type { CommandContext, Flags } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 import { baseUrlFlag, countFlag, temperatureFlag } from './flags.ts';
 import { parsePrices } from './prices.ts';
 import { findCheckpoint } from './target.ts';

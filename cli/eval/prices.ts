@@ -1,8 +1,8 @@
 /** What tokens cost, as the person says. */
-import type { Price } from '../../sdk/providers.ts';
-import { stringFlags } from '../command.ts';
-import type { Flags } from '../command.ts';
-import { UsageError } from '../errors.ts';
+import type { Price } from '../../play/connections/providers.ts';
+import { stringFlags } from '../command-line/command.ts';
+import type { Flags } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 const EXAMPLE = 'openai/gpt-5=1.25/10 (US dollars per million input and output tokens)';
 

@@ -1,8 +1,8 @@
 /** What an evaluation came to, with the intervals that so few games leave. */
-import type { Scenario } from '../../sdk/define-agent.ts';
-import type { AttemptRecord } from '../../store/trajectories.ts';
-import { estimateMean, estimateShare } from '../statistics.ts';
-import type { Estimate } from '../statistics.ts';
+import type { Scenario } from '../../play/agent.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { estimateMean, estimateShare } from '../report/statistics.ts';
+import type { Estimate } from '../report/statistics.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
 

@@ -4,10 +4,10 @@ import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { parsePolicyName, policyName } from '../../core/policy-name.ts';
 import type { Policy } from '../../core/policy-name.ts';
-import { readStanding } from '../../store/find-checkpoint.ts';
-import { readManifest, readPrepared, readRun } from '../../store/run-reader.ts';
+import { readStanding } from '../../store/records/find-checkpoint.ts';
+import { readManifest, readPrepared, readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 /** A checkpoint of the store, with the configuration that it was trained under. */
 export interface CheckpointTarget {

@@ -1,5 +1,5 @@
 /** One recorded attempt as the report shows it: the conversation turn by turn, without what earlier turns already showed. */
-import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/trajectories.ts';
+import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
 import { BOUNDS, clipText } from './data.ts';
 import type { AttemptView, MessageView, TurnView } from './data.ts';
 

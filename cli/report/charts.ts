@@ -1,6 +1,6 @@
 /** Which curves a report draws, as columns that the page hands to uPlot. */
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
-import { metricLabel, sortMetrics } from '../format.ts';
+import { metricLabel, sortMetrics } from '../terminal/format.ts';
 
 export interface Chart {
   readonly title: string;

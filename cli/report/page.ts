@@ -1,5 +1,5 @@
 /** A run's report. */
-import { formatNumber, metricLabel, sortMetrics } from '../format.ts';
+import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { planCharts } from './charts.ts';
 import type { ReportData } from './data.ts';
 import { markup } from './html.ts';

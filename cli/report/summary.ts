@@ -3,8 +3,16 @@ import type { EvalResult, RunState } from '../../core/contract.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { describeChange } from '../../core/settings.ts';
-import { formatDuration, formatNumber, headline, metricLabel, plural, sortMetrics, valueOf } from '../format.ts';
-import { estimateShare } from '../statistics.ts';
+import {
+  formatDuration,
+  formatNumber,
+  headline,
+  metricLabel,
+  plural,
+  sortMetrics,
+  valueOf,
+} from '../terminal/format.ts';
+import { estimateShare } from './statistics.ts';
 import type { ReportData } from './data.ts';
 import { markup } from './html.ts';
 import type { Html } from './html.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
-import { requireRun } from '../../store/run-reader.ts';
+import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { readEpisodes } from './episodes.ts';
 import { renderReport } from './page.ts';

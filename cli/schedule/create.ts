@@ -5,7 +5,7 @@ import { rolloutQueue, scheduleId } from '../../core/queues.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { registerSearchAttributes } from '../../workers/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import type { PlannedSchedule, Timing } from './plan-schedule.ts';
 import { withSchedules } from './server.ts';
 

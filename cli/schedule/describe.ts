@@ -2,12 +2,12 @@
 import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
 import { policyName } from '../../core/policy-name.ts';
 import { nameOfScheduleId, scheduleId } from '../../core/queues.ts';
-import { readState } from '../../store/run-reader.ts';
-import { newestOf, readFirings } from '../../store/schedules.ts';
-import type { Firing } from '../../store/schedules.ts';
+import { readState } from '../../store/records/run-reader.ts';
+import { newestOf, readFirings } from '../../store/records/schedules.ts';
+import type { Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
-import { formatTime } from '../format.ts';
+import { formatTime } from '../terminal/format.ts';
 
 export interface ScheduleSummary {
   readonly name: string;

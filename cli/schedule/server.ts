@@ -5,9 +5,9 @@ import { TemperError } from '../../core/failures.ts';
 import { scheduleId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
-import type { CommandContext } from '../command.ts';
-import { CommandFailed, UsageError } from '../errors.ts';
-import { requireServer } from '../server.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { CommandFailed, UsageError } from '../command-line/errors.ts';
+import { requireServer } from '../connections/server.ts';
 
 const ANSWER_WITHIN_MS = 20_000;
 

@@ -1,6 +1,6 @@
 /** Schedules for people. */
-import { plural } from '../format.ts';
-import { createTable } from '../table.ts';
+import { plural } from '../terminal/format.ts';
+import { createTable } from '../terminal/table.ts';
 import type { ScheduleSummary } from './describe.ts';
 
 export function scheduleTable(summaries: readonly ScheduleSummary[]): string {

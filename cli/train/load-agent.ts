@@ -2,11 +2,10 @@
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { isAgent } from '../../sdk/define-agent.ts';
-import type { Agent } from '../../sdk/define-agent.ts';
-import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
+import { isAgent, type Agent } from '../../play/agent.ts';
+import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 import { importAgentFile } from '../../workers/agent-code.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export interface AgentFile {
   readonly path: string;

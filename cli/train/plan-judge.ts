@@ -1,12 +1,12 @@
 /** Who judges, as an agent's file or `--judge` says it: checked before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
-import type { Agent } from '../../sdk/define-agent.ts';
-import { requireJudgeKey } from '../../sdk/ruler/judge-model.ts';
-import { checkBudget, withJudge } from '../../sdk/ruler/ruler.ts';
-import { readCheckpoint } from '../../store/find-checkpoint.ts';
+import type { Agent } from '../../play/agent.ts';
+import { requireJudgeKey } from '../../play/judge/judge-model.ts';
+import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 /** What a run's configuration has of it; flags are laid over. */
 export function judgeOptions({ reward }: Agent): Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {

@@ -1,10 +1,10 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
-import type { CommandContext } from '../command.ts';
-import type { EngineFlags } from '../engine-flags.ts';
-import { CommandFailed, EXIT } from '../errors.ts';
-import { readProgress } from '../follow-run.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import type { EngineFlags } from '../command-line/engine-flags.ts';
+import { CommandFailed, EXIT } from '../command-line/errors.ts';
+import { readProgress } from '../watch/follow-run.ts';
 import type { PlannedRun } from './plan-run.ts';
 
 export function playRun(context: CommandContext, plan: PlannedRun, asked: EngineFlags): Promise<number> {
@@ -20,7 +20,7 @@ async function showCompleted(context: CommandContext, plan: PlannedRun): Promise
 }
 
 async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlags): Promise<number> {
-  const { createViewer } = await import('../view/viewer.ts');
+  const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
   const { run } = plan.config;
@@ -61,8 +61,8 @@ function whatGoesOn(agentFile: string, left: StackLeft | null): string {
 /** The report is written at the end of every run, and named among the last lines. */
 async function tellResult({ output, project, cwd }: CommandContext, { store, config }: PlannedRun): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
-  const { resultLines } = await import('../result.ts');
-  const { version } = await import('../version.ts');
+  const { resultLines } = await import('../watch/result.ts');
+  const { version } = await import('../command-line/version.ts');
   const progress = await readProgress(store, config.run);
   if (progress.state === null) return;
   const file = defaultReportFile(project, config.run);

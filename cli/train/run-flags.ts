@@ -4,8 +4,8 @@ import { LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../cor
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
-import type { CommandOptions, Flags } from '../command.ts';
-import { UsageError } from '../errors.ts';
+import type { CommandOptions, Flags } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 import type { FlagKind, RunFlag } from './run-flag-table.ts';
 

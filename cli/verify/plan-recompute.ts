@@ -2,12 +2,12 @@
 import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { policyName } from '../../core/policy-name.ts';
-import { checkpointOf, type Manifest } from '../../store/manifest.ts';
-import { isPruned } from '../../store/pruned.ts';
+import { checkpointOf, type Manifest } from '../../store/records/manifest.ts';
+import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
-import type { FoundParent, StoredStep } from '../../store/verify/chain.ts';
-import type { Verification } from '../../store/verify/verify-run.ts';
-import { UsageError } from '../errors.ts';
+import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
+import type { Verification } from '../../store/records/verify/verify-run.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 export interface RecomputePlan {
   /** `run@step` */

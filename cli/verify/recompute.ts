@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { runCommand } from '../../workers/command.ts';
 import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/folders.ts';
-import { CommandFailed } from '../errors.ts';
-import { formatNumber } from '../format.ts';
+import { CommandFailed } from '../command-line/errors.ts';
+import { formatNumber } from '../terminal/format.ts';
 import type { RecomputePlan } from './plan-recompute.ts';
 
 const Difference = z.object({ max: z.number().nullable(), share: z.number().nullable() }).nullable();

@@ -2,7 +2,7 @@
 import type { TrainResult } from '../../core/contract.ts';
 import type { Store } from '../../store/store.ts';
 import type { StepWork } from '../../workflows/train-step.ts';
-import type { EngineAddress, EngineConnection } from '../recorder/engine-connection.ts';
+import type { EngineAddress, EngineConnection } from '../../play/connections/engine-connection.ts';
 
 export interface OpenBackend {
   readonly store: Store;

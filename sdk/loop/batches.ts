@@ -1,4 +1,4 @@
-import { checkCount, checkOptions } from '../options.ts';
+import { checkCount, checkOptions } from '../options/check-options.ts';
 import { gatherTrajectoryGroups, type GatherOptions } from './gather.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 

@@ -1,6 +1,6 @@
 import { TemperError } from '../../core/failures.ts';
-import { planPrune, prune } from '../../store/prune.ts';
-import { checkOptions } from '../options.ts';
+import { planPrune, prune } from '../../store/records/prune.ts';
+import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export interface DeleteCheckpointsOptions {

@@ -5,7 +5,7 @@ import pLimit from 'p-limit';
 import { TemperError } from '../../core/failures.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { mean } from '../../core/statistics.ts';
-import { checkCount, checkOptions } from '../options.ts';
+import { checkCount, checkOptions } from '../options/check-options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
 import { TrainableModel } from './model.ts';
 import { findOrPlay, type AfterEach } from './play-group.ts';

@@ -1,9 +1,9 @@
 /** A gathered group between the store and a script: found by where its trajectories come from, whatever became of them. */
 import type { GroupPlace } from '../../store/layout.ts';
 import { rolloutsKey, validationKey } from '../../store/layout.ts';
-import { hashBytes } from '../../store/sha256.ts';
+import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { Store } from '../../store/store.ts';
-import { decodeRollouts, type Rollouts } from '../../store/trajectories.ts';
+import { decodeRollouts, type Rollouts } from '../../store/records/trajectories.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { LoopRun } from './loop-run.ts';

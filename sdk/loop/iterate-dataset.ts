@@ -1,6 +1,6 @@
 import { permutation } from '../../core/plan-deal.ts';
 import { deriveSeed } from '../../core/seeds.ts';
-import { checkCount, checkOptions } from '../options.ts';
+import { checkCount, checkOptions } from '../options/check-options.ts';
 
 export interface DatasetBatch<T> {
   items: T[];

@@ -1,11 +1,11 @@
 /** `model.log`: gathered groups as the evaluation after a step, where people look for it. */
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
-import { summariseEval } from '../../store/eval-result.ts';
-import { encodeJson } from '../../store/json.ts';
+import { summariseEval } from '../../store/records/eval-result.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { evalKey, evalRolloutsKey } from '../../store/layout.ts';
-import { hashBytes } from '../../store/sha256.ts';
-import { decodeRollouts, encodeRollouts, type AttemptRecord } from '../../store/trajectories.ts';
+import { hashBytes } from '../../store/bytes/sha256.ts';
+import { decodeRollouts, encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addEval, writeState } from './loop-state.ts';

@@ -2,13 +2,13 @@
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
 import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
-import { addToCurve } from '../../store/curve.ts';
-import { summariseGroup } from '../../store/group-result.ts';
-import { encodeJson } from '../../store/json.ts';
+import { addToCurve } from '../../store/records/curve.ts';
+import { summariseGroup } from '../../store/records/group-result.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { judgedKey, stateKey } from '../../store/layout.ts';
-import { checkpointOf } from '../../store/manifest.ts';
-import { readCommit, readEval, readGroups, readState, readSteps } from '../../store/run-reader.ts';
-import { hashBytes } from '../../store/sha256.ts';
+import { checkpointOf } from '../../store/records/manifest.ts';
+import { readCommit, readEval, readGroups, readState, readSteps } from '../../store/records/run-reader.ts';
+import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { LoopRun } from './loop-run.ts';
 
 const MAX_NOTES = 50;

@@ -1,7 +1,7 @@
 /** Which attempt the code that runs belongs to: calls find their recorder by it, wherever their client was made. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import type { Fetch } from '../recorder/transports/fetch.ts';
+import type { Fetch } from '../../play/transports/fetch.ts';
 
 export interface PlayingAttempt {
   /** The model that is played, by the name of its run. */

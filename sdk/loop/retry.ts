@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { TemperError } from '../../core/failures.ts';
-import { checkCount, checkOptions } from '../options.ts';
+import { checkCount, checkOptions } from '../options/check-options.ts';
 import { playingAttempt } from './playing-attempt.ts';
 
 export interface RetryOptions {

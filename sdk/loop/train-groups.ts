@@ -12,17 +12,17 @@ import {
   warnOfSkips,
   type Unused,
 } from '../../core/learning-signal.ts';
-import { findNewestCheckpoint } from '../../store/find-checkpoint.ts';
-import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/group-result.ts';
-import { decodeJson, encodeJson } from '../../store/json.ts';
-import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/journals.ts';
+import { findNewestCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/records/group-result.ts';
+import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
+import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/records/journals.ts';
 import { judgedKey, manifestKey, skippedKey } from '../../store/layout.ts';
-import { checkpointOf } from '../../store/manifest.ts';
-import { readCommit } from '../../store/run-reader.ts';
-import { hashBytes } from '../../store/sha256.ts';
-import type { AttemptRecord, Judged } from '../../store/trajectories.ts';
-import { checkOptions } from '../options.ts';
-import { nameChoices } from '../recorder/turns.ts';
+import { checkpointOf } from '../../store/records/manifest.ts';
+import { readCommit } from '../../store/records/run-reader.ts';
+import { hashBytes } from '../../store/bytes/sha256.ts';
+import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
+import { checkOptions } from '../options/check-options.ts';
+import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addStep, writeState } from './loop-state.ts';

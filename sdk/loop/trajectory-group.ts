@@ -1,5 +1,5 @@
 import { TemperError } from '../../core/failures.ts';
-import { checkOptions } from '../options.ts';
+import { checkOptions } from '../options/check-options.ts';
 import { Trajectory, type Metadata } from './trajectory.ts';
 
 /** What an attempt gets from who plays it; the same in every repetition. */

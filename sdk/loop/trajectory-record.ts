@@ -6,10 +6,10 @@ import {
   type CallRecord,
   type ChatMessage,
   type HistoryRecord,
-} from '../../store/trajectories.ts';
-import { AttemptLog } from '../attempt-log.ts';
-import { CHOICE_TAG } from '../recorder/answer.ts';
-import { nameChoices } from '../recorder/turns.ts';
+} from '../../store/records/trajectories.ts';
+import { AttemptLog } from '../../play/attempt-log.ts';
+import { CHOICE_TAG } from '../../play/recorder/answer.ts';
+import { nameChoices } from '../../play/recorder/turns.ts';
 import {
   callOfChoice,
   isChoice,

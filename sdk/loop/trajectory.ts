@@ -2,8 +2,8 @@
 import type OpenAI from 'openai';
 
 import type { Metrics } from '../../core/statistics.ts';
-import { checkOptions } from '../options.ts';
-import { CHOICE_TAG } from '../recorder/answer.ts';
+import { checkOptions } from '../options/check-options.ts';
+import { CHOICE_TAG } from '../../play/recorder/answer.ts';
 
 export type Message = OpenAI.Chat.Completions.ChatCompletionMessageParam;
 export type Messages = Message[];

@@ -1,15 +1,16 @@
 /** RULER for those who own their loop: conversations or groups of trajectories are scored where they stand. */
-import type { ChatMessage } from '../../store/trajectories.ts';
-import { openStore } from '../../store/open-store.ts';
+import type { ChatMessage } from '../../store/records/trajectories.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
-import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/verdicts.ts';
-import { checkOptions } from '../options.ts';
-import type { EngineConnection } from '../recorder/engine-connection.ts';
-import { OutageClock } from '../recorder/outage-clock.ts';
-import type { Conversation } from './conversation.ts';
-import { openJudge } from './judge-client.ts';
-import { judgeConversations, type Judgement } from './judge-conversations.ts';
-import { createRuler, isRuler, type Ruler, type RulerOptions } from './ruler.ts';
+import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/records/verdicts.ts';
+import { checkOptions } from '../options/check-options.ts';
+import type { EngineConnection } from '../../play/connections/engine-connection.ts';
+import { OutageClock } from '../../play/recorder/outage-clock.ts';
+import type { Conversation } from '../../play/judge/conversation.ts';
+import { openJudge } from '../../play/judge/judge-client.ts';
+import { judgeConversations, type Judgement } from '../../play/judge/judge-conversations.ts';
+import { createRuler, type RulerOptions } from './create-ruler.ts';
+import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface ScoreContext {
   /** Where verdicts are kept, so that none is paid for twice: a store, or its address. Without one they are forgotten. */

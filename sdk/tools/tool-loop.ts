@@ -2,9 +2,9 @@
 import type OpenAI from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
-import { checkCount, checkOptions } from '../options.ts';
-import { hasOutgrown } from '../recorder/outgrown.ts';
-import type { RewardTurn } from '../recorder/turns.ts';
+import { checkCount, checkOptions } from '../options/check-options.ts';
+import { hasOutgrown } from '../../play/recorder/outgrown.ts';
+import type { RewardTurn } from '../../play/recorder/turns.ts';
 import { runCall, type FunctionCall, type Once, type PlayedToolCall } from './run-call.ts';
 import type { Tool } from './tool.ts';
 

@@ -1,6 +1,6 @@
 /** A tool as an agent writes it: what the model is told, how arguments are checked, and what a call does. */
 import { TemperError } from '../../core/failures.ts';
-import { checkOptions } from '../options.ts';
+import { checkOptions } from '../options/check-options.ts';
 
 /** JSON Schema; shown to the model as it is. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
 /** Agents as they come: whatever one attempt does, it is data, it costs what its limits say, and its neighbours play on. */
 import { expect, onTestFinished, test } from 'vitest';
 
-import type { RolloutContext, RolloutResult } from '../../sdk/define-agent.ts';
+import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { rolloutsKey } from '../../store/layout.ts';
-import { decodeRollouts } from '../../store/trajectories.ts';
-import { ROLLOUT, say } from '../sdk/play.ts';
+import { decodeRollouts } from '../../store/records/trajectories.ts';
+import { ROLLOUT, say } from '../play/play.ts';
 import { call, openWorld, rolloutInput } from './world.ts';
 
 type Play = (context: RolloutContext) => RolloutResult | Promise<RolloutResult>;

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { startPulse } from '../../activities/pulse.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
-import { FileStore } from '../../store/file-store.ts';
-import { encodeJsonLines } from '../../store/json.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
+import { encodeJsonLines } from '../../store/bytes/json.ts';
 import { curvePrefix, evalRolloutsKey, stepJournalPrefix, stepsKey } from '../../store/layout.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
-import { readEval, readEvalRollouts, readState, readSteps } from '../../store/run-reader.ts';
+import { readEval, readEvalRollouts, readState, readSteps } from '../../store/records/run-reader.ts';
 import { call, evaluateInput, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
 let world: World;

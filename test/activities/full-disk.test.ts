@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { RolloutInput } from '../../core/contract.ts';
-import { FileStore } from '../../store/file-store.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
 import { evalRolloutsKey, judgedKey, rolloutsKey } from '../../store/layout.ts';
-import { failingFileSystem } from '../store/failing-file-system.ts';
+import { failingFileSystem } from '../store/bytes/failing-file-system.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
 
 let world: World;

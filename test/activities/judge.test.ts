@@ -4,19 +4,19 @@ import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { GroupResult, JudgeResult, type RolloutInput } from '../../core/contract.ts';
-import { createRuler, type RulerOptions } from '../../sdk/ruler/ruler.ts';
+import { createRuler, type RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import { judgedKey } from '../../store/layout.ts';
-import { readGroup } from '../../store/run-reader.ts';
-import { readRunSpending } from '../../store/verdicts.ts';
-import { say } from '../sdk/play.ts';
-import { ENV } from '../sdk/ruler/judging.ts';
+import { readGroup } from '../../store/records/run-reader.ts';
+import { readRunSpending } from '../../store/records/verdicts.ts';
+import { say } from '../play/play.ts';
+import { ENV } from '../play/judge/judging.ts';
 import {
   JUDGE_KEY,
   JUDGE_KEY_VARIABLE,
   readPrompt,
   startScriptedJudge,
   type ScriptedJudge,
-} from '../sdk/ruler/scripted-judge.ts';
+} from '../play/judge/scripted-judge.ts';
 import { call, createEnvironment, openWorld, rolloutInput, type World } from './world.ts';
 
 let scripted: ScriptedJudge;

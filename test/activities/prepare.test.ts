@@ -4,10 +4,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
-import type { AgentDefinition, Scenario } from '../../sdk/define-agent.ts';
-import { encodeJson } from '../../store/json.ts';
+import type { Scenario } from '../../play/agent.ts';
+import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
-import { listRuns, readPrepared, readRun, readScenarios } from '../../store/run-reader.ts';
+import { listRuns, readPrepared, readRun, readScenarios } from '../../store/records/run-reader.ts';
 import { call, CODE_SHA256, openWorld, type World } from './world.ts';
 
 let world: World;

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startPulse } from '../../activities/pulse.ts';
 import { GroupResult } from '../../core/contract.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
-import { readGroup, readGroups } from '../../store/run-reader.ts';
-import { decodeRollouts, type AttemptRecord } from '../../store/trajectories.ts';
-import { say } from '../sdk/play.ts';
+import { readGroup, readGroups } from '../../store/records/run-reader.ts';
+import { decodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { say } from '../play/play.ts';
 import { call, createEnvironment, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
 let world: World;

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { evalRolloutsKey, groupJournalPrefix, journalsPrefix, judgedKey, rolloutsKey } from '../../store/layout.ts';
-import { openStore } from '../../store/open-store.ts';
-import { readRun } from '../../store/run-reader.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { fixtureState, summary } from '../cli/fixture-store.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';

@@ -4,11 +4,11 @@ import { Allocated, type AllocateInput, type Checkpoint, type RunConfig } from '
 import { sha256Hex } from '../../core/hashes.ts';
 import { newRunState } from '../../core/run-summary.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { encodeJson } from '../../store/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey, runKey } from '../../store/layout.ts';
-import { readFirings } from '../../store/schedules.ts';
+import { readFirings } from '../../store/records/schedules.ts';
 import { call, checkpoint, openWorld, type World } from './world.ts';
-import { madeManifest } from '../store/made-manifest.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 
 let world: World;
 beforeEach(async () => {

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { Located, type SettingChange } from '../../core/contract.ts';
-import { encodeJson } from '../../store/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { branchKey, manifestKey, rolloutsKey } from '../../store/layout.ts';
-import { findLastStep, readBranches } from '../../store/lineage.ts';
-import { hashBytes } from '../../store/sha256.ts';
+import { findLastStep, readBranches } from '../../store/records/lineage.ts';
+import { hashBytes } from '../../store/bytes/sha256.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
-import { madeManifest } from '../store/made-manifest.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 
 let world: World;
 beforeEach(async () => {

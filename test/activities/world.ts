@@ -10,19 +10,14 @@ import { createAgentActivities } from '../../activities/index.ts';
 import type { PlayDependencies } from '../../activities/dependencies.ts';
 import type { BlobRef, Checkpoint, EvaluateInput, RolloutInput } from '../../core/contract.ts';
 import { hashOf, sha256Hex } from '../../core/hashes.ts';
-import {
-  defineAgent,
-  type Agent,
-  type AgentDefinition,
-  type JudgedAgentDefinition,
-  type Scenario,
-} from '../../sdk/define-agent.ts';
-import { connectEngine } from '../../sdk/recorder/engine-connection.ts';
-import { FileStore } from '../../store/file-store.ts';
-import { encodeJsonLines } from '../../store/json.ts';
+import type { Agent, Scenario } from '../../play/agent.ts';
+import { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from '../../sdk/agent/define-agent.ts';
+import { connectEngine } from '../../play/connections/engine-connection.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
+import { encodeJsonLines } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../fake-engine.ts';
-import { ROLLOUT, say } from '../sdk/play.ts';
+import { ROLLOUT, say } from '../play/play.ts';
 
 export const CODE_SHA256 = sha256Hex('code');
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { expect, it } from 'vitest';
-import { describeError } from '../../cli/errors.ts';
+import { describeError } from '../../cli/command-line/errors.ts';
 import { awaitRun } from '../../cli/train/await-run.ts';
 import { explainFailure } from '../../cli/train/session.ts';
 

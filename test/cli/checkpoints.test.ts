@@ -4,12 +4,12 @@ import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'n
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { openBranch, requireWeights } from '../../store/lineage.ts';
-import { openStore } from '../../store/open-store.ts';
-import { readManifest } from '../../store/run-reader.ts';
+import { openBranch, requireWeights } from '../../store/records/lineage.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { until } from '../crash/project.ts';
-import { makeRun } from '../store/made-run.ts';
+import { makeRun } from '../store/records/made-run.ts';
 import { write } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';

@@ -7,12 +7,12 @@ import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { EMPTY_BOARD, hasWon, freeCells, place, randomOpponent, renderBoard } from '../../examples/tic-tac-toe/game.ts';
-import { encodeJson, encodeJsonLines } from '../../store/json.ts';
+import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import * as layout from '../../store/layout.ts';
-import { openStore } from '../../store/open-store.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
-import { encodeRollouts } from '../../store/trajectories.ts';
-import type { AttemptRecord, CallRecord } from '../../store/trajectories.ts';
+import { encodeRollouts } from '../../store/records/trajectories.ts';
+import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
 
 const SHA = (digit: string) => digit.repeat(64);
 

@@ -2,19 +2,19 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CommandContext } from '../../cli/command.ts';
-import { planFork } from '../../cli/train/plan-fork.ts';
+import type { CommandContext } from '../../cli/command-line/command.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { readCheckpoint } from '../../store/find-checkpoint.ts';
-import { encodeJson } from '../../store/json.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { changesKey, manifestKey, runKey } from '../../store/layout.ts';
-import { readRun } from '../../store/run-reader.ts';
+import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
-import { madeManifest } from '../store/made-manifest.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 
 let project: string;
 let agent: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../cli/commands/index.ts';
+import { COMMANDS } from '../../cli/commands.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 

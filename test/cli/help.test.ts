@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../cli/commands/index.ts';
-import { commandHelp } from '../../cli/help.ts';
-import { closestName } from '../../cli/parse.ts';
+import { COMMANDS } from '../../cli/commands.ts';
+import { commandHelp } from '../../cli/command-line/help.ts';
+import { closestName } from '../../cli/command-line/parse.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 

@@ -5,28 +5,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CommandContext } from '../../cli/command.ts';
-import { COMMANDS } from '../../cli/commands/index.ts';
+import type { CommandContext } from '../../cli/command-line/command.ts';
+import { COMMANDS } from '../../cli/commands.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
 import { findCommand } from '../../cli/main.ts';
-import { parseCommandLine } from '../../cli/parse.ts';
+import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
-import { planFork } from '../../cli/train/plan-fork.ts';
+import { planFork } from '../../cli/fork/plan-fork.ts';
 import { planRun } from '../../cli/train/plan-run.ts';
 import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
-import { encodeJson } from '../../store/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { runKey } from '../../store/layout.ts';
-import { openStore } from '../../store/open-store.ts';
-import { readRun } from '../../store/run-reader.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config.ts';
 import { projectFolders } from '../../workers/folders.ts';
 import { absoluteModels, specifyStack } from '../../workers/local-stack/specify.ts';
-import { activityOptions, workflowOptions } from '../../workers/worker.ts';
+import { activityOptions, workflowOptions } from '../../workers/worker/worker.ts';
 import { byTest, textOf, type ShownByTest } from '../by-test.ts';
 import { fieldOf, leavesOf, setField } from '../schema-leaves.ts';
-import { makeRun } from '../store/made-run.ts';
+import { makeRun } from '../store/records/made-run.ts';
 
 import { write, writeAgent } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
@@ -127,7 +127,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'checkpoints --keep-every': added(`${PRUNE} 1`, '--keep-every 3'),
   'checkpoints --dry-run': added('checkpoints demo prune --keep-last 1', '--dry-run'),
   'checkpoints --with-pruned': byTest(
-    'store/copy-run.test.ts',
+    'store/records/copy-run.test.ts',
     'a copy of a pruned run says so; what was pruned comes back when it is asked for',
   ),
   'checkpoints --json': json('checkpoints demo'),
@@ -147,7 +147,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'eval --out': byTest('cli/eval.test.ts', 'the page shows every model’s attempt at a scenario, side by side'),
   'eval --json': byTest('cli/eval.test.ts', '--json prints means and intervals, --scenarios plays fewer'),
   'dev --agent': STEERING,
-  'dev --ui-port': byTest('workers/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
+  'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
   'dev --engine-port': byTest('workers/config.test.ts', 'is refused ports of what no local stack starts'),
   'train --device': STACK_WORKER,
   'train --dtype': STACK_WORKER,
@@ -164,7 +164,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
   ),
   'doctor --agent': byTest(
-    'workers/worker.test.ts',
+    'workers/worker/worker.test.ts',
     'polls the workflows and its agent, is back after a kill, and is started anew when the agent changed',
   ),
   'doctor --json': json('doctor'),
@@ -277,7 +277,7 @@ describe('the configuration of a run', () => {
 });
 
 /** Where a field of a run's configuration can have an effect: not where it is defined, given its default or only copied. */
-const LIST = 'ls-files -co --exclude-standard core workflows activities sdk gpu-worker/temper_gpu';
+const LIST = 'ls-files -co --exclude-standard core workflows activities play sdk gpu-worker/temper_gpu';
 const READERS = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf8' })
   .trim()
   .split('\n')

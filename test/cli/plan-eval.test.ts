@@ -1,20 +1,20 @@
 /** What `temper eval` decides before anything is started: who plays, what, and under which settings. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import type { CommandContext, Flags } from '../../cli/command.ts';
+import type { CommandContext, Flags } from '../../cli/command-line/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
 import { loadAgent } from '../../cli/train/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { readScenarios } from '../../sdk/scenarios.ts';
-import { encodeJson, encodeJsonLines } from '../../store/json.ts';
+import { readScenarios } from '../../play/scenarios.ts';
+import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
-import { openStore } from '../../store/open-store.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
-import { openAgentActivities } from '../../workers/agent-activities.ts';
-import { createOutputLogger } from '../../workers/logs.ts';
+import { openAgentActivities } from '../../workers/worker/agent-activities.ts';
+import { createOutputLogger } from '../../workers/worker/logs.ts';
 import { call } from '../activities/world.ts';
-import { madeManifest } from '../store/made-manifest.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 import { write, writeAgent } from './agents.ts';
 import { fixtureState, temporaryFolder } from './fixture-store.ts';
 

@@ -5,7 +5,7 @@ import { planCharts } from '../../cli/report/charts.ts';
 import { renderReport } from '../../cli/report/page.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
-import type { AttemptRecord, CallRecord } from '../../store/trajectories.ts';
+import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
 import { summary } from './fixture-store.ts';
 
 /** Steps as the trainer told of them: what there was none of has no name. */

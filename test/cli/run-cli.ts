@@ -1,5 +1,5 @@
 /** The command line in this process, with its output caught. */
-import type { Output } from '../../cli/output.ts';
+import type { Output } from '../../cli/terminal/output.ts';
 import { main } from '../../cli/main.ts';
 
 export interface CliResult {

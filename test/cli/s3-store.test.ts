@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { isFinal } from '../../cli/follow-run.ts';
-import { showRun } from '../../cli/show-run.ts';
-import type { Viewer } from '../../cli/view/viewer.ts';
-import { encodeJson } from '../../store/json.ts';
+import { isFinal } from '../../cli/watch/follow-run.ts';
+import { showRun } from '../../cli/watch/show-run.ts';
+import type { Viewer } from '../../cli/watch/viewer.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
 import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';

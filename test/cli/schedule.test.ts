@@ -2,14 +2,14 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readCheckpoint } from '../../store/find-checkpoint.ts';
-import { encodeJson } from '../../store/json.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { conclusionKey, firingKey, manifestKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
-import { madeManifest } from '../store/made-manifest.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 
 let project: string;
 let agent: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withPending } from '../../cli/under-way.ts';
+import { withPending } from '../../cli/watch/under-way.ts';
 import { fixtureState } from './fixture-store.ts';
 
 const since = '2026-11-21T09:00:00.000Z';

@@ -1,11 +1,11 @@
 import pc from 'picocolors';
 import { describe, expect, test } from 'vitest';
-import { resultLines } from '../../cli/result.ts';
-import { drawCurve, resample } from '../../cli/view/curve.ts';
-import { joinRun, linesSince, NOTHING_TOLD } from '../../cli/view/lines.ts';
-import { renderLive } from '../../cli/view/live.ts';
-import { createEventPrinter } from '../../cli/view/stack-events.ts';
-import type { StackEvent } from '../../workers/local-stack/events.ts';
+import { resultLines } from '../../cli/watch/result.ts';
+import { drawCurve, resample } from '../../cli/watch/curve.ts';
+import { joinRun, linesSince, NOTHING_TOLD } from '../../cli/watch/lines.ts';
+import { renderLive } from '../../cli/watch/live.ts';
+import { createEventPrinter } from '../../cli/terminal/stack-events.ts';
+import type { StackEvent } from '../../workers/events.ts';
 import { evaluation, fixtureState, summary } from './fixture-store.ts';
 
 const steps = Array.from({ length: 40 }, (_, index) => summary(index + 1, 100));

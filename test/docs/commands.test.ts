@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../cli/commands/index.ts';
+import { COMMANDS } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
-import { parseCommandLine } from '../../cli/parse.ts';
+import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { blocksOf, PAGES, readPage, ROOT } from './markdown.ts';

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { PROVIDER_NAMES, findProvider } from '../../sdk/providers.ts';
+import { PROVIDER_NAMES, findProvider } from '../../play/connections/providers.ts';
 import { TemperConfigSchema } from '../../workers/config.ts';
 import { textOf } from '../by-test.ts';
 import { fieldOf, leavesOf, unwrapped } from '../schema-leaves.ts';
@@ -45,7 +45,7 @@ test('every provider’s key is named', () => {
 });
 
 test('every variable of ours that the code names is known, and the other way round', () => {
-  const ours = ['cli', 'workers', 'sdk', 'store', 'activities', 'core', 'gpu-worker/temper_gpu'];
+  const ours = ['cli', 'workers', 'sdk', 'play', 'store', 'activities', 'core', 'gpu-worker/temper_gpu'];
   const pattern = String.raw`\bTEMPER_[A-Z][A-Z_]*[A-Z]\b`;
   const named = execFileSync('git', ['grep', '-ohE', pattern, '--', ...ours], { cwd: ROOT, encoding: 'utf8' });
   const known = Object.keys(ENVIRONMENT).filter((name) => name.startsWith('TEMPER_'));

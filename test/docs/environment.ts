@@ -8,6 +8,12 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
   TEMPER_ENGINE_URL: PLACES,
   TEMPER_ENGINE_KEY: PLACES,
   TEMPER_CACHE: byTest('workers/config.test.ts', 'says where the cache is'),
-  TEMPER_PYTHON: byTest('workers/python-environment.test.ts', 'takes TEMPER_PYTHON as it is, and says what it lacks'),
-  TEMPER_TEMPORAL_CLI: byTest('workers/temporal-cli.test.ts', 'is taken from TEMPER_TEMPORAL_CLI, then from PATH'),
+  TEMPER_PYTHON: byTest(
+    'workers/install/python-environment.test.ts',
+    'takes TEMPER_PYTHON as it is, and says what it lacks',
+  ),
+  TEMPER_TEMPORAL_CLI: byTest(
+    'workers/install/temporal-cli.test.ts',
+    'is taken from TEMPER_TEMPORAL_CLI, then from PATH',
+  ),
 };

@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FileStore } from '../../store/file-store.ts';
-import { readSteps } from '../../store/run-reader.ts';
-import { hashBytes } from '../../store/sha256.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
+import { readSteps } from '../../store/records/run-reader.ts';
+import { hashBytes } from '../../store/bytes/sha256.ts';
 import { Project, until, type Ended } from '../crash/project.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
 

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';
-import { markOf, playOne, say, type PlayOptions, type TestRollout } from '../sdk/play.ts';
+import { markOf, playOne, say, type PlayOptions, type TestRollout } from '../play/play.ts';
 import { openNamespace } from './namespace.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../crash/project.ts';
 import { blocksOf, isTypeScript, PAGES, type Block } from '../docs/markdown.ts';
-import { JUDGE_KEY, startScriptedJudge, type ScriptedJudge } from '../sdk/ruler/scripted-judge.ts';
+import { JUDGE_KEY, startScriptedJudge, type ScriptedJudge } from '../play/judge/scripted-judge.ts';
 import { Checkout, WITHOUT_STANDBY } from './checkout.ts';
 import { linesOf } from './command.ts';
 

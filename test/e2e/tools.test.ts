@@ -16,7 +16,7 @@ import { tool, toolLoop, type ToolLoopResult } from '../../sdk/index.ts';
 import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';
-import { playOne } from '../sdk/play.ts';
+import { playOne } from '../play/play.ts';
 
 const KEY = 'a key of this test';
 const MODEL = 'taught';

@@ -9,9 +9,9 @@ import { sayAnswer } from '../../examples/temporal-clue/text.ts';
 import game from '../../examples/2048/agent.ts';
 import { legalMoves } from '../../examples/2048/game.ts';
 import smallGame from '../../examples/2048/small-2048.ts';
-import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../sdk/define-agent.ts';
+import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { startFakeEngine } from '../fake-engine.ts';
-import { playOne } from '../sdk/play.ts';
+import { playOne } from '../play/play.ts';
 
 interface Playable<S extends Scenario> {
   rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;

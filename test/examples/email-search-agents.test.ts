@@ -7,10 +7,10 @@ import type { Mail } from '../../examples/email-search/mail.ts';
 import { FIRST_EXAM_SEED, makeMailbox, QUESTIONS_EACH } from '../../examples/email-search/mailbox.ts';
 import smallEmail from '../../examples/email-search/small-email.ts';
 import { makeSmallMailbox } from '../../examples/email-search/small-mailbox.ts';
-import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../sdk/define-agent.ts';
+import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { startFakeEngine } from '../fake-engine.ts';
 import type { FakeAnswer, FakeRequest } from '../fake-engine.ts';
-import { playOne } from '../sdk/play.ts';
+import { playOne } from '../play/play.ts';
 
 interface Playable<S extends Scenario> {
   rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;

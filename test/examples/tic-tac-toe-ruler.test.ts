@@ -5,9 +5,9 @@ import agent from '../../examples/tic-tac-toe-ruler/agent.ts';
 import { judgePlay, parseBoard } from '../../examples/tic-tac-toe-ruler/judge-play.ts';
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
 import { ruler, seededRandom } from '../../sdk/index.ts';
-import type { Conversation } from '../../sdk/ruler/conversation.ts';
-import { readGroup } from '../../store/run-reader.ts';
-import { ROLLOUT } from '../sdk/play.ts';
+import type { Conversation } from '../../play/judge/conversation.ts';
+import { readGroup } from '../../store/records/run-reader.ts';
+import { ROLLOUT } from '../play/play.ts';
 import { call, openWorld, rolloutInput } from '../activities/world.ts';
 
 const turn = (board: string, answer: string) => [

@@ -178,48 +178,48 @@ const SAMPLED: readonly Mutant[] = [
 const JOURNAL: readonly Mutant[] = [
   {
     name: 'the last record for a call wins',
-    file: 'sdk/recorder/journal.ts',
+    file: 'play/recorder/journal.ts',
     find: 'if (!this.answers.has(name)) this.answers.set(',
     replace: 'this.answers.set(',
-    test: 'test/sdk/journal.test.ts',
+    test: 'test/play/journal.test.ts',
   },
   {
     name: 'checksums are not looked at',
-    file: 'sdk/recorder/journal.ts',
+    file: 'play/recorder/journal.ts',
     find: ' || crc32(payload) !== bytes.readUInt32LE(start + 4)',
     replace: '',
-    test: 'test/sdk/journal.test.ts',
+    test: 'test/play/journal.test.ts',
   },
   {
     name: 'the latest overlap counts, not the earliest',
-    file: 'sdk/recorder/journal.ts',
+    file: 'play/recorder/journal.ts',
     find: 'Math.min(payload.t, ',
     replace: 'Math.max(payload.t, ',
-    test: 'test/sdk/journal.test.ts',
+    test: 'test/play/journal.test.ts',
   },
   {
     name: 'records are appended behind a torn one',
-    file: 'store/file-journal.ts',
+    file: 'store/bytes/file-journal.ts',
     find: '    if (this.broken !== null) throw this.broken;\n',
     replace: '',
-    test: 'test/store/file-store.test.ts',
+    test: 'test/store/bytes/file-store.test.ts',
   },
 ];
 
 const STORE: readonly Mutant[] = [
   {
     name: 'a blob that was cut is taken for whole',
-    file: 'store/file-store.ts',
+    file: 'store/bytes/file-store.ts',
     find: 'if (present !== bytes.length) ',
     replace: 'if (present === null) ',
-    test: 'test/store/file-store.test.ts',
+    test: 'test/store/bytes/file-store.test.ts',
   },
   {
     name: 'a commit is not synchronised with its folder',
-    file: 'store/file-store.ts',
+    file: 'store/bytes/file-store.ts',
     find: '    await this.files.syncFolder(dirname(file));\n    return { created: true, bytes };',
     replace: '    return { created: true, bytes };',
-    test: 'test/store/file-store.test.ts',
+    test: 'test/store/bytes/file-store.test.ts',
   },
   {
     name: 'a blob with a flipped bit is left as it is',

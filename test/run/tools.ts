@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { cacheFolder } from '../../workers/folders.ts';
-import type { StackEvent } from '../../workers/local-stack/events.ts';
-import { installDevTools, openPythonEnvironment } from '../../workers/python-environment.ts';
-import { findTemporalCli } from '../../workers/temporal-cli.ts';
+import type { StackEvent } from '../../workers/events.ts';
+import { installDevTools, openPythonEnvironment } from '../../workers/install/python-environment.ts';
+import { findTemporalCli } from '../../workers/install/temporal-cli.ts';
 import { findVersitygw } from './versitygw.ts';
 
 export interface Tools {

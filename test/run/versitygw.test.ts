@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { fakePrograms, type FakePrograms } from '../workers/fake-programs.ts';
+import { fakePrograms, type FakePrograms } from '../workers/install/fake-programs.ts';
 import { findVersitygw } from './versitygw.ts';
 
 let programs: FakePrograms;

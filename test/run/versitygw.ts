@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../../workers/command.ts';
 import { cacheFolder } from '../../workers/folders.ts';
-import { buildGoProgram, hasGo } from '../../workers/go-program.ts';
-import { installOnce, isComplete } from '../../workers/install.ts';
+import { buildGoProgram, hasGo } from '../../workers/install/go-program.ts';
+import { installOnce, isComplete } from '../../workers/install/install.ts';
 
 const VERSION = '1.8.0';
 const MODULE = `github.com/versity/versitygw/cmd/versitygw@v${VERSION}`;

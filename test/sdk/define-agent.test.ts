@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-import { defineAgent, isAgent, type AgentDefinition, type Scenario } from '../../sdk/define-agent.ts';
+import { isAgent, type Scenario } from '../../play/agent.ts';
+import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { seededRandom } from '../../sdk/index.ts';
-import { checkUnique, locateScenarios, readScenarios } from '../../sdk/scenarios.ts';
+import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 
 const rollout = (): number => 1;
 

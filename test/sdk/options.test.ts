@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 
 import * as sdk from '../../sdk/index.ts';
-import { OPTION_TABLES, type OptionTables } from '../../sdk/options.ts';
 import { FakeWorld } from './loop/fake-backend.ts';
+import { TYPED_TABLES, type OptionTables } from './option-tables.ts';
 
 type Options = Record<string, unknown>;
 
@@ -58,7 +58,7 @@ function groupOf(model: sdk.TrainableModel): sdk.TrajectoryGroup {
   return new sdk.TrajectoryGroup([playOne, playOne]);
 }
 
-const names = Object.keys(OPTION_TABLES) as (keyof OptionTables)[];
+const names = Object.keys(TYPED_TABLES) as (keyof OptionTables)[];
 
 async function complaint(of: keyof OptionTables, options: Options): Promise<string> {
   const [, give] = TAKERS[of];
@@ -73,11 +73,11 @@ test.each(names)('%s refuses an option that it does not have, and names those th
   const refusal = await complaint(of, { ...good, wrongName: 1 });
   expect(refusal).toContain('BadConfig');
   expect(refusal).toContain(of.startsWith('ruler.') ? of : of.split('.').at(-1));
-  expect(refusal).toContain(`${Object.keys(OPTION_TABLES[of]).join(', ')}, got wrongName`);
+  expect(refusal).toContain(`${Object.keys(TYPED_TABLES[of]).join(', ')}, got wrongName`);
 });
 
 const needed = names.flatMap((of) =>
-  Object.entries(OPTION_TABLES[of])
+  Object.entries(TYPED_TABLES[of])
     .filter(([, kind]) => kind === 'required')
     .map(([option]) => [of, option] as const),
 );
@@ -158,7 +158,7 @@ test.each(names)('%s reads each of its options', async (of) => {
   const [good, give] = TAKERS[of];
   await (USES[of] ?? (async () => give(watch({ ...good }) as never)))(watch).catch(() => undefined);
   // checkOptions reads what is required once, to see that it is there.
-  const unread = Object.entries(OPTION_TABLES[of]).filter(
+  const unread = Object.entries(TYPED_TABLES[of]).filter(
     ([option, kind]) => reads.filter((name) => name === option).length < (kind === 'required' ? 2 : 1),
   );
   expect(unread).toEqual([]);

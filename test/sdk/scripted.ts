@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { tool, toolLoop, type Tool, type ToolLoopOptions, type ToolLoopResult } from '../../sdk/index.ts';
 import { startFakeEngine, type FakeAnswer, type FakeEngine, type FakeRequest } from '../fake-engine.ts';
-import { playOne, type PlayOptions } from './play.ts';
+import { playOne, type PlayOptions } from '../play/play.ts';
 
 export const QUESTION = { role: 'user', content: 'Which mail has the budget?' } as const;
 export const search = tool({

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 
 import { tool, toolLoop, type Tool } from '../../sdk/index.ts';
-import { memoryJournal, type MemoryJournal } from './play.ts';
+import { memoryJournal, type MemoryJournal } from '../play/play.ts';
 import { contents, QUESTION, search, Stage, type Script } from './scripted.ts';
 
 const stage = new Stage();

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
-import { openPythonEnvironment } from '../../workers/python-environment.ts';
-import { findTemporalCli } from '../../workers/temporal-cli.ts';
-import { fakePrograms, pythonScript, type FakePrograms } from '../workers/fake-programs.ts';
+import { openPythonEnvironment } from '../../workers/install/python-environment.ts';
+import { findTemporalCli } from '../../workers/install/temporal-cli.ts';
+import { fakePrograms, pythonScript, type FakePrograms } from '../workers/install/fake-programs.ts';
 
 let programs: FakePrograms;
 beforeEach(() => {

@@ -5,10 +5,10 @@ import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:f
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { FileStore } from '../../store/file-store.ts';
-import { foreignFileSystem } from '../../store/foreign-file-system.ts';
-import { decodeRollouts, encodeRollouts, MAX_ROLLOUT_BYTES } from '../../store/trajectories.ts';
-import type { AttemptRecord, RolloutHeader } from '../../store/trajectories.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
+import { foreignFileSystem } from '../../store/bytes/foreign-file-system.ts';
+import { decodeRollouts, encodeRollouts, MAX_ROLLOUT_BYTES } from '../../store/records/trajectories.ts';
+import type { AttemptRecord, RolloutHeader } from '../../store/records/trajectories.ts';
 import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 

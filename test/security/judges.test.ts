@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Model } from '../../sdk/index.ts';
-import { findHostedModel } from '../../sdk/providers.ts';
-import { askPatiently } from '../../sdk/ruler/ask.ts';
-import { connectHosted } from '../../sdk/ruler/judge-client.ts';
-import type { HostedJudge } from '../../sdk/ruler/judge-model.ts';
-import { createRuler } from '../../sdk/ruler/ruler.ts';
-import { OutageClock } from '../../sdk/recorder/outage-clock.ts';
+import { findHostedModel } from '../../play/connections/providers.ts';
+import { askPatiently } from '../../play/judge/ask.ts';
+import { connectHosted } from '../../play/judge/judge-client.ts';
+import type { HostedJudge } from '../../play/judge/judge-model.ts';
+import { createRuler } from '../../sdk/ruler/create-ruler.ts';
+import { OutageClock } from '../../play/recorder/outage-clock.ts';
 import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 

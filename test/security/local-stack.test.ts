@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectClient } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
-import { childPid, makeProject, openStack, removeProject, stackFile } from '../workers/stack-harness.ts';
+import { childPid, makeProject, openStack, removeProject, stackFile } from '../workers/local-stack/stack-harness.ts';
 import { addOtherUser, ask, findChromium, listeningAt } from './attackers.ts';
 import type { Address, OtherUser } from './attackers.ts';
 

@@ -3,12 +3,12 @@ import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { markup, htmlText } from '../../cli/report/html.ts';
-import { printable } from '../../cli/output.ts';
-import { renderLive } from '../../cli/view/live.ts';
+import { printable } from '../../cli/terminal/output.ts';
+import { renderLive } from '../../cli/watch/live.ts';
 import type { RunState } from '../../core/contract.ts';
-import { FileStore } from '../../store/file-store.ts';
-import { decodeJson, encodeJson } from '../../store/json.ts';
-import { decodeRollouts, encodeRollouts, type Rollouts } from '../../store/trajectories.ts';
+import { FileStore } from '../../store/bytes/file-store.ts';
+import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
+import { decodeRollouts, encodeRollouts, type Rollouts } from '../../store/records/trajectories.ts';
 import { evaluation, fixtureState, temporaryFolder, summary, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 

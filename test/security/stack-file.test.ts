@@ -26,7 +26,7 @@ import { removeSocket } from '../../workers/local-stack/leash-socket.ts';
 import { processStartTime } from '../../workers/local-stack/processes.ts';
 import { readStackFile, writeAtomically, writeStackFile } from '../../workers/local-stack/stack-file.ts';
 import type { StackFile } from '../../workers/local-stack/stack-file.ts';
-import { makeProject, removeProject } from '../workers/stack-harness.ts';
+import { makeProject, removeProject } from '../workers/local-stack/stack-harness.ts';
 
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;

@@ -9,7 +9,7 @@ import { checkJoined, checkPorts } from '../../workers/local-stack/check-joined.
 import { gpuWorker } from '../../workers/local-stack/children.ts';
 import { specifyStack } from '../../workers/local-stack/specify.ts';
 import { describeStack } from '../../workers/local-stack/stack.ts';
-import { makeProject, openStack, removeProject } from './stack-harness.ts';
+import { makeProject, openStack, removeProject } from './local-stack/stack-harness.ts';
 
 const clean: (() => unknown)[] = [];
 afterEach(() => {

@@ -4,8 +4,8 @@ import { ApplicationFailure, heartbeat } from '@temporalio/activity';
 import type { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-import { readPending, type PendingActivity } from '../../cli/pending.ts';
-import { worstReason } from '../../cli/under-way.ts';
+import { readPending, type PendingActivity } from '../../cli/watch/pending.ts';
+import { worstReason } from '../../cli/watch/under-way.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { createGate, eventually, openTestBed, type StartedRun, type TestBed } from './harness.ts';

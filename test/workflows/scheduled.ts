@@ -8,10 +8,10 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { createScheduleActivities } from '../../activities/schedule.ts';
 import type { InitialiseInput, TrainInput, TrainResult } from '../../core/contract.ts';
 import { rolloutQueue, scheduleId } from '../../core/queues.ts';
-import { encodeJson } from '../../store/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey, runKey, stateKey } from '../../store/layout.ts';
-import { openStore } from '../../store/open-store.ts';
-import { readFirings, type Firing } from '../../store/schedules.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
 import { write, writeAgent } from '../cli/agents.ts';
@@ -19,7 +19,7 @@ import { temporaryFolder } from '../cli/fixture-store.ts';
 import { runCli, type CliResult } from '../cli/run-cli.ts';
 import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
 import { eventually } from './harness.ts';
-import { madeManifest } from '../store/made-manifest.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 
 export interface Scheduled {
   client: Client;

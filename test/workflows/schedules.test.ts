@@ -6,9 +6,9 @@ import { expect, inject, test } from 'vitest';
 
 import type { InitialiseInput, TrainInput } from '../../core/contract.ts';
 import { runWorkflowId, scheduleId } from '../../core/queues.ts';
-import { readCheckpoint } from '../../store/find-checkpoint.ts';
-import { readFirings } from '../../store/schedules.ts';
-import { readRun } from '../../store/run-reader.ts';
+import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { readFirings } from '../../store/records/schedules.ts';
+import { readRun } from '../../store/records/run-reader.ts';
 import { temperRun } from '../../workflows/search-attributes.ts';
 import type { FakeOptions } from './fake-activities.ts';
 import { createGate, eventually, quietRuntime } from './harness.ts';

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { collectLines } from '../command.ts';
 import type { ChildLog } from './child-log.ts';
-import { leashed } from './leashed.ts';
+import { leashed } from '../leashed.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface ChildSpec {

@@ -7,8 +7,8 @@ import type { StackPorts } from './stack-file.ts';
 import type { PrivateAddress } from './ui.ts';
 import type { ChildSpec } from './child-process.ts';
 import { forOwnServer, gpuWorkerEnvironment, serverEnvironment, withoutLoopbackProxy } from './child-environment.ts';
-import { WORKER_READY } from '../worker-options.ts';
-import type { WorkerProcessOptions } from '../worker-options.ts';
+import { WORKER_READY } from '../worker/worker-options.ts';
+import type { WorkerProcessOptions } from '../worker/worker-options.ts';
 
 export interface ChildContext {
   readonly spec: StackSpec;

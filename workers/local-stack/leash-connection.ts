@@ -10,7 +10,7 @@ import { TemperError } from '../../core/failures.ts';
 import { tryFileLock } from '../file-lock.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
-import type { ChildStatus, StackEvent } from './events.ts';
+import type { ChildStatus, StackEvent } from '../events.ts';
 import { isOwnSocketPath } from './leash-socket.ts';
 import { isAlive, processStartTime } from './processes.ts';
 import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';

@@ -13,7 +13,7 @@ import { projectFolders } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { openChildLog } from './child-log.ts';
 import type { ChildLog } from './child-log.ts';
-import type { StackEvent } from './events.ts';
+import type { StackEvent } from '../events.ts';
 import { chooseSocketPath, listenOn, removeSocket } from './leash-socket.ts';
 import { choosePorts } from './ports.ts';
 import { processStartTime, reapLeftovers } from './processes.ts';

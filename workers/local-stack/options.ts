@@ -1,5 +1,5 @@
 import type { Dtype, TemperConfig } from '../config.ts';
-import type { StackEvent } from './events.ts';
+import type { StackEvent } from '../events.ts';
 
 export interface LocalStackOptions {
   readonly project: string;

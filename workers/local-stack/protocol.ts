@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { FailureType } from '../../core/failures.ts';
 import type { EngineConfig } from '../config.ts';
-import type { ChildStatus, StackEvent } from './events.ts';
+import type { ChildStatus, StackEvent } from '../events.ts';
 import type { WantedPorts } from './ports.ts';
 
 /** Exit code of a leash that found another one holding the project. */

@@ -7,10 +7,10 @@ import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
 import { storeUri } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
-import type { InstallOptions } from '../install.ts';
+import type { InstallOptions } from '../install/install.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
-import { openPythonEnvironment } from '../python-environment.ts';
-import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../temporal-cli.ts';
+import { openPythonEnvironment } from '../install/python-environment.ts';
+import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../install/temporal-cli.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackSpec } from './protocol.ts';
 
@@ -39,7 +39,7 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
       temporal,
       gpuWorkerCommand: gpuWorkerLine,
       standby: config.localStack.standby,
-      workerCommand: options.commands?.worker ?? [process.execPath, ...nodeFlags(), modulePath('./worker-main')],
+      workerCommand: options.commands?.worker ?? [process.execPath, ...nodeFlags(), modulePath('./worker/worker-main')],
       engine: {
         ...config.engine,
         device: options.device ?? config.engine.device,

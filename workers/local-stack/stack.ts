@@ -8,7 +8,7 @@ import type { ChildSpec } from './child-process.ts';
 import { gpuWorker, temporalServer, typescriptWorker, workerName } from './children.ts';
 import type { ChildContext } from './children.ts';
 import { engineKeyOf, localKey } from './engine-key.ts';
-import type { ChildStatus, StackEvent } from './events.ts';
+import type { ChildStatus, StackEvent } from '../events.ts';
 import { markProcess } from './processes.ts';
 import type { ProcessMark } from './processes.ts';
 import type { AgentRequest, ClientMessage, StackDescription, StackSpec } from './protocol.ts';

@@ -1,6 +1,6 @@
 /** Keeps one child running: a death is told with its last log lines, and followed by a new start after a growing pause. */
 import type { ChildProcess } from 'node:child_process';
-import type { ChildState, ChildStatus, StackEvent } from './events.ts';
+import type { ChildState, ChildStatus, StackEvent } from '../events.ts';
 import type { ChildLog } from './child-log.ts';
 import { endChild, startChild, whenEnded, type ChildSpec } from './child-process.ts';
 import { waitUntilReady } from './readiness.ts';

@@ -1,7 +1,7 @@
 /** Waits of a start: each has a name, a limit, and ends early where waiting is hopeless. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
-import type { ChildStatus, StackEvent } from './events.ts';
+import type { ChildStatus, StackEvent } from '../events.ts';
 import { LeashGone } from './leash-connection.ts';
 import type { LeashConnection } from './leash-connection.ts';
 

@@ -1,6 +1,6 @@
 /** The command line with points: at its beginning and end, around the start of the run, at each look at its state. */
 import { WorkflowClient } from '@temporalio/client';
-import { nodeFileSystem } from '../../../store/file-system.ts';
+import { nodeFileSystem } from '../../../store/bytes/file-system.ts';
 import { isInBucket, openPoints, pass } from './reach.ts';
 
 openPoints('cli');

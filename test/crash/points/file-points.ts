@@ -1,5 +1,5 @@
 /** Points before and after each write of the store, by what is written. */
-import { nodeFileSystem, type AppendFile } from '../../../store/file-system.ts';
+import { nodeFileSystem, type AppendFile } from '../../../store/bytes/file-system.ts';
 import { pass, reach, willHit } from './reach.ts';
 
 /** By the name that a file ends up under; temporary files have no points of their own. */

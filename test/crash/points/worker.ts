@@ -78,4 +78,4 @@ Worker.create = (options: WorkerOptions) =>
     interceptors: { activity: [() => ({ inbound: activityPoints })] },
   });
 
-await import('../../../workers/worker-main.ts');
+await import('../../../workers/worker/worker-main.ts');

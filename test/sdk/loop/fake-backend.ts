@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import type { TrainInput } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
 import type { Backend, OpenBackend } from '../../../sdk/loop/backend.ts';
-import { connectEngine } from '../../../sdk/recorder/engine-connection.ts';
+import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
-import { FileStore } from '../../../store/file-store.ts';
+import { FileStore } from '../../../store/bytes/file-store.ts';
 import { manifestKey } from '../../../store/layout.ts';
-import { checkpointOf, parseCommit, type Manifest } from '../../../store/manifest.ts';
+import { checkpointOf, parseCommit, type Manifest } from '../../../store/records/manifest.ts';
 import type { StepWork } from '../../../workflows/train-step.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../../fake-engine.ts';
-import { madeManifest } from '../../store/made-manifest.ts';
+import { madeManifest } from '../../store/records/made-manifest.ts';
 
 export class FakeWorld {
   readonly folder = mkdtempSync(join(tmpdir(), 'temper-loop-'));

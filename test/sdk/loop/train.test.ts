@@ -8,12 +8,12 @@ import {
   TrajectoryGroup,
   type MessagesAndChoices,
 } from '../../../sdk/index.ts';
-import { listCheckpoints } from '../../../store/checkpoints.ts';
-import { decodeJson, encodeJson } from '../../../store/json.ts';
+import { listCheckpoints } from '../../../store/records/checkpoints.ts';
+import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
 import { judgedKey, manifestKey, runKey, skippedKey } from '../../../store/layout.ts';
-import type { Manifest } from '../../../store/manifest.ts';
-import { JudgedSchema, readStored } from '../../../store/file-schemas.ts';
-import { readEval, readRun, readState, readSteps } from '../../../store/run-reader.ts';
+import type { Manifest } from '../../../store/records/manifest.ts';
+import { JudgedSchema, readStored } from '../../../store/records/file-schemas.ts';
+import { readEval, readRun, readState, readSteps } from '../../../store/records/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 let world: FakeWorld;

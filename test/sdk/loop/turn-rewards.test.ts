@@ -9,9 +9,9 @@ import {
   type TurnReward,
 } from '../../../sdk/index.ts';
 import { groupTimesKey, judgedKey, rolloutsKey } from '../../../store/layout.ts';
-import { JudgedSchema, readStored, TimesFileSchema } from '../../../store/file-schemas.ts';
-import { readGroup } from '../../../store/run-reader.ts';
-import { decodeRollouts } from '../../../store/trajectories.ts';
+import { JudgedSchema, readStored, TimesFileSchema } from '../../../store/records/file-schemas.ts';
+import { readGroup } from '../../../store/records/run-reader.ts';
+import { decodeRollouts } from '../../../store/records/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 let world: FakeWorld;

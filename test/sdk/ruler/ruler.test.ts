@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest';
 
-import {
-  hasPrice,
-  judgeUrl,
-  priceOf,
-  requireJudgeKey,
-  resolveJudge,
-  type HostedJudge,
-} from '../../../sdk/ruler/judge-model.ts';
-import { createRuler, isRuler, type RulerOptions } from '../../../sdk/ruler/ruler.ts';
+import { resolveJudge } from '../../../sdk/ruler/judge-endpoint.ts';
+import { hasPrice, judgeUrl, priceOf, requireJudgeKey, type HostedJudge } from '../../../play/judge/judge-model.ts';
+import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
+import { isRuler } from '../../../play/judge/ruler.ts';
 
 const NO_PRICES = { usdPerMillionInput: null, usdPerMillionOutput: null };
 

@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { ruler, rulerScoreGroup, scoreConversations, type ScorableTrajectory } from '../../../sdk/index.ts';
-import { connectEngine } from '../../../sdk/recorder/engine-connection.ts';
+import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { startFakeEngine } from '../../fake-engine.ts';
-import { ENV, rulerFor, saying, TASK } from './judging.ts';
-import { readPrompt, startScriptedJudge, type ScriptedJudge } from './scripted-judge.ts';
+import { ENV, rulerFor, saying, TASK } from '../../play/judge/judging.ts';
+import { readPrompt, startScriptedJudge, type ScriptedJudge } from '../../play/judge/scripted-judge.ts';
 
 let scripted: ScriptedJudge;
 let store: string;

@@ -1,0 +1,40 @@
+/** What a person gets to see when a command does not end well, and the exit code that says whose turn it is. */
+import { TemperError } from '../../core/failures.ts';
+import type { FailureType } from '../../core/failures.ts';
+
+export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+/** The command line itself was wrong. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The command was understood, and what it was to do failed for a reason that is no bug of Temper. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed';
+}
+
+/** Failures a person mends where they sit: another flag, a free disk, a started server. */
+const USERS: ReadonlySet<FailureType> = new Set(['BadConfig', 'StoreUnavailable', 'StepConflict']);
+
+export function describeError(error: unknown): { text: string; exitCode: number } {
+  if (error instanceof UsageError) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.usage };
+  if (error instanceof CommandFailed) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.failed };
+  if (error instanceof TemperError) {
+    return { text: `temper: ${oneLine(error.message)}`, exitCode: USERS.has(error.type) ? EXIT.usage : EXIT.failed };
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return {
+    text: `temper: this is a bug in Temper, not in your input\n${stack}${describeCause(error)}`,
+    exitCode: EXIT.failed,
+  };
+}
+
+function describeCause(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error ? `\ncaused by ${cause.stack ?? cause.message}` : '';
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ').trim();
+}

@@ -1,0 +1,60 @@
+/** Telling a running workflow something: it needs the server, and for updates a worker. */
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import { TemperError } from '../../core/failures.ts';
+import { runWorkflowId } from '../../core/queues.ts';
+import { isPassing } from '../../workers/connection.ts';
+import { CommandFailed, UsageError } from '../command-line/errors.ts';
+import { requireServer } from './server.ts';
+
+/** An update waits for a worker to take it; without one it would wait for ever. */
+const ANSWER_WITHIN_MS = 20_000;
+
+export async function steerRun<T>(
+  project: string,
+  env: NodeJS.ProcessEnv,
+  run: string,
+  tell: (handle: WorkflowHandle) => Promise<T>,
+): Promise<T> {
+  const server = await requireServer(project, env);
+  try {
+    const answer = await tellRun(server.client, run, tell);
+    if (answer !== null) return answer;
+  } finally {
+    await server.close();
+  }
+  throw new TemperError(
+    'BadConfig',
+    `no run ${run} is running on this server; see temper runs, or continue it with temper train or temper rollback`,
+  );
+}
+
+/** Null where no run of this name is under way. */
+export async function tellRun<T>(
+  client: Client,
+  run: string,
+  tell: (handle: WorkflowHandle) => Promise<T>,
+): Promise<T | null> {
+  try {
+    const handle = client.workflow.getHandle(runWorkflowId(run));
+    return await client.withDeadline(Date.now() + ANSWER_WITHIN_MS, () => tell(handle));
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw explain(run, error);
+  }
+}
+
+function explain(run: string, cause: unknown): unknown {
+  if (cause instanceof WorkflowUpdateFailedError) {
+    // What a validator said; another failure is one of the run's own.
+    const refusal = cause.cause?.message;
+    return refusal === undefined ? new CommandFailed(cause.message, { cause }) : new UsageError(refusal, { cause });
+  }
+  if (isPassing(cause)) {
+    return new CommandFailed(
+      `${run} did not answer within ${ANSWER_WITHIN_MS / 1000} s (is a worker running?); see temper doctor`,
+      { cause },
+    );
+  }
+  return cause;
+}

@@ -1,0 +1,70 @@
+/** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
+import type { LossConfig, RunConfig } from '../../core/contract.ts';
+import { canonicalJson } from '../../core/hashes.ts';
+import { complaintAboutLoss } from '../../core/loss-options.ts';
+import { policyName } from '../../core/policy-name.ts';
+import type { RunOptions } from '../../core/run-defaults.ts';
+import { readRun } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { stringFlag } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { openProjectStore } from '../connections/project-store.ts';
+import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
+import { checkFits, findParent, runOfLatest } from './find-parent.ts';
+import type { Parent } from './find-parent.ts';
+import { checkScenarios, loadAgent } from '../train/load-agent.ts';
+import { checkJudge, judgeOptions } from '../train/plan-judge.ts';
+import { checkRunName, findExisting } from '../train/plan-run.ts';
+import type { PlannedRun } from '../train/plan-run.ts';
+import { applyRunFlags, parseRunFlags } from '../train/run-flags.ts';
+
+export async function planFork({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
+  const [source, file] = positionals as [string, string];
+  const values = new Map(parseRunFlags(flags));
+  values.delete('baseModel');
+  const run = checkRunName(stringFlag(flags, 'run'));
+  if (run === null) throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
+  const agentFile = await loadAgent(file, cwd);
+  const store = await openProjectStore(project, env);
+  const recorded = (await readRun(store, run))?.file.config ?? null;
+  const parent = await findForkParent(store, source, recorded);
+  const { models: configured } = await loadConfig(project, env);
+  const named = stringFlag(flags, 'base-model');
+  const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
+  // The parent may have been pulled from somebody else's store: its word registers no model here.
+  const model = named === null ? registeredOnly(resolved, configured) : resolved;
+  const { agent } = agentFile;
+  const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
+  const loss = recorded?.train.loss ?? null;
+  const start = { ...inherit(parent.config, values, loss), ...names, parent: parent.checkpoint };
+  const config = applyRunFlags(start, values, loss);
+  checkFits(parent, config);
+  await checkScenarios(agentFile, config);
+  await checkJudge(agent, config, { store, env });
+  return { config, agentFile: agentFile.path, models: model.models, store, ...(await findExisting(store, config)) };
+}
+
+/** The newest checkpoint moves on while its run does; a fork that exists goes on with the one it began with. */
+async function findForkParent(store: Store, source: string, recorded: RunConfig | null): Promise<Parent> {
+  const began = recorded?.parent ?? null;
+  if (began === null || runOfLatest(source) !== began.run) return findParent(store, source);
+  return { ...(await findParent(store, policyName(began))), checkpoint: began };
+}
+
+/**
+ * The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no
+ * effect, unless the fork itself was `recorded` with it.
+ */
+function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
+  const { finalLearningRateShare, train, ...others } = parent;
+  const isChanged = (path: string, value: string) => values.has(path) && values.get(path) !== value;
+  const isAccepted = complaintAboutLoss(train) === null || canonicalJson(train.loss) === canonicalJson(recorded);
+  const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
+  return {
+    ...others,
+    ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : { finalLearningRateShare }),
+    train: hasOwnLoss ? train : { ...train, loss: {} },
+  };
+}

@@ -1,0 +1,84 @@
+/** A rollback, told to a run that is under way; where it has ended, its workflow is started again from its store. */
+import { randomUUID } from 'node:crypto';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import type { RunConfig } from '../../core/contract.ts';
+import { applyChanges, complaintAboutSettings } from '../../core/settings.ts';
+import { findLastStep, openBranch, readAllChanges, requireWeights } from '../../store/records/lineage.ts';
+import { requireRun } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { describeServerFailure } from '../../workers/connection.ts';
+import { rollbackUpdate } from '../../workflows/messages.ts';
+import type { RollbackRequest } from '../../workflows/messages.ts';
+import { CommandFailed, UsageError } from '../command-line/errors.ts';
+import { requireServer } from '../connections/server.ts';
+import { startRun } from '../train/start-run.ts';
+import { tellRun } from '../connections/steer.ts';
+
+interface Rollback extends RollbackRequest {
+  readonly run: string;
+}
+
+export interface RolledBack {
+  readonly kept: number;
+  /** The step that was finished last. */
+  readonly undone: number;
+  readonly first: boolean;
+  /** True where the run had ended and its workflow was started again. */
+  readonly isAgain: boolean;
+}
+
+export async function rollBackRun(
+  store: Store,
+  project: string,
+  env: NodeJS.ProcessEnv,
+  { run, ...request }: Rollback,
+): Promise<RolledBack> {
+  const { file } = await requireRun(store, run);
+  if (file.loop !== undefined)
+    throw new UsageError(
+      `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${request.step})`,
+    );
+  const server = await requireServer(project, env);
+  try {
+    const answer = await tellRun(server.client, run, (handle) =>
+      handle.executeUpdate(rollbackUpdate, { args: [request] }),
+    );
+    if (answer !== null) return { kept: answer.step, undone: answer.from, first: answer.first, isAgain: false };
+    const finished = await checkEnded(store, file.config, request);
+    const rollback = { requestId: randomUUID(), step: request.step, finished, reason: request.reason };
+    const goOn = { rollback, settings: request.settings };
+    await startRun(server.client, { store, config: file.config, project, goOn, conflict: 'FAIL' });
+    // The run does so itself, too; where no worker is there yet, temper train still knows that it goes on.
+    await openBranch(store, run, rollback);
+    return { kept: request.step, undone: finished, first: true, isAgain: true };
+  } catch (cause) {
+    const serverFailure = describeServerFailure(cause);
+    if (serverFailure !== null) throw new CommandFailed(serverFailure, { cause });
+    if (!(cause instanceof WorkflowExecutionAlreadyStartedError)) throw cause;
+    throw new CommandFailed(`${run} was started by another command at the same time; run this command again`, {
+      cause,
+    });
+  } finally {
+    await server.close();
+  }
+}
+
+/** What a run under way refuses by itself. Returns the last finished step. */
+async function checkEnded(store: Store, started: RunConfig, { step, settings }: RollbackRequest): Promise<number> {
+  const { run } = started;
+  const last = await findLastStep(store, run);
+  if (step > last)
+    throw new UsageError(
+      `--step must be at most ${last}, the last finished step of ${run}, got ${step}; pass an earlier one`,
+    );
+  const config = applyChanges(started, (await readAllChanges(store, run)).changes);
+  const complaint = settings === null ? null : complaintAboutSettings(config, step, settings);
+  if (complaint !== null) throw new UsageError(complaint);
+  const steps = settings?.steps ?? config.steps;
+  if (step >= steps)
+    throw new UsageError(
+      `${run} has ${steps} steps, so step ${step} leaves none to train; pass an earlier step, or --set steps=${step + 1} or more`,
+    );
+  await requireWeights(store, run, step);
+  return last;
+}

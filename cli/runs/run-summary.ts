@@ -1,0 +1,88 @@
+/** A run as `runs` and `show` tell it: one flat object, made from the store alone. */
+import type { EvalResult, RunState } from '../../core/contract.ts';
+import { NOT_STEERED } from '../../core/lineage.ts';
+import { policyName } from '../../core/policy-name.ts';
+import type { Run } from '../../store/records/run-reader.ts';
+
+/** An evaluation with its metrics beside its reward, so that a script reads `evalAfter.winRate`. */
+export type FlatEval = Readonly<Record<string, number | string | null>>;
+
+export interface RunSummary {
+  readonly run: string;
+  readonly agent: string;
+  readonly baseModel: string;
+  /** The checkpoint that it began with, as `run@step`; null: a fresh adapter. */
+  readonly parent: string | null;
+  readonly state: RunState['state'] | 'starting';
+  readonly phase: RunState['phase'] | null;
+  readonly step: number;
+  readonly steps: number;
+  readonly branch: number;
+  readonly lineage: RunState['lineage'];
+  readonly pause: RunState['pause'];
+  readonly changes: RunState['changes'];
+  readonly reward: number | null;
+  /** Null where the agent's own reward is the verdict. */
+  readonly judge: string | null;
+  readonly judging: RunState['judging'];
+  readonly waitingFor: string | null;
+  readonly wallSeconds: number;
+  readonly adapterSha256: string | null;
+  readonly failure: string | null;
+  readonly notes: readonly string[];
+  readonly storeUri: string;
+  readonly result: { readonly evalBefore: EvalResult | null; readonly evalAfter: EvalResult | null };
+}
+
+/** A run that has not recorded anything yet. */
+const STARTING = {
+  state: 'starting',
+  phase: null,
+  step: 0,
+  reward: null,
+  waitingFor: null,
+  wallSeconds: 0,
+  adapterSha256: null,
+  failure: null,
+  notes: [],
+  evalBefore: null,
+  evalAfter: null,
+  branch: 0,
+  ...NOT_STEERED,
+} as const;
+
+export function summariseRun({ file, state }: Run, storeUri: string): RunSummary {
+  const { run, agent, baseModel, parent } = file.config;
+  const { evalBefore, evalAfter, ...known } = state ?? STARTING;
+  return {
+    run,
+    agent,
+    baseModel,
+    parent: parent ? policyName(parent) : null,
+    state: known.state,
+    phase: known.phase,
+    step: known.step,
+    steps: state?.steps ?? file.config.steps,
+    branch: known.branch,
+    lineage: known.lineage,
+    pause: known.pause,
+    changes: known.changes,
+    reward: known.reward,
+    judge: file.config.judge ?? null,
+    judging: known.judging,
+    waitingFor: known.waitingFor,
+    wallSeconds: known.wallSeconds,
+    adapterSha256: known.adapterSha256,
+    failure: known.failure,
+    notes: known.notes,
+    storeUri,
+    result: { evalBefore, evalAfter },
+  };
+}
+
+export function flattenEval(evaluation: EvalResult | null): FlatEval | null {
+  if (evaluation === null) return null;
+  const { metrics, step, attempts, failed, reward, rolloutsSha256 } = evaluation;
+  // Its own fields win over a metric that happens to bear the same name.
+  return { ...metrics, step, attempts, failed, reward, rolloutsSha256 };
+}

@@ -1,0 +1,106 @@
+import { describeSpending } from '../../core/judge-spending.ts';
+import { describeLineage } from '../../core/lineage.ts';
+import { because, describeChange } from '../../core/settings.ts';
+import { isEnded, requireRun } from '../../store/records/run-reader.ts';
+import type { Command } from '../command-line/command.ts';
+import { JSON_OPTION } from '../command-line/command.ts';
+import { withPending } from '../watch/under-way.ts';
+import { EXIT } from '../command-line/errors.ts';
+import { describeMetrics, formatDuration, formatNumber, plural } from '../terminal/format.ts';
+import { printJson } from '../terminal/output.ts';
+import type { Output } from '../terminal/output.ts';
+import type { PendingActivity } from '../watch/pending.ts';
+import { openProjectStore } from '../connections/project-store.ts';
+import { flattenEval, summariseRun } from '../runs/run-summary.ts';
+import type { RunSummary } from '../runs/run-summary.ts';
+
+const SERVER_WITHIN_MS = 2000;
+const UNATTENDED = 'server     not running; the run continues once a server runs (start temper train or temper dev)';
+const OWNED = 'script     trains this run; start the script again to continue';
+
+export const show: Command = {
+  name: 'show',
+  summary: 'show one run: its state, its results and what it is waiting for',
+  usage: 'show RUN [--json]',
+  details: [
+    'Reads the store and needs no server. If a server answers within two seconds, you also see the pending activities.',
+  ],
+  positionals: ['RUN'],
+  options: { json: JSON_OPTION },
+  async run({ flags, positionals, project, env, output }) {
+    const run = positionals[0]!;
+    const store = await openProjectStore(project, env);
+    const found = await requireRun(store, run);
+    const recorded = summariseRun(found, store.uri);
+    const isLoop = found.file.loop !== undefined;
+    const pending = !isEnded(recorded) && !isLoop ? await askServer(project, env, run) : null;
+    const summary = withPending(recorded, pending ?? []);
+    if (flags['json'] === true) printJson(output, toJson(summary, pending));
+    else print(output, summary, pending, isLoop ? OWNED : UNATTENDED);
+    return EXIT.ok;
+  },
+};
+
+/** Null: nobody answered in time. */
+async function askServer(project: string, env: NodeJS.ProcessEnv, run: string): Promise<PendingActivity[] | null> {
+  const { tryServer } = await import('../connections/server.ts');
+  const { readPending } = await import('../watch/pending.ts');
+  const server = await tryServer(project, env, SERVER_WITHIN_MS);
+  if (server === null) return null;
+  try {
+    return await readPending(server, run, SERVER_WITHIN_MS);
+  } finally {
+    await server.close();
+  }
+}
+
+function toJson({ result, ...summary }: RunSummary, pending: PendingActivity[] | null): object {
+  return {
+    ...summary,
+    evalBefore: flattenEval(result.evalBefore),
+    evalAfter: flattenEval(result.evalAfter),
+    pendingActivities: pending,
+  };
+}
+
+/** A run that rests is in no phase. */
+function describeState({ state, phase, pause }: RunSummary): string {
+  if (state === 'paused' && pause !== null) return `paused since ${pause.since}${because(pause.reason)}`;
+  return phase === null ? state : `${state} (${phase})`;
+}
+
+function print(output: Output, summary: RunSummary, pending: PendingActivity[] | null, unattended: string): void {
+  const { evalBefore, evalAfter } = summary.result;
+  const rows: [string, string | null][] = [
+    ['run', `${summary.run}: ${summary.agent} on ${summary.baseModel}`],
+    ['parent', summary.parent],
+    ['state', describeState(summary)],
+    ['failure', summary.failure],
+    ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],
+    ['branch', describeLineage(summary.lineage)],
+    ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
+    ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
+    ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
+    ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
+    ['time', formatDuration(summary.wallSeconds)],
+    ['adapter', summary.adapterSha256],
+    ['store', summary.storeUri],
+    ['waiting', summary.waitingFor],
+    ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
+    ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
+    ...summary.notes.map((note): [string, string] => ['note', note]),
+  ];
+  for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
+  if (!isEnded(summary) && pending === null) output.line(unattended);
+}
+
+function describeJudge(judge: string, judging: RunSummary['judging']): string {
+  return judging === null ? judge : `${judge}: ${describeSpending(judging)}`;
+}
+
+/** Groups of a step mostly wait for the same thing. */
+function countSame(texts: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].map(([text, count]) => (count === 1 ? text : `${count} × ${text}`));
+}

@@ -1,0 +1,78 @@
+/** Numbers as people read them; pure, and the same in every command. */
+import type { EvalResult } from '../../core/contract.ts';
+
+export function formatNumber(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 10 ** -digits || size >= 1e6)) return value.toExponential(1);
+  return Number.isInteger(value) && size >= 10 ? String(value) : value.toFixed(size >= 100 ? 0 : digits);
+}
+
+export function formatDuration(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
+  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
+}
+
+export function formatRate(perSecond: number): string {
+  return perSecond >= 10_000 ? `${(perSecond / 1000).toFixed(0)} k` : perSecond.toFixed(0);
+}
+
+/** `winRate` is shown as `win`: a share of attempts; other metrics keep their name. */
+export function metricLabel(name: string): string {
+  return name === 'reward' ? name : name.replace(/Rate$/, '');
+}
+
+/** What a person looks for first: success, then failure, then the rest in alphabetical order. */
+const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'wonRate', 'illegalRate'];
+
+export function sortMetrics(names: Iterable<string>): string[] {
+  return [...names].toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+}
+
+function rank(name: string): number {
+  return FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
+}
+
+/** The one number that stands for an evaluation: a rate of success where the agent reports one, else its reward. */
+export function headline(evaluation: EvalResult): { label: string; value: number | null } {
+  const first = sortMetrics(Object.keys(evaluation.metrics))[0];
+  if (first === undefined || !first.endsWith('Rate') || first === 'illegalRate' || !FIRST.includes(first)) {
+    return { label: 'reward', value: evaluation.reward };
+  }
+  return { label: metricLabel(first), value: evaluation.metrics[first] ?? null };
+}
+
+/** A metric by its name, the reward among them. */
+export function valueOf(evaluation: EvalResult, name: string): number | null {
+  return name === 'reward' ? evaluation.reward : (evaluation.metrics[name] ?? null);
+}
+
+/** `0.925 win` */
+export function describeHeadline(evaluation: EvalResult): string {
+  const { label, value } = headline(evaluation);
+  return `${formatNumber(value)} ${label}`;
+}
+
+/** `0.512 win · 0.081 illegal · reward 0.120` */
+export function describeMetrics(reward: number | null, metrics: Readonly<Record<string, number>>): string {
+  const parts = sortMetrics(Object.keys(metrics)).map((name) => `${metricLabel(name)} ${formatNumber(metrics[name])}`);
+  return [`reward ${formatNumber(reward)}`, ...parts].join(' · ');
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+}
+
+/** `2026-11-21T03:00:00Z` */
+export function formatTime(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

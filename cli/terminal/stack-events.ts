@@ -1,0 +1,63 @@
+/** What the local stack says, as a person reads it. */
+import type { StackEvent } from '../../workers/events.ts';
+import { formatDuration } from './format.ts';
+
+/** A line now and then says that it moves; one for each package or second would bury the rest. */
+const LINE_EVERY_MS = { progress: 5000, waiting: 15_000 } as const;
+/** A start as short as this is no news. */
+const SHORT_WAIT_SECONDS = 5;
+
+/** Prints events as lines, for pipes and logs. */
+export function createEventPrinter(line: (text: string) => void): (event: StackEvent) => void {
+  const toldAt = new Map<string, number>();
+  return (event) => {
+    if (event.kind === 'waiting' && event.seconds < SHORT_WAIT_SECONDS) return;
+    if (isPassing(event)) {
+      const name = event.kind === 'progress' ? event.task : event.for;
+      if (Date.now() - (toldAt.get(name) ?? 0) < LINE_EVERY_MS[event.kind]) return;
+      toldAt.set(name, Date.now());
+    }
+    const text = describeStackEvent(event);
+    if (text !== null) line(text);
+  };
+}
+
+/** Null for what no person needs to know. */
+export function describeStackEvent(event: StackEvent): string | null {
+  switch (event.kind) {
+    case 'progress':
+      return describeProgress(event);
+    case 'waiting':
+      return `waiting for ${event.for} (${formatDuration(event.seconds)} of at most ${formatDuration(event.limitSeconds)})`;
+    case 'child':
+      return event.child.deaths > 0 && event.child.state === 'ready' ? `${event.child.name} restarted` : null;
+    case 'died': {
+      const last = event.lastLines.length === 0 ? '' : `; last output: ${event.lastLines.slice(-3).join(' | ')}`;
+      return `${event.name} died (${event.exit}), restarting in ${formatDuration(event.restartInMs / 1000)}${last}`;
+    }
+    case 'notice':
+      return event.message;
+    default:
+      // A newer stack that was joined may say what this command does not know.
+      return null;
+  }
+}
+
+/** True for what is overwritten by the next event instead of being kept. */
+export function isPassing(event: StackEvent): event is Extract<StackEvent, { kind: 'waiting' | 'progress' }> {
+  return event.kind === 'waiting' || (event.kind === 'progress' && !event.finished);
+}
+
+function describeProgress(event: Extract<StackEvent, { kind: 'progress' }>): string {
+  const { done, total, unit, elapsedSeconds, finished, message } = event;
+  if (finished) return `${message} (${formatDuration(elapsedSeconds)})`;
+  const count =
+    done === null
+      ? ''
+      : ` ${total === null ? '' : `${amount(done, unit === 'bytes' ? unit : null)} of `}${amount(total ?? done, unit)}`;
+  return `${message}${count} … ${formatDuration(elapsedSeconds)}`;
+}
+
+function amount(value: number, unit: 'packages' | 'bytes' | 'modules' | null): string {
+  return unit === 'bytes' ? `${Math.round(value / 1024 ** 2)} MB` : `${value}${unit === null ? '' : ` ${unit}`}`;
+}

@@ -1,0 +1,44 @@
+/** A run's workflow, as every command starts it. */
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import type { RunConfig } from '../../core/contract.ts';
+import { configDetails, configSummary } from '../../core/describe-config.ts';
+import { rolloutQueue, runWorkflowId } from '../../core/queues.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { patiently } from '../../workers/connection.ts';
+import type { GoOn, TrainRunInput } from '../../workflows/run.ts';
+import type { trainRun } from '../../workflows/train-run.ts';
+
+export interface RunStart {
+  readonly store: Store;
+  /** As the run was started first. */
+  readonly config: RunConfig;
+  readonly project: string;
+  readonly goOn: GoOn | null;
+  /** What happens where the run is under way: it is joined, or the start fails. */
+  readonly conflict: 'USE_EXISTING' | 'FAIL';
+}
+
+export async function startRun(client: Client, start: RunStart): Promise<WorkflowHandle<typeof trainRun>> {
+  const { store, config, project, goOn, conflict } = start;
+  const { queues } = await loadConfig(project);
+  const input: TrainRunInput = {
+    config,
+    queues: { rollout: rolloutQueue(await store.id(), config.agent), gpu: queues.gpu },
+    carried: null,
+    goOn,
+  };
+  return patiently(
+    () =>
+      client.workflow.start<typeof trainRun>('trainRun', {
+        workflowId: runWorkflowId(config.run),
+        taskQueue: queues.workflows,
+        args: [input],
+        workflowIdConflictPolicy: conflict,
+        staticSummary: configSummary(config),
+        staticDetails: configDetails(config),
+        memo: { config },
+      }),
+    { limitMs: 30_000 },
+  );
+}

@@ -1,0 +1,53 @@
+/** A run as its store shows it, again and again: no server is asked. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunState, StepSummary } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { isEnded, readState, readSteps } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface Progress {
+  readonly state: RunState | null;
+  readonly steps: readonly StepSummary[];
+  /** Why the store could not be read; what stands above is what was seen last. */
+  readonly away?: string;
+}
+
+const POLL_MS = 250;
+
+/** Yields at each look until the signal, changed or not (a wait that lasts is news too); steps are read anew only when there are more of them. */
+export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Progress> {
+  let progress = await readProgress(store, run);
+  for (;;) {
+    yield progress;
+    if (signal.aborted) return;
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    const look = await unlessAway(readOn(store, run, progress));
+    progress = 'seen' in look ? look.seen : { state: progress.state, steps: progress.steps, away: look.away };
+  }
+}
+
+async function readOn(store: Store, run: string, progress: Progress): Promise<Progress> {
+  const state = await readState(store, run);
+  const isSame = state?.step === progress.state?.step && state?.branch === progress.state?.branch;
+  const steps = isSame ? progress.steps : await readSteps(store, run);
+  return { state, steps };
+}
+
+/** A run continues once its store answers again, and so does the command that watches it. */
+export async function unlessAway<T>(reading: Promise<T>): Promise<{ seen: T } | { away: string }> {
+  try {
+    return { seen: await reading };
+  } catch (error) {
+    if (error instanceof TemperError && error.type === 'StoreUnavailable') return { away: error.message };
+    throw error;
+  }
+}
+
+export async function readProgress(store: Store, run: string): Promise<Progress> {
+  const [state, steps] = await Promise.all([readState(store, run), readSteps(store, run)]);
+  return { state, steps };
+}
+
+export function isFinal(state: RunState | null): boolean {
+  return state !== null && isEnded(state);
+}

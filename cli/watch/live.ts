@@ -1,0 +1,149 @@
+/** The live view of a run: a pure function from what is known to the text of the screen. */
+import type pc from 'picocolors';
+import type { RunState, StepSummary } from '../../core/contract.ts';
+import {
+  describeHeadline,
+  describeMetrics,
+  formatDuration,
+  formatNumber,
+  formatRate,
+  plural,
+} from '../terminal/format.ts';
+import { countSkipped, warnOfSkips } from '../../core/learning-signal.ts';
+import { printable } from '../terminal/output.ts';
+import { drawCurve, mean } from './curve.ts';
+import { stepSeconds, unusedOf } from './lines.ts';
+
+export interface LiveModel {
+  readonly run: string;
+  readonly state: RunState | null;
+  readonly steps: readonly StepSummary[];
+  /** What is going on beside the run's own work: an installation, a wait. */
+  readonly status: string | null;
+  /** The newest last. */
+  readonly events: readonly string[];
+  readonly hint: string;
+}
+
+type Colors = ReturnType<typeof pc.createColors>;
+
+export interface Screen {
+  readonly columns: number;
+  readonly rows: number;
+  readonly colors: Colors;
+}
+
+const PHASES = ['prepare', 'initialise', 'eval', 'rollout', 'train'] as const;
+/** Steps that speed and time left are taken from. */
+const RECENT = 20;
+const LABEL_WIDTH = 9;
+
+export function renderLive(model: LiveModel, screen: Screen): string {
+  const width = Math.max(40, Math.min(screen.columns - 1, 100));
+  const sections = [
+    header(model, width, screen.colors),
+    curve(model.steps, width, screen),
+    numbers(model, width, screen.colors),
+    tail(model, width, screen.colors),
+  ];
+  return sections
+    .filter((section) => section.length > 0)
+    .map((section) => section.join('\n'))
+    .join('\n\n');
+}
+
+function header({ run, state, steps }: LiveModel, width: number, colors: Colors): string[] {
+  if (state === null) return [`${colors.bold(run)}  ${colors.dim('starting')}`];
+  const status = `● ${state.state}`;
+  const about = clip(`${state.agent} on ${state.baseModel}`, Math.max(0, width - run.length - status.length - 4));
+  const gap = ' '.repeat(Math.max(2, width - run.length - about.length - status.length - 2));
+  const title = `${colors.bold(run)}  ${colors.dim(about)}${gap}${stateColor(state, colors)(status)}`;
+  return [title, progressBar(state, steps, width, colors), phaseBar(state, width, colors)];
+}
+
+function stateColor({ state }: RunState, colors: Colors): (text: string) => string {
+  if (state === 'failed' || state === 'cancelled') return colors.red;
+  return state === 'completed' ? colors.green : colors.cyan;
+}
+
+function progressBar(state: RunState, steps: readonly StepSummary[], width: number, colors: Colors): string {
+  const left = secondsLeft(state, steps);
+  const text = `step ${state.step}/${state.steps}`;
+  const spent = formatDuration(state.wallSeconds);
+  const time = left === null ? spent : `${spent}, ${formatDuration(left)} left`;
+  const room = width - text.length - time.length - 4;
+  if (room < 8) return clip(`${text}  ${time}`, width);
+  const filled = Math.round((state.step / state.steps) * room);
+  return `${text}  ${colors.cyan('█'.repeat(filled))}${colors.dim('░'.repeat(room - filled))}  ${time}`;
+}
+
+function secondsLeft(state: RunState, steps: readonly StepSummary[]): number | null {
+  if (steps.length === 0 || state.state !== 'running') return null;
+  return (state.steps - state.step) * usualSeconds(steps);
+}
+
+function phaseBar(state: RunState, width: number, colors: Colors): string {
+  const isWide = width >= PHASES.join('').length + PHASES.length * 3 + 6;
+  const shown = isWide ? PHASES : PHASES.filter((phase) => phase === state.phase);
+  const parts = shown.map((phase) => (phase === state.phase ? colors.inverse(` ${phase} `) : colors.dim(` ${phase} `)));
+  return `phase ${parts.join(colors.dim('›'))}`;
+}
+
+function curve(steps: readonly StepSummary[], width: number, { rows, colors }: Screen): string[] {
+  const rewards = steps.flatMap(({ reward }) => (reward === null ? [] : [reward]));
+  if (rewards.length < 2) return [];
+  const height = Math.max(3, Math.min(8, rows - 16));
+  const lines = drawCurve(rewards, { columns: width - LABEL_WIDTH, rows: height });
+  const [top, bottom] = [Math.max(...rewards), Math.min(...rewards)];
+  return lines.map((line, row) => {
+    const label =
+      row === 0 ? formatNumber(top, 2) : row === height - 1 ? formatNumber(bottom, 2) : row === 1 ? 'reward' : '';
+    return `${colors.dim(label.padStart(LABEL_WIDTH - 2))}${colors.dim('│')} ${colors.cyan(line)}`;
+  });
+}
+
+function numbers({ state, steps }: LiveModel, width: number, colors: Colors): string[] {
+  const rows: [string, string][] = [];
+  const last = steps.at(-1);
+  if (last !== undefined) {
+    rows.push(['last ', describeMetrics(last.reward, last.metrics)], ['speed', describeSpeed(steps)]);
+  }
+  const [before, latest] = [state?.evals[0], state?.evals.at(-1)];
+  if (before !== undefined && latest !== undefined) {
+    const shown = before === latest ? [before] : [before, latest];
+    const texts = shown.map((evaluation) => `step ${evaluation.step}: ${describeHeadline(evaluation)}`);
+    rows.push(['eval ', `${texts.join(' → ')} (${plural(latest.attempts, 'held-out scenario')})`]);
+  }
+  return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - label.length - 1)}`);
+}
+
+/** The median: a step in which everything stood still for an hour says nothing of the next. */
+function usualSeconds(steps: readonly StepSummary[]): number {
+  const seconds = steps
+    .slice(-RECENT)
+    .map(stepSeconds)
+    .toSorted((a, b) => a - b);
+  return seconds[Math.floor(seconds.length / 2)] ?? 0;
+}
+
+function describeSpeed(steps: readonly StepSummary[]): string {
+  const seconds = usualSeconds(steps);
+  const tokens = mean(steps.slice(-RECENT).map((step) => step.sampledTokens));
+  return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
+}
+
+function tail({ status, events, hint, state, steps }: LiveModel, width: number, colors: Colors): string[] {
+  const last = steps.at(-1);
+  const warning = last === undefined ? null : warnOfSkips(countSkipped(steps), unusedOf(last));
+  const warnings = warning === null ? [] : [colors.yellow(clip(warning, width))];
+  const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clip(`note: ${note}`, width)));
+  const recent = events.slice(-4).map((event) => colors.yellow(clip(`· ${event}`, width)));
+  const now = status === null ? [] : [clip(status, width)];
+  return [...notes, ...warnings, ...recent, ...now, colors.dim(clip(hint, width))];
+}
+
+/** All that others wrote passes here, before it gets its color: in one line, and without controls of the terminal. */
+function clip(text: string, width: number): string {
+  const line = printable(text.replaceAll(/\s*\n\s*/g, ' '));
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+}

@@ -1,0 +1,96 @@
+/** What the server knows of a run and the store does not: activities under way, how often they were tried, and why. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tsToMs } from '@temporalio/common/lib/time.js';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+
+import { runWorkflowId } from '../../core/queues.ts';
+import type { TemporalClient } from '../../workers/connection.ts';
+import { countPollers } from '../../workers/pollers.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
+import { tryServer } from '../connections/server.ts';
+import type { Viewer } from './viewer.ts';
+
+export type { PendingActivity } from './pending-text.ts';
+
+type RawDescription = WorkflowExecutionDescription['raw'];
+
+/** Empty where nothing is pending or the server does not answer in time. */
+export async function readPending(server: TemporalClient, run: string, withinMs: number): Promise<PendingActivity[]> {
+  try {
+    return await server.client.withDeadline(Date.now() + withinMs, async () => {
+      const { raw } = await server.client.workflow.getHandle(runWorkflowId(run)).describe();
+      const activities = await Promise.all((raw.pendingActivities ?? []).map((each) => readActivity(server, each)));
+      return [...activities, ...(await readWorkflowTask(server, raw))];
+    });
+  } catch {
+    return [];
+  }
+}
+
+const ASK_EVERY_MS = 3000;
+
+/** What is tried again and again stands in no file: the server knows it. Until the signal. */
+export async function showPending(
+  server: TemporalClient,
+  run: string,
+  viewer: Pick<Viewer, 'pending'>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    viewer.pending(await readPending(server, run, ASK_EVERY_MS));
+    await sleep(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The same where a server is found sooner or later; without one, a person sees what the store has. */
+export async function showAnyPending(
+  { project, env }: Pick<CommandContext, 'project' | 'env'>,
+  run: string,
+  viewer: Pick<Viewer, 'pending'>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const server = await tryServer(project, env, ASK_EVERY_MS);
+    if (server === null) {
+      await sleep(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      continue;
+    }
+    try {
+      await showPending(server, run, viewer, signal);
+    } finally {
+      await server.close();
+    }
+  }
+}
+
+async function readActivity(server: TemporalClient, raw: RawPending): Promise<PendingActivity> {
+  const queue = raw.activityOptions?.taskQueue?.name || null;
+  const waits = !raw.lastStartedTime || isScheduled(raw);
+  const pollers = waits && queue !== null ? await countPollers(server, queue, 'activity') : null;
+  return describePending(raw, queue, pollers, Date.now());
+}
+
+/** A workflow's own task takes milliseconds; one that waits has no worker, or one whose code fails. */
+const SLOW_TASK_MS = 5000;
+
+/** The workflow itself may be what waits: nobody runs it, or its code fails again and again. */
+async function readWorkflowTask(server: TemporalClient, raw: RawDescription): Promise<PendingActivity[]> {
+  const { pendingWorkflowTask: task } = raw;
+  const queue = raw.executionConfig?.taskQueue?.name;
+  const scheduled = task?.originalScheduledTime ?? task?.scheduledTime;
+  if (!task || !scheduled || !queue || Date.now() - tsToMs(scheduled) < SLOW_TASK_MS) return [];
+  const pollers = await countPollers(server, queue, 'workflow');
+  return [describeWorkflowTask(queue, pollers, task.attempt ?? 1, new Date(tsToMs(scheduled)).toISOString())];
+}
+
+function describeWorkflowTask(queue: string, pollers: number, attempt: number, since: string): PendingActivity {
+  const reason =
+    pollers === 0
+      ? `no worker runs workflows on queue ${queue}; start temper dev or temper worker`
+      : `the workers on queue ${queue} fail to run it; see their logs`;
+  const tried = attempt > 1 ? `, attempt ${attempt}` : '';
+  const text = `workflow${tried} on queue ${queue}, since ${since}: ${reason}`;
+  const none = { lastFailure: null, nextTryAt: null };
+  return { activity: 'workflow', attempt, queue, pollers, since, ...none, reason, text };
+}

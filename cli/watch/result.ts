@@ -1,0 +1,57 @@
+/** How a run ended, in the last lines that its command prints. */
+import type { RunState } from '../../core/contract.ts';
+import { hintAtStandstill } from '../../core/learning-signal.ts';
+import type { Progress } from './follow-run.ts';
+import {
+  describeHeadline,
+  formatDuration,
+  formatNumber,
+  metricLabel,
+  plural,
+  sortMetrics,
+  valueOf,
+} from '../terminal/format.ts';
+
+/**
+ * A small table of both evaluations, the adapter, and the headline last: what a person looks for stands where they look.
+ * Below it only what to try where the reward stood still.
+ */
+export function resultLines({ state, steps }: Progress, reportPath: string | null = null): string[] {
+  if (state === null) return [];
+  return [
+    `${state.run}: ${state.state} after ${plural(state.step, 'step')} of ${state.steps} in ${formatDuration(state.wallSeconds)}`,
+    ...evalTable(state),
+    ...(state.adapterSha256 === null ? [] : [`adapter  ${state.adapterSha256}`]),
+    ...(reportPath === null ? [] : [`report   ${reportPath}`]),
+    ...headlineLine(state),
+    ...hintLine(state, steps),
+  ];
+}
+
+/** A run that failed says itself what to try. */
+function hintLine(state: RunState, steps: Progress['steps']): string[] {
+  const hint = state.state === 'failed' ? null : hintAtStandstill(state, steps);
+  return hint === null ? [] : [`hint: ${hint}`];
+}
+
+function evalTable({ evalBefore, evalAfter }: RunState): string[] {
+  if (evalBefore === null || evalAfter === null) return [];
+  const names = ['reward', ...sortMetrics(Object.keys(evalAfter.metrics))];
+  const width = Math.max(...names.map((name) => name.length)) + 2;
+  return [
+    `${''.padEnd(width)}  before   after`,
+    ...names.map((name) => {
+      const [before, after] = [evalBefore, evalAfter].map((evaluation) =>
+        formatNumber(valueOf(evaluation, name)).padStart(6),
+      );
+      return `  ${(name.endsWith('Rate') ? metricLabel(name) : name).padEnd(width)}${before}  ${after}`;
+    }),
+  ];
+}
+
+/** `before: 0.510 win · after: 0.930 win (200 held-out scenarios)` */
+function headlineLine({ evalBefore, evalAfter }: RunState): string[] {
+  if (evalBefore === null) return [];
+  const after = evalAfter === null ? '' : ` · after: ${describeHeadline(evalAfter)}`;
+  return [`before: ${describeHeadline(evalBefore)}${after} (${plural(evalBefore.attempts, 'held-out scenario')})`];
+}

@@ -1,0 +1,33 @@
+/** A run in front of a viewer, as long as somebody looks. */
+import type { RunState } from '../../core/contract.ts';
+import type { Store } from '../../store/store.ts';
+import { findFirstFailure } from './first-failure.ts';
+import { followRun, unlessAway, type Progress } from './follow-run.ts';
+import type { Viewer } from './viewer.ts';
+
+/** Shows a run to a viewer until the signal, or until `isOver` says that nothing will follow. */
+export async function showRun(
+  store: Store,
+  run: string,
+  viewer: Viewer,
+  { signal, isOver }: { signal: AbortSignal; isOver: (state: RunState | null) => boolean },
+): Promise<void> {
+  let hasToldFailure = false;
+  let hasToldAway = false;
+  for await (const progress of followRun(store, run, signal)) {
+    viewer.progress(progress);
+    const { away } = progress;
+    if (away !== undefined && !hasToldAway) viewer.note(`${away}; retrying until the store answers`);
+    hasToldAway = away !== undefined;
+    if (hasToldAway) continue;
+    const failure: string | null = hasToldFailure ? null : await firstFailure(store, progress);
+    if (failure !== null) viewer.note(failure);
+    hasToldFailure ||= failure !== null;
+    if (isOver(progress.state)) return;
+  }
+}
+
+async function firstFailure(store: Store, progress: Progress): Promise<string | null> {
+  const look = await unlessAway(findFirstFailure(store, progress));
+  return 'seen' in look ? look.seen : null;
+}

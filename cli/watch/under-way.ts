@@ -1,0 +1,43 @@
+/** What the server knows of a run, over what its store was told last: the store is told once for each step and evaluation. */
+import type { RunState } from '../../core/contract.ts';
+import type { PendingActivity } from './pending-text.ts';
+
+interface Work {
+  readonly phase: RunState['phase'];
+  readonly words: string;
+}
+
+/** By activity. */
+const WORK: Readonly<Record<string, Work>> = {
+  prepare: { phase: 'prepare', words: 'read the agent' },
+  initialise: { phase: 'initialise', words: 'make the adapter' },
+  evaluate: { phase: 'eval', words: 'evaluate the policy' },
+  rollout: { phase: 'rollout', words: 'play a step' },
+  judge: { phase: 'rollout', words: 'judge a step' },
+  train: { phase: 'train', words: 'train a step' },
+};
+
+interface Seen {
+  readonly state: RunState['state'] | 'starting';
+  readonly phase: RunState['phase'] | null;
+  readonly waitingFor: string | null;
+}
+
+const MOVING: ReadonlySet<string> = new Set(['starting', 'running', 'pausing', 'stopping']);
+
+/** The same where nothing is pending, or what is pending is of the phase that was told. */
+export function withPending<T extends Seen>(seen: T, pending: readonly PendingActivity[]): T {
+  const current = pending.find(({ activity }) => Object.hasOwn(WORK, activity));
+  const work = current === undefined ? undefined : WORK[current.activity];
+  if (current === undefined || work === undefined || work.phase === seen.phase || !MOVING.has(seen.state)) return seen;
+  const queue = current.queue === null ? '' : ` on queue ${current.queue}`;
+  const since = current.since === null ? '' : `, since ${current.since}`;
+  return { ...seen, phase: work.phase, waitingFor: `${work.words}${queue}${since}` };
+}
+
+/** The one reason that a person watching should see: something failed and is tried again, or nobody does it. */
+export function worstReason(pending: readonly PendingActivity[]): string | null {
+  const kept = pending.filter(({ reason }) => reason !== null).toSorted((a, b) => b.attempt - a.attempt);
+  const worst = kept.find(({ lastFailure }) => lastFailure !== null) ?? kept[0];
+  return worst === undefined ? null : `${worst.activity}: ${worst.reason}`;
+}

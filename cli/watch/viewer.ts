@@ -1,0 +1,129 @@
+/** What a person sees of a run: the live view on a terminal, plain lines elsewhere. */
+import { createLogUpdate } from 'log-update';
+import pc from 'picocolors';
+import type { StackEvent } from '../../workers/events.ts';
+import type { Progress } from './follow-run.ts';
+import { printable } from '../terminal/output.ts';
+import type { Output } from '../terminal/output.ts';
+import type { PendingActivity } from './pending-text.ts';
+import { withPending, worstReason } from './under-way.ts';
+import { joinRun, linesSince } from './lines.ts';
+import { renderLive } from './live.ts';
+import { createEventPrinter, describeStackEvent, isPassing } from '../terminal/stack-events.ts';
+
+export interface Viewer {
+  /** Something that the local stack said. */
+  stack(event: StackEvent): void;
+  progress(progress: Progress): void;
+  /** What is under way, and what holds it up, as the server says it. */
+  pending(activities: readonly PendingActivity[]): void;
+  note(text: string): void;
+  /** Leaves the screen to whoever writes next. */
+  close(): void;
+}
+
+export interface ViewerOptions {
+  readonly run: string;
+  /** What was there when this command came: it is not told again. */
+  readonly before: Progress;
+  /** The last line of the live view. */
+  readonly hint: string;
+}
+
+export function createViewer(output: Output, options: ViewerOptions): Viewer {
+  return output.isTerminal ? createLiveViewer(output, options) : createPlainViewer(output, options);
+}
+
+/** A wait as short as this is no news. */
+const SLOW_MS = 15_000;
+
+function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
+  const { line: joined, told: start } = joinRun(before);
+  let told = start;
+  const stack = createEventPrinter((text) => output.line(text));
+  const said = new Set<string>();
+  const waiting = (reason: string | null) => {
+    if (reason !== null && !said.has(reason)) output.line(`waiting for ${reason}`);
+    if (reason !== null) said.add(reason);
+  };
+  const slow = createSlowness(SLOW_MS);
+  let pending: readonly PendingActivity[] = [];
+  if (joined !== null) output.line(joined);
+  return {
+    stack,
+    progress(progress) {
+      const next = linesSince(told, progress);
+      told = next.told;
+      for (const line of next.lines) output.line(line);
+      waiting(slow(asItRuns(progress, pending).state?.waitingFor ?? null));
+    },
+    pending(activities) {
+      pending = activities;
+      waiting(worstReason(activities));
+    },
+    note: (text) => output.line(text),
+    close: () => undefined,
+  };
+}
+
+function asItRuns(progress: Progress, pending: readonly PendingActivity[]): Progress {
+  return progress.state === null ? progress : { ...progress, state: withPending(progress.state, pending) };
+}
+
+/** A reason, once it has been the same for long enough to be worth a word. */
+function createSlowness(afterMs: number): (reason: string | null) => string | null {
+  let [current, since]: [string | null, number] = [null, Date.now()];
+  return (reason) => {
+    if (reason !== current) [current, since] = [reason, Date.now()];
+    return Date.now() - since > afterMs ? reason : null;
+  };
+}
+
+const KEPT_EVENTS = 20;
+const REDRAW_MS = 500;
+const SHOWN_WAIT_MS = 2000;
+
+function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions): Viewer {
+  const screen = createLogUpdate(output.stream);
+  let progress = before;
+  let stackLine: string | null = null;
+  let pending: readonly PendingActivity[] = [];
+  const events: string[] = [];
+  const slow = createSlowness(SHOWN_WAIT_MS);
+  let drawnHeight = 0;
+  const draw = () => {
+    const { columns, rows } = output;
+    const shown = asItRuns(progress, pending);
+    const reason = worstReason(pending) ?? slow(shown.state?.waitingFor ?? null);
+    const status = stackLine ?? (reason === null ? null : `waiting for ${reason}`);
+    const text = renderLive({ run, ...shown, status, events, hint }, { columns, rows, colors: pc });
+    const height = text.split('\n').length;
+    // log-update leaves the lines below a change where they are: a frame of another height is drawn anew.
+    if (height !== drawnHeight) screen.clear();
+    drawnHeight = height;
+    screen(text);
+  };
+  const timer = setInterval(draw, REDRAW_MS);
+  return {
+    stack(event) {
+      const text = describeStackEvent(event);
+      stackLine = isPassing(event) ? text : null;
+      if (text !== null && !isPassing(event)) events.push(`${new Date().toTimeString().slice(0, 8)} ${text}`);
+      events.splice(0, events.length - KEPT_EVENTS);
+      draw();
+    },
+    progress(next) {
+      progress = next;
+      draw();
+    },
+    pending(activities) {
+      pending = activities;
+    },
+    note: (text) => screen.persist(printable(text)),
+    close() {
+      clearInterval(timer);
+      draw();
+      screen.done();
+    },
+  };
+}

@@ -1,0 +1,74 @@
+/** An agent, as what plays it sees it: where its scenarios come from, and what its rollout is given and returns. */
+import type OpenAI from 'openai';
+
+import type { Metrics } from '../core/statistics.ts';
+import type { RewardTurn } from './recorder/turns.ts';
+import type { Ruler } from './judge/ruler.ts';
+
+/** One thing to play, as JSON; `id` names it in results and must be its own. */
+export interface Scenario {
+  readonly id: string;
+}
+
+/**
+ * A list, a generator (async or not), a function that returns one, or a dataset file of JSON lines: a path, relative to
+ * the agent's file, or a URL such as `new URL('./data.jsonl', import.meta.url)`. Name the type of a file's scenarios:
+ * `defineAgent<Question>({ scenarios: './questions.jsonl', … })`.
+ */
+export type ScenarioSource<S extends Scenario> =
+  | Iterable<S>
+  | AsyncIterable<S>
+  | (() => Iterable<S> | AsyncIterable<S> | Promise<Iterable<S> | AsyncIterable<S>>)
+  | URL
+  | string;
+
+/** A reward alone, or with numbers and yes-or-nos to be averaged (`win: true` becomes `winRate`). */
+export type RolloutResult = number | { reward: number; metrics?: Readonly<Metrics> };
+
+/** Where a judge gives the rewards, the agent may have none of its own. */
+export type JudgedResult = RolloutResult | void | { reward?: undefined; metrics?: Readonly<Metrics> };
+
+export interface RolloutContext<S extends Scenario = Scenario> {
+  scenario: S;
+  /** The official client, pointed at the run's policy. */
+  openai: OpenAI;
+  /** To be passed as `model`. */
+  model: string;
+  /** The run's sampling temperature: what a call gets that names none. */
+  temperature: number;
+  /** In [0, 1), seeded: the same in every repetition of this attempt. */
+  random: () => number;
+  /** Aborted when the attempt ends: pass it to what else the rollout waits for. */
+  signal: AbortSignal;
+  /** Runs a side effect once, however often the attempt is repeated; its value must be JSON. */
+  once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
+  /** `rewardTurn(completion, 0.2)`: what the model did there earned so much, beside the reward that is returned. */
+  rewardTurn: RewardTurn;
+  /** Adds a metric, as `metrics` of the result does. */
+  metric: (name: string, value: number | boolean) => void;
+  /** Adds a line to the trajectory. */
+  log: (...values: unknown[]) => void;
+}
+
+export interface AgentParts<S extends Scenario> {
+  /** Lower case letters, digits and ._- */
+  name: string;
+  scenarios: ScenarioSource<S>;
+  /** Played before and after training, never trained; without them a tenth of `scenarios` is held out. */
+  evalScenarios?: ScenarioSource<S>;
+}
+
+export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
+  /** Absent where the rewards are the rollout's own. */
+  readonly reward?: Ruler;
+  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+  readonly [AGENT]: true;
+}
+
+/** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
+export const AGENT = Symbol.for('temper.agent');
+
+/** Whether a module's default export came from `defineAgent`. */
+export function isAgent(value: unknown): value is Agent {
+  return typeof value === 'object' && value !== null && (value as Partial<Agent>)[AGENT] === true;
+}

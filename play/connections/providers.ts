@@ -1,0 +1,177 @@
+/**
+ * Hosted models: `provider/model`, or `https://host/v1#model` for any other server that speaks OpenAI's chat completions.
+ * A key is found in the environment under its provider's usual name, and stands nowhere else.
+ */
+import { TemperError } from '../../core/failures.ts';
+
+export interface Provider {
+  readonly name: string;
+  /** Where `/chat/completions` is found; the environment may say otherwise, for a gateway of one's own. */
+  readonly baseUrl: string;
+  readonly baseUrlVariable: string;
+  /** Null where no key is needed. */
+  readonly keyVariable: string | null;
+  /** Its answers say what they cost. */
+  readonly tellsCost?: boolean;
+  /** Nobody sends a bill. */
+  readonly isFree?: boolean;
+  /** OpenAI's newer models refuse `max_tokens`, others do not know the newer name. */
+  readonly maxTokensName: 'max_tokens' | 'max_completion_tokens';
+}
+
+export interface HostedModel extends Pick<
+  Provider,
+  'baseUrl' | 'keyVariable' | 'maxTokensName' | 'tellsCost' | 'isFree'
+> {
+  /** As the person wrote it. */
+  readonly name: string;
+  /** As its server calls it. */
+  readonly model: string;
+  readonly key: string | null;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const PROVIDERS: readonly Provider[] = [
+  { ...provider('openai', 'https://api.openai.com/v1'), maxTokensName: 'max_completion_tokens' },
+  provider('anthropic', 'https://api.anthropic.com/v1'),
+  provider('gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'),
+  { ...provider('openrouter', 'https://openrouter.ai/api/v1'), tellsCost: true },
+  provider('together', 'https://api.together.xyz/v1'),
+  provider('groq', 'https://api.groq.com/openai/v1'),
+  provider('mistral', 'https://api.mistral.ai/v1'),
+  provider('xai', 'https://api.x.ai/v1'),
+  provider('deepseek', 'https://api.deepseek.com/v1'),
+  { ...provider('ollama', 'http://127.0.0.1:11434/v1'), keyVariable: null, isFree: true },
+];
+
+export const PROVIDER_NAMES: readonly string[] = PROVIDERS.map(({ name }) => name);
+
+function provider(name: string, baseUrl: string): Provider {
+  const prefix = name.toUpperCase();
+  return {
+    name,
+    baseUrl,
+    baseUrlVariable: `${prefix}_BASE_URL`,
+    keyVariable: `${prefix}_API_KEY`,
+    maxTokensName: 'max_tokens',
+  };
+}
+
+/** US dollars for a million tokens. */
+export interface Price {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+/** What a server counted; null where it did not say. */
+export interface Used {
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  /** As the server tells it, in US dollars. */
+  readonly cost: number | null;
+}
+
+/** US dollars: as the person says, or as the server counts; null where nobody knows. Prices change: none is built in. */
+export function costOf(
+  { isFree = false, tellsCost = false }: Pick<Provider, 'isFree' | 'tellsCost'>,
+  price: Price | null,
+  { promptTokens, completionTokens, cost }: Used,
+): number | null {
+  if (price !== null && promptTokens !== null && completionTokens !== null)
+    return (price.prompt * promptTokens + price.completion * completionTokens) / 1e6;
+  if (isFree) return 0;
+  return tellsCost ? cost : null;
+}
+
+export function findProvider(name: string): Provider | null {
+  return PROVIDERS.find((each) => each.name === name) ?? null;
+}
+
+/** Null where the text names no hosted model; throws where it does and its key is missing. */
+export function findHostedModel(text: string, env: Environment): HostedModel | null {
+  if (/^https?:\/\//.test(text)) return parseUrl(text);
+  const slash = text.indexOf('/');
+  const found = slash < 0 ? null : findProvider(text.slice(0, slash));
+  if (found === null) return null;
+  const model = text.slice(slash + 1);
+  if (model === '') throw new TemperError('BadConfig', `${text} does not name a model; write ${found.name}/MODEL`);
+  const { baseUrlVariable, ...rest } = found;
+  const own = readVariable(env, baseUrlVariable);
+  const baseUrl = own === null ? found.baseUrl : checkBaseUrl(baseUrlVariable, own);
+  return { ...rest, name: text, model, baseUrl, key: readKey(text, found.keyVariable, env) };
+}
+
+/** The key that a variable holds; null where none is needed. */
+export function readKey(model: string, variable: string | null, env: Environment): string | null {
+  if (variable === null) return null;
+  const key = readVariable(env, variable);
+  if (key !== null) return key;
+  throw new TemperError('BadConfig', `${model} needs a key in ${variable}, which is not set; export it`);
+}
+
+/**
+ * An address is shown in tables, reports and messages: what is secret in it would be, too. Its own words are not repeated
+ * here for the same reason.
+ */
+export function checkBaseUrl(what: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    [url.username, url.password, url.search, url.hash].every((part) => part === '')
+  )
+    return text;
+  throw new TemperError(
+    'BadConfig',
+    `${what} must be an http(s) URL without user, password, query or fragment (it is shown to people)${told(text, url)}; pass one like https://api.openai.com/v1, and the key by an environment variable`,
+  );
+}
+
+function told(text: string, url: URL | null): string {
+  if (url === null) return /[@?#]/.test(text) ? '' : `, got ${JSON.stringify(text)}`;
+  return `, got another one at ${url.host || url.protocol}`;
+}
+
+/**
+ * Options of the official client for one address. By itself the client takes a key, an organization, a project and headers
+ * from the environment, which are meant for OpenAI, and follows redirects with the prompt.
+ */
+export function clientFor(baseURL: string, key: string | null, env: Environment = process.env) {
+  const apiKey = key ?? 'none';
+  const isOpenAI = /^https:\/\/([a-z-]+\.)?api\.openai\.com(\/|$)/i.test(baseURL);
+  const organization = isOpenAI ? readVariable(env, 'OPENAI_ORG_ID') : null;
+  const project = isOpenAI ? readVariable(env, 'OPENAI_PROJECT_ID') : null;
+  const own = {
+    authorization: `Bearer ${apiKey}`,
+    'openai-organization': organization,
+    'openai-project': project,
+  };
+  const defaultHeaders = { ...withoutCustomHeaders(), ...own };
+  return { baseURL, apiKey, adminAPIKey: null, organization, project, defaultHeaders, fetchOptions: NO_REDIRECT };
+}
+
+/** Clears each header that OPENAI_CUSTOM_HEADERS names: they may hold keys. */
+function withoutCustomHeaders(): Record<string, null> {
+  const lines = (process.env['OPENAI_CUSTOM_HEADERS'] ?? '').split('\n').filter((line) => line.includes(':'));
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).trim().toLowerCase(), null]));
+}
+
+/** For `fetch`: prompts and keys go to the address that was named, never to one that an answer names. */
+const NO_REDIRECT = { redirect: 'manual' } as const;
+
+function parseUrl(text: string): HostedModel {
+  const hash = text.indexOf('#');
+  const [url, model] = hash < 0 ? [text, ''] : [text.slice(0, hash), text.slice(hash + 1)];
+  if (URL.canParse(url)) checkBaseUrl('the address of a model', url);
+  if (model === '' || !URL.canParse(url)) {
+    const example = 'http://127.0.0.1:8000/v1#my-model';
+    throw new TemperError('BadConfig', `a model of another server must be URL#MODEL, got ${text}; write ${example}`);
+  }
+  return { name: text, model, baseUrl: url, key: null, keyVariable: null, maxTokensName: 'max_tokens' };
+}
+
+/** An empty variable is none. */
+export function readVariable(env: Environment, name: string): string | null {
+  return env[name] || null;
+}

@@ -1,0 +1,102 @@
+/** One question to a judge, until it is answered: an outage is waited for as the provider asks, within a budget. */
+import { APIError } from 'openai';
+
+import { TemperError } from '../../core/failures.ts';
+import type { JudgeAnswer } from '../../store/records/verdicts.ts';
+import { SYSTEM_CLOCK } from '../recorder/clock.ts';
+import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy } from '../recorder/retry-call.ts';
+import type { Judge, JudgeMessage } from './judge-client.ts';
+
+export interface Patience extends Pick<CallLimits, 'checkFresh' | 'outage'> {
+  readonly callTimeoutMs: number;
+  /** How long one call is tried again while the provider refuses, answers 429 or 5xx. */
+  readonly callRetryBudgetMs: number;
+  /** Ends the call, its waits included. */
+  readonly signal: AbortSignal;
+}
+
+export const JUDGE_RETRIES: RetryPolicy = {
+  // 402: nothing left on the account. Somebody may fill it, and until then the run waits with that reason.
+  statuses: new Set([402, 408, 409, 425, 429]),
+  finalCodes: new Set(),
+  firstWaitMs: 200,
+  longestWaitMs: 10_000,
+  internal: null,
+};
+
+export function askPatiently(
+  judge: Judge,
+  messages: readonly JudgeMessage[],
+  { callTimeoutMs, callRetryBudgetMs: budgetMs, signal, checkFresh, outage }: Patience,
+): Promise<JudgeAnswer> {
+  return retryCall<JudgeAnswer>({
+    policy: JUDGE_RETRIES,
+    limits: { budgetMs, signals: [signal], checkFresh, outage, clock: SYSTEM_CLOCK },
+    ask: async () => ({ answer: await judge.ask(messages, { timeoutMs: callTimeoutMs, signal }) }),
+    readError: (error) => readFailure(judge, error),
+    exhausted: (last) => exhausted(judge, budgetMs, last),
+  });
+}
+
+/** The judge cannot read so much; shorter attempts may do. */
+export class PromptTooLong extends Error {
+  override readonly name = 'PromptTooLong';
+}
+
+const TOO_LONG =
+  /context[ _]length|context window|maximum context|too (?:long|large|many tokens)|exceeds? .{0,40}tokens/i;
+
+function isTooLong(status: number, said: string, code: unknown): boolean {
+  return status === 413 || (status === 400 && (code === 'context_length_exceeded' || TOO_LONG.test(said)));
+}
+
+function readFailure(judge: Judge, error: unknown): Outage {
+  const reason = describe(error);
+  const status = error instanceof APIError ? (error.status as number | undefined) : undefined;
+  if (status === undefined) return { reason, retryAfterMs: 0, internal: null };
+  const { headers, code, type } = error as { headers?: Headers; code?: unknown; type?: unknown };
+  const retryAfter = headers?.get('retry-after') ?? null;
+  const outage = readOutage({ status, code, type, retryAfter, reason, message: reason }, JUDGE_RETRIES);
+  if (outage !== null) return outage;
+  if (isTooLong(status, reason, code)) throw new PromptTooLong(reason);
+  throw new TemperError(
+    'BadConfig',
+    `the judge ${judge.name} refused with ${reason}; ${REMEDIES[status] ?? OTHER_REMEDY}`,
+  );
+}
+
+const REDIRECTED =
+  'conversations are sent only to the configured address, so redirects are not followed; set the address to the one that it redirects to';
+const REMEDIES: Readonly<Record<number, string>> = {
+  301: REDIRECTED,
+  302: REDIRECTED,
+  303: REDIRECTED,
+  307: REDIRECTED,
+  308: REDIRECTED,
+  400: 'change the request of ruler',
+  401: "check the key in the provider's environment variable, where the worker runs",
+  403: 'check that the key may use this model',
+  404: 'check the name of the model, and the address',
+};
+const OTHER_REMEDY = 'check the name of the model, and the request option of ruler';
+
+/** A provider that wants to be left alone for longer is left alone by the next try of all. */
+function exhausted({ name }: Judge, budgetMs: number, { reason, retryAfterMs }: Outage): TemperError {
+  const message = `the judge ${name} did not answer a call within its retry budget of ${budgetMs} ms (last: ${reason})`;
+  return new TemperError('JudgeFailed', `${message}; what it answered before is kept`, { retryAfterMs });
+}
+
+const MAX_SAID = 300;
+
+/** The cause says what a connection failed for; of a deadline it says no more than that. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error).slice(0, MAX_SAID);
+  const isConnection = error instanceof APIError && error.cause instanceof Error;
+  const cause = isConnection ? innermost(error.cause as Error) : null;
+  const text = cause === null || cause.message === '' ? error.message : `${error.message} (${cause.message})`;
+  return text.slice(0, MAX_SAID);
+}
+
+function innermost(error: Error): Error {
+  return error.cause instanceof Error ? innermost(error.cause) : error;
+}

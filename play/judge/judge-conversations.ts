@@ -1,0 +1,160 @@
+/**
+ * Judges conversations against each other: equal ones once, what was judged before not at all. Knows nothing of
+ * Temporal or of runs: the judge activity and the imperative API both come through here.
+ */
+import type { JudgeSpending } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { spendingOf } from '../../core/judge-spending.ts';
+import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
+import { askPatiently, PromptTooLong, type Patience } from './ask.ts';
+import type { Conversation } from './conversation.ts';
+import type { Judge, JudgeMessage } from './judge-client.ts';
+import { isUnusable, parseVerdict, type Unusable } from './parse-verdict.ts';
+import { planQuestion, type PlannedQuestion } from './prompt.ts';
+import { LEAST_MAX_CHARS, type Ruler } from './ruler.ts';
+
+export interface JudgingOptions {
+  readonly ruler: Ruler;
+  readonly judge: Judge;
+  /** What answers, by its content: a checkpoint by its adapter's hash. */
+  readonly model: string;
+  readonly verdicts: Verdicts;
+  readonly answers: Answers;
+  readonly patience: Patience;
+}
+
+export interface Judgement {
+  /** Under which the verdict is kept. */
+  readonly key: string;
+  /** By the conversations' ids, in their order. */
+  readonly scores: readonly ({ readonly id: string } & Score)[];
+  readonly spent: JudgeSpending;
+}
+
+/** Each round asks once more where the first answer is unusable. */
+const ASKS_PER_ROUND = 2;
+const FIRST_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 3_600_000;
+
+export async function judgeConversations(
+  conversations: readonly Conversation[],
+  options: JudgingOptions,
+): Promise<Judgement> {
+  checkIds(conversations);
+  const { rubric, maxCharsPerAttempt, request } = options.ruler;
+  const question = planQuestion({ conversations, model: options.model, rubric, maxCharsPerAttempt, request });
+  const known = await options.verdicts.read(question.key);
+  const answers = await options.answers.read(question.key);
+  const verdict = known ?? (await findVerdict(question, answers, options));
+  return { key: question.key, scores: scoresOf(conversations, question, verdict), spent: spendingOf(answers) };
+}
+
+/** From what was answered before, or from what is answered now; `answers` grows by what was paid for. */
+async function findVerdict(
+  question: PlannedQuestion,
+  answers: JudgeAnswer[],
+  options: JudgingOptions,
+): Promise<Verdict> {
+  let complaint: string | null = null;
+  for (const answer of answers) {
+    const read = readAnswer(question, answer);
+    if (!isUnusable(read)) return keep(question, read, options);
+    complaint = read.complaint;
+  }
+  for (let ask = 0; ask < ASKS_PER_ROUND; ask++) {
+    const answer = await askShortened(question, complaint, options);
+    answers.push(await options.answers.write(question.key, answers.length, answer));
+    const read = readAnswer(question, answers.at(-1)!);
+    if (!isUnusable(read)) return keep(question, read, options);
+    complaint = read.complaint;
+  }
+  throw unusable(options.judge, answers.length, complaint ?? '');
+}
+
+/** Where the judge cannot read so much, every attempt is cut to half, and to half again. */
+async function askShortened(
+  question: PlannedQuestion,
+  complaint: string | null,
+  options: JudgingOptions,
+): Promise<JudgeAnswer> {
+  const { judge, patience, ruler } = options;
+  for (let maxChars = ruler.maxCharsPerAttempt; ; maxChars = Math.floor(maxChars / 2)) {
+    try {
+      return await askPatiently(judge, withComplaint(question.messages(maxChars), complaint), patience);
+    } catch (error) {
+      if (!(error instanceof PromptTooLong)) throw error;
+      if (maxChars < 2 * LEAST_MAX_CHARS) throw unreadable(judge, question, maxChars, error);
+    }
+  }
+}
+
+function withComplaint(messages: readonly JudgeMessage[], complaint: string | null): readonly JudgeMessage[] {
+  if (complaint === null) return messages;
+  const again = `An earlier answer to this could not be used: ${complaint}. Answer again, exactly in the form asked for.`;
+  return [...messages, { role: 'user', content: again }];
+}
+
+function unreadable({ name }: Judge, { attempts }: PlannedQuestion, maxChars: number, cause: Error): TemperError {
+  const rule = `the judge ${name} cannot read ${attempts.length} attempts at once, not even with ${maxChars} characters of each`;
+  const remedy = 'lower --group-size, shorten the rubric, or choose a judge that reads more';
+  return new TemperError('BadConfig', `${rule} (${cause.message}); ${remedy}`, { cause });
+}
+
+function readAnswer(
+  { attempts }: PlannedQuestion,
+  { text, finishReason }: JudgeAnswer,
+): ReadonlyMap<string, Score> | Unusable {
+  if (finishReason === 'length') return { complaint: 'it was cut off at its token limit' };
+  return parseVerdict(
+    text,
+    attempts.map(({ askedAs }) => askedAs),
+  );
+}
+
+function keep(
+  { key, attempts }: PlannedQuestion,
+  scores: ReadonlyMap<string, Score>,
+  { judge, verdicts }: JudgingOptions,
+): Promise<Verdict> {
+  const byHash = attempts.map(({ sha256, askedAs }) => [sha256, scores.get(askedAs)!] as const);
+  return verdicts.write(key, { schema: 1, judge: judge.name, scores: Object.fromEntries(byHash) });
+}
+
+function scoresOf(
+  conversations: readonly Conversation[],
+  { key, attempts }: PlannedQuestion,
+  { scores }: Verdict,
+): Judgement['scores'] {
+  const byId = new Map(attempts.flatMap(({ ids, sha256 }) => ids.map((id) => [id, scores[sha256]] as const)));
+  return conversations.map(({ id }) => {
+    const score = byId.get(id);
+    if (score !== undefined) return { id, ...score };
+    throw new TemperError(
+      'StoreCorrupt',
+      `the verdict ${key} has no score for an attempt; delete it, and the group is judged again`,
+    );
+  });
+}
+
+function checkIds(conversations: readonly Conversation[]): void {
+  const ids = conversations.map(({ id }) => id);
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice !== undefined)
+    throw new TemperError(
+      'BadConfig',
+      `conversations that are judged together must have unique ids, got ${twice} twice`,
+    );
+  if (ids.length === 0)
+    throw new TemperError('BadConfig', 'a judge compares at least one conversation, got none; leave the group out');
+}
+
+/** Longer each time: a judge that talks nonsense must not cost a fortune. */
+function unusable({ name }: Judge, answered: number, complaint: string): TemperError {
+  const rounds = Math.ceil(answered / ASKS_PER_ROUND);
+  const retryAfterMs = Math.min(FIRST_PAUSE_MS * 2 ** (rounds - 1), LONGEST_PAUSE_MS);
+  return new TemperError(
+    'JudgeFailed',
+    `the judge ${name} gave ${answered} unusable answers (the last: ${complaint}); Temper retries later, or you can choose another judge`,
+    { retryAfterMs },
+  );
+}

@@ -1,0 +1,101 @@
+/**
+ * Who judges: `provider/model` by the providers' OpenAI-compatible endpoints, any other such endpoint by its address, or
+ * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
+ */
+import { TemperError } from '../../core/failures.ts';
+import {
+  checkBaseUrl,
+  costOf,
+  findProvider,
+  PROVIDER_NAMES,
+  readVariable,
+  type Used,
+} from '../connections/providers.ts';
+
+/** As `engine/pocket` or `engine/demo@100`. */
+const ENGINE = 'engine';
+
+export interface HostedJudge {
+  readonly kind: 'hosted';
+  /** For people, and as part of verdicts' keys. */
+  readonly name: string;
+  readonly model: string;
+  readonly baseUrl: string;
+  /** Where the environment may name another address; null for one that was named in the agent's file. */
+  readonly baseUrlVariable: string | null;
+  /** Null where no key is asked for. */
+  readonly keyVariable: string | null;
+  /** Its answers say what they cost. */
+  readonly tellsCost: boolean;
+  /** Nobody sends a bill. */
+  readonly isFree: boolean;
+}
+
+/** A base model or a checkpoint, on the engine that plays the run. */
+export interface EngineJudge {
+  readonly kind: 'engine';
+  readonly name: string;
+  readonly model: string;
+}
+
+export type JudgeModel = HostedJudge | EngineJudge;
+
+/** Whether the name alone says who judges; an endpoint's is known to the agent's file. */
+export function isJudgeName(name: string): boolean {
+  return findNamed(name) !== null;
+}
+
+export function resolveJudgeName(judge: string): JudgeModel {
+  const named = findNamed(judge);
+  if (named !== null) return named;
+  const names = [...PROVIDER_NAMES, ENGINE].join(', ');
+  throw new TemperError(
+    'BadConfig',
+    `the judge must be provider/model, the provider one of ${names}, got ${JSON.stringify(judge)}; pass such a name, or { baseUrl, model, keyVariable }`,
+  );
+}
+
+function findNamed(judge: string): JudgeModel | null {
+  const [, provider = '', model = ''] = /^([a-z]+)\/([\w.:@/~+-]{1,150})$/.exec(judge) ?? [];
+  if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };
+  const known = model === '' ? null : findProvider(provider);
+  if (known === null) return null;
+  const { baseUrl, baseUrlVariable, keyVariable, tellsCost = false, isFree = false } = known;
+  return { kind: 'hosted', name: judge, model, baseUrl, baseUrlVariable, keyVariable, tellsCost, isFree };
+}
+
+/** Where it is asked: a gateway of one's own stands in the environment. */
+export function judgeUrl({ baseUrl, baseUrlVariable }: HostedJudge, env: NodeJS.ProcessEnv): string {
+  const own = baseUrlVariable === null ? null : readVariable(env, baseUrlVariable);
+  return own === null ? baseUrl : checkBaseUrl(baseUrlVariable ?? 'baseUrl', own);
+}
+
+/** The key that a judge's provider asks for; null where it asks for none. */
+export function requireJudgeKey(judge: JudgeModel, env: NodeJS.ProcessEnv): string | null {
+  if (judge.kind === 'engine' || judge.keyVariable === null) return null;
+  const key = readVariable(env, judge.keyVariable);
+  if (key !== null) return key;
+  throw new TemperError(
+    'BadConfig',
+    `the judge ${judge.name} needs a key in ${judge.keyVariable}, which is not set; export it where the command and the workers run`,
+  );
+}
+
+/** US dollars for a million tokens, as the person who pays knows them. */
+export interface Prices {
+  readonly usdPerMillionInput: number | null;
+  readonly usdPerMillionOutput: number | null;
+}
+
+/** Whether it will be known what an answer costs. */
+export function hasPrice(judge: JudgeModel, { usdPerMillionInput, usdPerMillionOutput }: Prices): boolean {
+  if (usdPerMillionInput !== null && usdPerMillionOutput !== null) return true;
+  return judge.kind === 'engine' || judge.isFree || judge.tellsCost;
+}
+
+/** Null where nobody knows. */
+export function priceOf(judge: JudgeModel, prices: Prices, used: Used): number | null {
+  const { usdPerMillionInput: prompt, usdPerMillionOutput: completion } = prices;
+  const price = prompt === null || completion === null ? null : { prompt, completion };
+  return costOf(judge.kind === 'engine' ? { isFree: true } : judge, price, used);
+}

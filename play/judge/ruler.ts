@@ -1,0 +1,44 @@
+/** A judge and how it is asked, as the reward of an agent whose attempts are compared. Plain data; what asks is elsewhere. */
+import { TemperError } from '../../core/failures.ts';
+import { hasPrice, resolveJudgeName, type JudgeModel, type Prices } from './judge-model.ts';
+
+export interface Ruler extends Prices {
+  readonly [RULER]: true;
+  readonly judge: JudgeModel;
+  readonly rubric: string;
+  readonly weights: { readonly ruler: number; readonly agent: number };
+  readonly maxJudgeUsd: number | null;
+  readonly maxCharsPerAttempt: number;
+  readonly request: Readonly<Record<string, unknown>>;
+}
+
+/** By the global registry: an agent file may load another copy of this module than the worker that judges. */
+export const RULER = Symbol.for('temper.ruler');
+
+/** Less of an attempt tells nothing. */
+export const LEAST_MAX_CHARS = 500;
+
+/** Whether a value came from `ruler`. */
+export function isRuler(value: unknown): value is Ruler {
+  return typeof value === 'object' && value !== null && (value as Partial<Ruler>)[RULER] === true;
+}
+
+/** The ruler with another judge, by its name; what the first one's tokens cost says nothing of this one's. */
+export function withJudge(ruler: Ruler, name: string): Ruler {
+  if (ruler.judge.name === name) return ruler;
+  return Object.freeze({
+    ...ruler,
+    judge: resolveJudgeName(name),
+    usdPerMillionInput: null,
+    usdPerMillionOutput: null,
+  });
+}
+
+/** A budget that nothing is counted against would hold nobody back. */
+export function checkBudget(ruler: Ruler): void {
+  if (hasPrice(ruler.judge, ruler)) return;
+  throw new TemperError(
+    'BadConfig',
+    `maxJudgeUsd has no effect while the price of ${ruler.judge.name} is unknown; set usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file`,
+  );
+}

@@ -1,0 +1,179 @@
+/** Plays one attempt to its end: what comes back is data; what is no data is thrown. */
+import type { RolloutConfig } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { createRandom } from '../core/seeds.ts';
+import type { Metrics } from '../core/statistics.ts';
+import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
+import { AttemptLog } from './attempt-log.ts';
+import type { Agent, RolloutContext, Scenario } from './agent.ts';
+import type { Journal } from './recorder/journal.ts';
+import type { Recorder } from './recorder/recorder.ts';
+import { createFetch } from './transports/fetch.ts';
+import { createOpenAIClient } from './transports/openai-client.ts';
+
+export interface AttemptOptions {
+  agent: Agent;
+  scenario: Scenario;
+  attempt: number;
+  /** Of the agent's `random`. */
+  seed: number;
+  model: string;
+  rollout: RolloutConfig;
+  recorder: Recorder;
+  journal: Journal;
+  isFresh: () => boolean;
+}
+
+type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
+
+const MAX_MESSAGE = 2000;
+const RECHECK_MS = 50;
+/** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
+const MAX_METRICS = 100;
+const MAX_METRIC_NAME = 100;
+
+/** Throws the recorder's mark (EngineFailed, PolicyMismatch, …) where the attempt is no data. */
+export async function playAttempt(options: AttemptOptions): Promise<AttemptRecord> {
+  const { recorder, attempt, journal } = options;
+  const log = new AttemptLog();
+  const outcome = await play(options, log);
+  if (recorder.ending.mark !== null) throw recorder.ending.mark;
+  const calls = recorder.takeCalls();
+  return {
+    attempt,
+    ...describeOutcome(outcome, recorder.toolCounts.metrics()),
+    logs: log.lines(),
+    truncated: recorder.hasOutgrown || calls.some(wasCut),
+    unclaimedAnswers: journal.unclaimed(attempt),
+    calls,
+  };
+}
+
+type Described = Pick<AttemptRecord, 'status' | 'failure' | 'reward' | 'metrics'>;
+
+/** What the agent counts itself stands. */
+function describeOutcome(outcome: Outcome, counted: Metrics): Described {
+  if (!('failure' in outcome)) {
+    return { status: 'ok', failure: null, ...outcome, metrics: { ...counted, ...outcome.metrics } };
+  }
+  const message = outcome.failure.slice(0, MAX_MESSAGE);
+  return { status: 'failed', failure: { type: 'AgentFailed', message }, reward: null, metrics: {} };
+}
+
+/** The agent's promise, or the end of the attempt: an agent that goes on after that is not waited for. */
+async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> {
+  const { recorder } = options;
+  const { ending } = recorder;
+  const stopDeadline = startDeadline(options);
+  const ended = new Promise<null>((resolve) => {
+    ending.signal.addEventListener('abort', () => resolve(null), { once: true });
+    if (ending.isOver) resolve(null);
+  });
+  const outcome = await Promise.race([runAgent(options, log), ended]);
+  stopDeadline();
+  await recorder.close();
+  // Whatever it returned: an attempt that broke a rule has failed.
+  if (ending.failure !== null) return { failure: ending.failure.message };
+  return outcome ?? { failure: 'the attempt was ended' };
+}
+
+async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outcome> {
+  const metrics: Metrics = {};
+  try {
+    const result: unknown = await options.agent.rollout(createContext(options, log, metrics));
+    const outcome = checkResult(result, metrics, mayLackReward(options.agent));
+    if ('failure' in outcome || outcome.reward === null) return outcome;
+    const reward = options.recorder.turns.addTo(outcome.reward);
+    return Number.isFinite(reward)
+      ? { ...outcome, reward }
+      : { failure: `the turn rewards of an attempt must have a finite sum, got ${reward}` };
+  } catch (error) {
+    return { failure: describe(error) };
+  }
+}
+
+function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metrics): RolloutContext {
+  const { recorder, scenario, model, rollout, seed } = options;
+  return {
+    scenario: structuredClone(scenario),
+    openai: createOpenAIClient({ baseURL: `${recorder.engineUrl}/v1`, apiKey: 'temper' }, createFetch(recorder)),
+    model,
+    temperature: rollout.temperature,
+    random: createRandom(seed),
+    signal: recorder.ending.signal,
+    once: (name, fn) => recorder.once(name, fn),
+    rewardTurn: (turn, reward) => {
+      if (mayLackReward(options.agent)) throw withoutEffect();
+      recorder.turns.reward(turn, reward);
+    },
+    metric: (name, value) => void (metrics[name] = value),
+    log: (...values) => log.add(values),
+  };
+}
+
+function withoutEffect(): TemperError {
+  return new TemperError(
+    'BadConfig',
+    'rewardTurn has no effect when only the judge gives rewards; give the agent a weight in ruler({ weights }), or remove the call',
+  );
+}
+
+/** Where a judge alone gives the rewards. */
+function mayLackReward({ reward }: Agent): boolean {
+  return reward !== undefined && reward.weights.agent === 0;
+}
+
+function checkResult(result: unknown, noted: Metrics, mayLack: boolean): Outcome {
+  const { reward, metrics = {} } = (typeof result === 'number' ? { reward: result } : (result ?? {})) as Partial<{
+    reward: unknown;
+    metrics: unknown;
+  }>;
+  const isMissing = mayLack && reward === undefined;
+  if (!isMissing && (typeof reward !== 'number' || !Number.isFinite(reward))) {
+    return {
+      failure: `rollout must return a finite reward, got ${shown(reward)}; return a number or { reward, metrics }`,
+    };
+  }
+  const all = { ...noted, ...(metrics as Record<string, unknown>) };
+  const names = Object.keys(all);
+  if (names.length > MAX_METRICS || names.some((name) => name.length > MAX_METRIC_NAME)) {
+    return { failure: tooManyMetrics(names) };
+  }
+  const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
+  if (wrong === undefined) return { reward: isMissing ? null : Number(reward), metrics: all as Metrics };
+  return { failure: `metrics must be finite numbers or booleans, got ${wrong[0]}: ${shown(wrong[1])}; remove it` };
+}
+
+function tooManyMetrics(names: readonly string[]): string {
+  const rule = `an attempt may report ${MAX_METRICS} metrics with names of up to ${MAX_METRIC_NAME} characters`;
+  const longest = Math.max(...names.slice(0, 1000).map(({ length }) => length));
+  return `${rule}, got ${names.length}, the longest with ${longest} characters; log other values instead`;
+}
+
+/**
+ * The agent's time, where it does not ask: a call past it is refused by the recorder. A process that stood still was
+ * not playing: its attempt belongs to whoever has it by now.
+ */
+function startDeadline({ recorder, isFresh }: AttemptOptions): () => void {
+  const { ending } = recorder;
+  let timer: NodeJS.Timeout;
+  const check = (): void => {
+    if (isFresh()) recorder.endIfLate();
+    else ending.markAs(stale());
+    if (!ending.isOver) timer = setTimeout(check, Math.max(recorder.leftMs, RECHECK_MS));
+  };
+  timer = setTimeout(check, recorder.leftMs);
+  return () => clearTimeout(timer);
+}
+
+function stale(): TemperError {
+  return new TemperError('StaleAttempt', 'this process was suspended; the attempt is retried');
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : `threw ${shown(error)}`;
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
+}

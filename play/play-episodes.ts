@@ -1,0 +1,209 @@
+/**
+ * Plays many attempts at once, each with a recorder of its own, one journal for all. Knows nothing of Temporal: the
+ * activities play through it, and so does an evaluation of any other model.
+ */
+import pLimit from 'p-limit';
+
+import type { RolloutConfig } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { callSeed, deriveSeed } from '../core/seeds.ts';
+import type { JournalSegments } from '../store/store.ts';
+import type { AttemptRecord } from '../store/records/trajectories.ts';
+import type { Agent, Scenario } from './agent.ts';
+import { playAttempt } from './play-attempt.ts';
+import type { ExpectedPolicy } from './recorder/answer.ts';
+import type { EngineConnection } from './connections/engine-connection.ts';
+import { Journal } from './recorder/journal.ts';
+import type { OutageClock } from './recorder/outage-clock.ts';
+import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
+import type { RequestMode } from './recorder/request.ts';
+import { withTurns, type PlayedTurns } from './recorder/turns.ts';
+
+export interface Episode {
+  attempt: number;
+  /** Its index among the run's scenarios: part of every seed. */
+  scenarioIndex: number;
+  scenario: Scenario;
+}
+
+export interface EpisodesOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'> {
+  agent: Agent;
+  episodes: readonly Episode[];
+  /** At most so many are played at once. */
+  concurrency: number;
+  engine: EngineConnection;
+  segments: JournalSegments;
+  policy: ExpectedPolicy;
+  mode: RequestMode;
+  rollout: RolloutConfig;
+  place: { seed: number; branch: number; step: number };
+  /** Names an attempt in the engine's log. */
+  attemptKey: (attempt: number) => string;
+  /** Ends everything; its reason is not looked at. */
+  signal: AbortSignal;
+  /** False where this process may have lost its work to another one. */
+  isFresh: () => boolean;
+  /** See `RecorderOptions`. */
+  tagsChoices?: boolean;
+  /** Told of each attempt's recorder before the attempt begins. */
+  onRecorder?: (attempt: number, recorder: Recorder) => void;
+}
+
+/** Attempts that wait for an engine which does not answer, and the newest reason. */
+interface EngineWait {
+  attempts: number;
+  reason: string;
+  /** ISO 8601. */
+  since: string;
+  nextTryAt: string | null;
+}
+
+export interface EpisodesProgress {
+  done: number;
+  of: number;
+  calls: number;
+  /** Null where no attempt waits for the engine. */
+  waiting: EngineWait | null;
+}
+
+export class Episodes {
+  private readonly options: EpisodesOptions;
+  private readonly journal: Journal;
+  private readonly playing = new Set<Recorder>();
+  /** Set once no further attempt is begun. */
+  private ended: unknown = null;
+  private readonly orders = new Map<number, number[]>();
+  private readonly turns = new Map<number, PlayedTurns>();
+  private done = 0;
+  private callsDone = 0;
+
+  constructor(options: EpisodesOptions) {
+    this.options = options;
+    this.journal = new Journal(options.segments);
+  }
+
+  /**
+   * In the order of `episodes`; throws the mark of the first attempt that is no data. Where that was the engine's
+   * outage, those that play go on as far as they come: what they are answered is in the journal, and not paid for
+   * again. Otherwise all end at once.
+   */
+  async play(): Promise<AttemptRecord[]> {
+    const { signal, episodes, concurrency } = this.options;
+    const cancel = (): void => this.endAll(new TemperError('EngineFailed', 'the attempt was cancelled'));
+    signal.addEventListener('abort', cancel);
+    if (signal.aborted) cancel();
+    const limit = pLimit(concurrency);
+    const attempts = episodes.map((episode) => limit(() => this.playOne(episode)));
+    try {
+      return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
+    } catch (error) {
+      await Promise.allSettled(attempts);
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', cancel);
+      this.journal.close();
+    }
+  }
+
+  progress(): EpisodesProgress {
+    return {
+      done: this.done,
+      of: this.options.episodes.length,
+      calls: [...this.playing].reduce((calls, { callCount }) => calls + callCount, this.callsDone),
+      waiting: describeWait([...this.playing].map(({ outage }) => outage)),
+    };
+  }
+
+  /** By attempt: its calls as indices in the order in which the agent asked; see `Recorder.askedOrder`. */
+  callOrders(): Record<number, number[]> {
+    return Object.fromEntries(this.orders);
+  }
+
+  /** Null for an attempt that did not come to its end. */
+  turnsOf(attempt: number): PlayedTurns | null {
+    return this.turns.get(attempt) ?? null;
+  }
+
+  private endAll(error: unknown): void {
+    this.ended ??= error;
+    const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
+    for (const { ending } of this.playing) ending.markAs(mark);
+  }
+
+  private stopAfter(error: unknown): void {
+    if (error instanceof TemperError && error.type === 'EngineFailed') this.ended ??= error;
+    else this.endAll(error);
+  }
+
+  private async playOne(episode: Episode): Promise<AttemptRecord> {
+    if (this.ended !== null) throw this.ended;
+    const { agent, policy, rollout, isFresh } = this.options;
+    const { attempt, scenario } = episode;
+    const recorder = this.createRecorder(episode);
+    this.options.onRecorder?.(attempt, recorder);
+    this.playing.add(recorder);
+    try {
+      const seed = deriveSeed([...this.seedParts(episode), 'random']);
+      const { journal } = this;
+      const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
+      const record = await playAttempt(played);
+      this.orders.set(attempt, recorder.askedOrder());
+      const { numbers, rewards, isInTurn } = recorder.turns;
+      this.turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
+      return record;
+    } catch (error) {
+      this.stopAfter(error);
+      throw error;
+    } finally {
+      this.playing.delete(recorder);
+      this.done += 1;
+      this.callsDone += recorder.callCount;
+    }
+  }
+
+  private createRecorder({ attempt, scenarioIndex }: Episode): Recorder {
+    const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.options;
+    const { rewrite, onAnswer, clock } = this.options;
+    const seedOf = (key: string, occurrence: number): number =>
+      callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
+    const { journal } = this;
+    return new Recorder({
+      engine,
+      journal,
+      attempt,
+      attemptKey: attemptKey(attempt),
+      policy,
+      mode,
+      rollout,
+      seedOf,
+      isFresh,
+      tagsChoices,
+      ...(rewrite && { rewrite }),
+      ...(onAnswer && { onAnswer }),
+      ...(clock && { clock }),
+    });
+  }
+
+  private seedParts({ attempt, scenarioIndex }: Episode): number[] {
+    const { seed, branch, step } = this.options.place;
+    return [seed, branch, step, scenarioIndex, attempt];
+  }
+}
+
+function describeWait(clocks: readonly OutageClock[]): EngineWait | null {
+  const waiting = clocks.filter(({ reason }) => reason !== null);
+  const [first] = waiting.toSorted((a, b) => (a.waitingSince ?? 0) - (b.waitingSince ?? 0));
+  if (first === undefined) return null;
+  const nextTries = waiting.map(({ nextTryAt }) => nextTryAt).filter((at) => at > Date.now());
+  return {
+    attempts: waiting.length,
+    reason: first.reason ?? '',
+    since: new Date(first.waitingSince ?? Date.now()).toISOString(),
+    nextTryAt: nextTries.length === 0 ? null : new Date(Math.min(...nextTries)).toISOString(),
+  };
+}
+
+/** A journal that nobody will read: for what is not durable. */
+export function forgetfulSegments(): JournalSegments {
+  return { existing: [], append: () => undefined, close: () => undefined };
+}

@@ -1,0 +1,121 @@
+/**
+ * What an agent may ask of a model. While training, a request may not change what makes the ratio between sampler and
+ * trainer right; what is refused says so, and what would have no effect is refused as well.
+ */
+import { hash } from 'node:crypto';
+
+import type { RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { canonicalJson } from '../../core/hashes.ts';
+import type { CallRequest, ChatMessage } from '../../store/records/trajectories.ts';
+
+/** `train` keeps ρ right; `eval` passes what the engine takes; `text` is any hosted model, asked for nothing of ours. */
+export type RequestMode = 'train' | 'eval' | 'text';
+
+export interface RequestRules {
+  /** The one model that this client answers for. */
+  model: string;
+  mode: RequestMode;
+  rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens'>;
+}
+
+/** What an agent asks, in the terms of chat completions; dialects translate into them. */
+export interface AskedRequest {
+  messages: ChatMessage[];
+  [parameter: string]: unknown;
+}
+
+export interface CheckedRequest {
+  request: CallRequest;
+  /** The agent itself wants log-probabilities in the answer. */
+  wantsLogprobs: boolean;
+}
+
+type Body = AskedRequest;
+
+/** Not part of what is asked: the recorder fills them in, or they are for somebody's books. */
+const DROPPED = new Set(['model', 'logprobs', 'user', 'metadata', 'stream']);
+/** Honoured while training: a call that must be is opened by the prompt, and what is sampled after it is sampled freely. */
+const KEPT = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'stop', 'n']);
+/** Values that change nothing: accepted while training, and left out of what is asked. */
+const NEUTRAL: Record<string, readonly unknown[]> = {
+  top_p: [1],
+  top_k: [-1, 0],
+  min_p: [0],
+  presence_penalty: [0],
+  frequency_penalty: [0],
+  repetition_penalty: [1],
+  parallel_tool_calls: [true],
+  tool_choice: ['auto'],
+  top_logprobs: [0],
+};
+
+export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedRequest {
+  if (asked['model'] !== rules.model)
+    throw badParameter(
+      'model',
+      asked['model'],
+      `must be the rollout's model ${rules.model}`,
+      'pass on the model that rollout got',
+    );
+  const wantsLogprobs = asked['logprobs'] === true;
+  if (rules.mode === 'text') return { request: asRequest(asked, ['model']), wantsLogprobs };
+  const named = nameMaxTokens(asked);
+  if (rules.mode === 'train') checkTraining(named, rules);
+  const { temperature, maxTokens } = rules.rollout;
+  const filled = { temperature, max_tokens: maxTokens, ...named };
+  const neutral = Object.keys(NEUTRAL).filter((name) => isNeutral(name, named[name]));
+  const dropped = [...DROPPED, ...(rules.mode === 'train' ? neutral : [])];
+  return { request: asRequest(filled, dropped), wantsLogprobs };
+}
+
+/** The same request has the same key in every repetition, whatever the policy; seeds follow from it. */
+export function callKey(request: CallRequest, label: string | null): string {
+  const { model: _model, seed: _seed, stream: _stream, user: _user, ...asked } = request;
+  return hash('sha256', canonicalJson(label === null ? asked : { ...asked, label }));
+}
+
+function checkTraining(asked: Body, { rollout }: RequestRules): void {
+  for (const [name, value] of Object.entries(asked)) {
+    if (name === 'temperature') checkTemperature(value, rollout.temperature);
+    else if (!KEPT.has(name) && !DROPPED.has(name) && !isNeutral(name, value)) throw refuseTraining(name, value);
+  }
+}
+
+function checkTemperature(value: unknown, temperature: number): void {
+  if (value === temperature) return;
+  throw badParameter(
+    'temperature',
+    value,
+    `must be absent or the run's ${temperature} while training`,
+    "leave it out, or set the run's temperature",
+  );
+}
+
+function isNeutral(name: string, value: unknown): boolean {
+  if (name === 'response_format') return (value as { type?: unknown }).type === 'text';
+  return NEUTRAL[name]?.includes(value) ?? false;
+}
+
+function refuseTraining(name: string, value: unknown): TemperError {
+  if (name === 'seed') return badParameter(name, value, "is the run's while training", 'leave it out');
+  const reason = 'cannot be set while training (what is sampled must be what the trainer computes)';
+  return badParameter(name, value, reason, 'leave it out');
+}
+
+export function badParameter(name: string, value: unknown, rule: string, remedy: string): TemperError {
+  const shown = (JSON.stringify(value) ?? 'nothing').slice(0, 100);
+  return new TemperError('BadConfig', `${name} ${rule}, got ${shown}; ${remedy}`);
+}
+
+/** One name for one thing; both are the same to an engine. */
+function nameMaxTokens(asked: Body): Body {
+  const { max_completion_tokens: tokens, ...rest } = asked;
+  return tokens === undefined ? rest : { ...rest, max_tokens: tokens };
+}
+
+function asRequest(body: Body, dropped: readonly string[]): CallRequest {
+  const names = new Set(dropped);
+  const kept = Object.fromEntries(Object.entries(body).filter(([name]) => !names.has(name)));
+  return { messages: body.messages, ...kept };
+}

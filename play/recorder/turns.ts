@@ -1,0 +1,124 @@
+/**
+ * Which turn of its attempt each call is, and what turns earned by themselves. A call that is asked while another one
+ * waits for its answer ends the counting: from there on all is one turn, for which of them comes first only time tells.
+ * The journal keeps where that was: in a repetition, answers come at once and nothing waits.
+ */
+import { TemperError } from '../../core/failures.ts';
+import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
+import type { Completion } from './answer.ts';
+
+/** Says that a turn earned something by itself: what the model answered, and how much. */
+export type RewardTurn = (turn: { choices: readonly object[] } | object, reward: number) => void;
+
+/** What an agent copies of a choice keeps it; JSON does not show it. */
+const CHOICE_NAME = Symbol('the call that a choice answers');
+
+export class Turns {
+  /** By the name of the call. */
+  readonly numbers = new Map<string, number>();
+  /** By the name of the choice: its call's, and its index. */
+  readonly rewards = new Map<string, number>();
+  private count = 0;
+  private overlap: number | null;
+  private readonly recordOverlap: (turn: number) => void;
+
+  /** `overlap`: the turn from which calls overlapped when the attempt was played before. */
+  constructor(overlap: number | null, recordOverlap: (turn: number) => void) {
+    this.overlap = overlap;
+    this.recordOverlap = recordOverlap;
+  }
+
+  /** Every call waited for the one before: then the numbers are the order of play, and no timing is in them. */
+  get isInTurn(): boolean {
+    return this.overlap === null;
+  }
+
+  /** `others`: how many calls wait for their answers. */
+  begin(call: string, others: number): void {
+    const last = Math.max(0, this.count - 1);
+    if (others > 0 && (this.overlap === null || last < this.overlap)) {
+      this.overlap = last;
+      this.recordOverlap(last);
+    }
+    const turn = Math.min(this.count, this.overlap ?? this.count);
+    this.numbers.set(call, turn);
+    this.count = turn + 1;
+  }
+
+  /** What `reward` knows a turn by. */
+  mark(completion: Completion, call: string): Completion {
+    const choices = completion.choices.map((choice, index) => ({ ...choice, [CHOICE_NAME]: `${call}/${index}` }));
+    return { ...completion, choices };
+  }
+
+  /** Rewards of one turn add up. */
+  reward(turn: unknown, reward: unknown): void {
+    const name = nameOf(turn);
+    if (name === null)
+      throw refusal('must be given a completion of one choice, or a choice, as the openai client returned it');
+    if (typeof reward !== 'number' || !Number.isFinite(reward))
+      throw refusal(`must be given a finite reward, got ${String(reward)}`);
+    this.rewards.set(name, (this.rewards.get(name) ?? 0) + reward);
+  }
+
+  /** A turn's share of the attempt's reward, added to what the attempt was worth besides. */
+  addTo(outcome: number): number {
+    return [...this.rewards.values()].reduce((sum, reward) => sum + reward, outcome);
+  }
+}
+
+/** As choices are named: the choices of one call stand in their own order. */
+export function nameChoices(calls: readonly Pick<CallRecord, 'key' | 'occurrence'>[]): string[] {
+  const counts = new Map<string, number>();
+  return calls.map(({ key, occurrence }) => {
+    const name = `${key}/${occurrence}`;
+    const index = counts.get(name) ?? 0;
+    counts.set(name, index + 1);
+    return `${name}/${index}`;
+  });
+}
+
+export interface PlayedTurns {
+  numbers: ReadonlyMap<string, number>;
+  rewards: ReadonlyMap<string, number>;
+  /** The numbers are the order of play, and somebody will want to know it: a judge. */
+  tellsOrder: boolean;
+}
+
+/**
+ * Calls say which turn they are where any turn of their group has a reward, and where the order of play is to be told
+ * and is another one than that of the record; elsewhere nothing is written.
+ */
+export function withTurns(records: AttemptRecord[], turnsOf: (attempt: number) => PlayedTurns | null): AttemptRecord[] {
+  const played = records.map((record) => ({
+    record,
+    turns: record.status === 'ok' ? turnsOf(record.attempt) : null,
+  }));
+  const hasRewards = played.some(({ turns }) => turns !== null && turns.rewards.size > 0);
+  return played.map(({ record, turns }) => {
+    if (turns === null || !(hasRewards || turns.tellsOrder)) return record;
+    const calls = number(record, turns);
+    const isOther = inPlayOrder(calls).some((call, index) => call !== calls[index]);
+    return hasRewards || isOther ? { ...record, calls } : record;
+  });
+}
+
+function number({ calls }: AttemptRecord, { numbers, rewards }: PlayedTurns): CallRecord[] {
+  const names = nameChoices(calls);
+  return calls.map((call, index) => {
+    const reward = rewards.get(names[index]!);
+    const turn = numbers.get(`${call.key}/${call.occurrence}`) ?? 0;
+    return { ...call, turn, ...(reward === undefined ? {} : { reward }) };
+  });
+}
+
+function nameOf(turn: unknown): string | null {
+  if (typeof turn !== 'object' || turn === null) return null;
+  const { choices } = turn as { choices?: unknown };
+  if (!Array.isArray(choices)) return (turn as { [CHOICE_NAME]?: string })[CHOICE_NAME] ?? null;
+  return choices.length === 1 ? nameOf(choices[0]) : null;
+}
+
+function refusal(rule: string): TemperError {
+  return new TemperError('BadConfig', `rewardTurn ${rule}; pass on what openai.chat.completions.create returned`);
+}

@@ -1,0 +1,88 @@
+/** Scenarios from wherever an agent has them: read once, checked, as the JSON that rollouts will get. */
+import { createReadStream } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import { TemperError } from '../core/failures.ts';
+import type { Agent, Scenario, ScenarioSource } from './agent.ts';
+
+/** At most `limit` scenarios: a generator may be endless. */
+export async function readScenarios(source: ScenarioSource<Scenario>, limit: number): Promise<Scenario[]> {
+  const scenarios: Scenario[] = [];
+  for await (const value of await open(source)) {
+    scenarios.push(checkScenario(value, scenarios.length));
+    if (scenarios.length === limit) break;
+  }
+  return scenarios;
+}
+
+/** The agent with absolute paths: a path in an agent file is relative to that file, in the CLI and in workers. */
+export function locateScenarios(agent: Agent, file: string): Agent {
+  const { scenarios, evalScenarios } = agent;
+  const locate = (source: ScenarioSource<Scenario>) =>
+    typeof source === 'string' ? resolve(dirname(file), source) : source;
+  const held = evalScenarios === undefined ? {} : { evalScenarios: locate(evalScenarios) };
+  return Object.freeze({ ...agent, scenarios: locate(scenarios), ...held });
+}
+
+/** Refuses ids that stand twice, in one list or in both: what is evaluated must not be trained. */
+export function checkUnique(lists: Record<string, readonly Scenario[]>): void {
+  const seen = new Map<string, string>();
+  for (const [list, scenarios] of Object.entries(lists)) {
+    for (const [index, { id }] of scenarios.entries()) {
+      const place = `${list}[${index}]`;
+      const first = seen.get(id);
+      if (first !== undefined) throw duplicate(id, first, place);
+      seen.set(id, place);
+    }
+  }
+}
+
+async function open(source: ScenarioSource<Scenario>): Promise<Iterable<unknown> | AsyncIterable<unknown>> {
+  if (typeof source === 'string') return readLines(source);
+  if (source instanceof URL) return readLines(fileURLToPath(source));
+  return typeof source === 'function' ? await source() : source;
+}
+
+async function* readLines(file: string): AsyncGenerator {
+  const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity });
+  let number = 0;
+  try {
+    for await (const line of lines) {
+      number += 1;
+      if (line.trim() !== '') yield JSON.parse(line) as unknown;
+    }
+  } catch (cause) {
+    const problem =
+      cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
+    throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; scenarios are JSON lines`, { cause });
+  }
+}
+
+function checkScenario(value: unknown, index: number): Scenario {
+  const json = toJson(value, index);
+  const { id } = (json ?? {}) as { id?: unknown };
+  if (typeof id === 'string' && id !== '') return json as Scenario;
+  const found = (JSON.stringify(json) ?? 'nothing').slice(0, 80);
+  throw new TemperError(
+    'BadConfig',
+    `scenario ${index} must be an object with a non-empty string id, got ${found}; give it one`,
+  );
+}
+
+/** As it will be after a restart, in another process. */
+function toJson(value: unknown, index: number): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value) ?? 'null') as unknown;
+  } catch (cause) {
+    throw new TemperError('BadConfig', `scenario ${index} must be JSON: ${String(cause)}; remove what is not JSON`, {
+      cause,
+    });
+  }
+}
+
+function duplicate(id: string, first: string, second: string): TemperError {
+  const rule = 'scenario ids must be unique, among evalScenarios too';
+  return new TemperError('BadConfig', `${rule}, got ${JSON.stringify(id)} at ${first} and ${second}; rename one`);
+}

@@ -1,0 +1,62 @@
+/** What a user writes: `export default defineAgent({ name, scenarios, rollout })`. */
+import { TemperError } from '../../core/failures.ts';
+import {
+  AGENT,
+  type Agent,
+  type AgentParts,
+  type JudgedResult,
+  type RolloutContext,
+  type RolloutResult,
+  type Scenario,
+} from '../../play/agent.ts';
+import { checkOptions } from '../options/check-options.ts';
+import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
+
+export interface AgentDefinition<S extends Scenario> extends AgentParts<S> {
+  reward?: never;
+  rollout(context: RolloutContext<S>): RolloutResult | Promise<RolloutResult>;
+}
+
+/** Its attempts are judged against each other, and trained with what the judge says. */
+export interface JudgedAgentDefinition<S extends Scenario> extends AgentParts<S> {
+  reward: Ruler;
+  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+}
+
+/** As the wire takes names of agents and runs; the contract's own stands beside zod, which no agent needs. */
+export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+
+export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> | JudgedAgentDefinition<S>): Agent<S> {
+  const complaint = complaintAbout(checkOptions('defineAgent', definition));
+  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  return Object.freeze({ ...definition, [AGENT]: true as const });
+}
+
+/** A JavaScript caller may pass values of any type. */
+function complaintAbout(definition: object): string | null {
+  const { name, scenarios, evalScenarios, reward, rollout } = definition as Record<string, unknown>;
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    return `the agent's name must be lower case letters, digits and ._- (${NAME.source}), got ${shown(name)}; rename it`;
+  }
+  if (typeof rollout !== 'function')
+    return `the agent ${name} must have a function rollout, got ${shown(rollout)}; add one`;
+  if (reward !== undefined && !isRuler(reward))
+    return `the reward of the agent ${name} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
+  const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
+  const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
+  if (wrong === undefined) return null;
+  const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
+  return `${wrong[0]} of the agent ${name} must be ${kinds}, got ${shown(wrong[1])}; pass one of these`;
+}
+
+function isSource(source: unknown): boolean {
+  if (typeof source === 'string') return source !== '';
+  if (typeof source === 'function') return true;
+  if (typeof source !== 'object' || source === null) return false;
+  return source instanceof URL || Symbol.iterator in source || Symbol.asyncIterator in source;
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'function') return 'a function';
+  return (JSON.stringify(value) ?? String(value)).slice(0, 80);
+}

@@ -1,0 +1,81 @@
+/**
+ * The folder of somebody else's store, to be read alone. A link in it may name any file of this user's, and a copy of the
+ * run would then hold that file: links, pipes and devices are not listed, and are refused where something names them.
+ */
+import { constants } from 'node:fs';
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+
+import { TemperError } from '../../core/failures.ts';
+import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
+
+/** Absent on Windows, where no pipe waits for a writer either. */
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK }: Record<string, number | undefined> = constants;
+const PLAIN = (O_RDONLY ?? 0) | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
+
+export function foreignFileSystem(root: string): FileSystem {
+  const realPlace = async (path: string): Promise<string> => join(await realpath(root), relative(root, path));
+  const checkFolder = async (folder: string): Promise<void> => {
+    if ((await realpath(folder)) !== (await realPlace(folder))) throw notInside(folder);
+  };
+  const unlessMissing = async <T>(read: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return null;
+      throw error;
+    }
+  };
+  return {
+    ...nodeFileSystem,
+    fileBytes: (file) =>
+      unlessMissing(async () => {
+        await checkFolder(dirname(file));
+        const found = await lstat(file);
+        if (!found.isFile()) throw notInside(file);
+        return found.size;
+      }),
+    readFile: (file) =>
+      unlessMissing(async () => {
+        await checkFolder(dirname(file));
+        return readPlainFile(file, await realPlace(file));
+      }),
+    readFolder: (folder) =>
+      unlessMissing(async () => {
+        await checkFolder(folder);
+        const entries = await readdir(folder, { withFileTypes: true });
+        const own = entries.filter((entry) => entry.isFile() || entry.isDirectory());
+        return own.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
+      }),
+  };
+}
+
+/** A folder of its path may have become a link since it was looked at: what was opened is what counts. */
+async function readPlainFile(file: string, real: string): Promise<Uint8Array> {
+  const handle = await open(file, PLAIN).catch((error: unknown) => {
+    throw errorCode(error) === 'ELOOP' ? notInside(file) : error;
+  });
+  try {
+    if (!(await handle.stat()).isFile() || !(await isAt(handle, real))) throw notInside(file);
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Linux tells where an open file is; elsewhere the file at that place must be the same one. */
+async function isAt(handle: FileHandle, real: string): Promise<boolean> {
+  if (process.platform === 'linux')
+    // A file that its writer has just replaced is still the one that was there.
+    return (await readlink(`/proc/self/fd/${handle.fd}`)).replace(/ \(deleted\)$/, '') === real;
+  const [opened, there] = [await handle.stat(), await lstat(real)];
+  return opened.dev === there.dev && opened.ino === there.ino && (await realpath(real)) === real;
+}
+
+function notInside(path: string): TemperError {
+  return new TemperError(
+    'StoreCorrupt',
+    `${path} must be a file or folder of the store itself, it is a link or something else; copy the store with its links replaced by the files that they point to`,
+  );
+}

@@ -1,0 +1,27 @@
+import { TemperError } from '../../core/failures.ts';
+
+/** As JSON files of the store end: with a newline. */
+export function encodeJson(value: unknown): Uint8Array {
+  return new TextEncoder().encode(`${JSON.stringify(value)}\n`);
+}
+
+export function encodeJsonLines(values: readonly unknown[]): Uint8Array {
+  return new TextEncoder().encode(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+}
+
+export function decodeJson(bytes: Uint8Array, name: string): unknown {
+  return parse(new TextDecoder().decode(bytes), name);
+}
+
+export function decodeJsonLines(bytes: Uint8Array, name: string): unknown[] {
+  const lines = new TextDecoder().decode(bytes).split('\n');
+  return lines.filter((line) => line.trim() !== '').map((line) => parse(line, name));
+}
+
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new TemperError('StoreCorrupt', `${name} is not valid JSON; restore it from a copy`, { cause });
+  }
+}

@@ -1,0 +1,58 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { TemperError } from '../../core/failures.ts';
+import { FileStore } from './file-store.ts';
+import { checkKey } from './keys.ts';
+import type { Store } from '../store.ts';
+
+export interface OpenStoreOptions {
+  /** Where journals lie until a bucket has them; who writes none needs none. */
+  spoolFolder?: string;
+  /** Somebody else's folder, to be read alone: what its links name is not in it. */
+  isForeign?: boolean;
+}
+
+const SCHEME = /^([a-z][a-z0-9+.-]+):\/\//i;
+const BUCKET = /^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i;
+const KINDS = 'a folder, a file:// URI or s3://BUCKET/PREFIX';
+
+/** `file:///folder`, a folder, or `s3://bucket/prefix`; nothing is made or touched before the first write. */
+export async function openStore(uri: string, options: OpenStoreOptions = {}): Promise<Store> {
+  const scheme = SCHEME.exec(uri)?.[1]?.toLowerCase();
+  if (uri === '') throw new TemperError('BadConfig', `the store must be ${KINDS}, got an empty string; name one`);
+  if (scheme === undefined) return openFolder(resolve(uri), options);
+  if (scheme === 'file') return openFolder(fileFolder(uri), options);
+  if (scheme === 's3') {
+    // The SDK is large: only who has a bucket waits for it.
+    const { openS3Store } = await import('./s3-store.ts');
+    return openS3Store(bucketAddress(uri), options);
+  }
+  throw new TemperError('BadConfig', `the store must be ${KINDS} (${scheme}:// is not known), got ${uri}; name one`);
+}
+
+async function openFolder(root: string, { isForeign = false }: OpenStoreOptions): Promise<Store> {
+  if (!isForeign) return new FileStore(root);
+  const { foreignFileSystem } = await import('./foreign-file-system.ts');
+  return new FileStore(root, foreignFileSystem(root));
+}
+
+function fileFolder(uri: string): string {
+  try {
+    return fileURLToPath(uri);
+  } catch (cause) {
+    throw new TemperError('BadConfig', `the store's URI must be like file:///folder, got ${uri}`, { cause });
+  }
+}
+
+function bucketAddress(uri: string): { bucket: string; prefix: string } {
+  const [bucket = '', ...names] = uri.slice('s3://'.length).replace(/\/$/, '').split('/');
+  // Not shown: somebody may have written a key before the @.
+  if (bucket.includes('@')) {
+    const rule = "the store's URI must be like s3://bucket/prefix, without credentials";
+    throw new TemperError('BadConfig', `${rule}; put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`);
+  }
+  if (!BUCKET.test(bucket))
+    throw new TemperError('BadConfig', `the store's URI must be like s3://bucket/prefix, got ${uri}`);
+  return { bucket, prefix: names.length === 0 ? '' : checkKey(names.join('/')) };
+}

@@ -1,0 +1,196 @@
+/** Objects of one bucket under one prefix, by the store's keys. Every refusal is typed; nothing waits for ever. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import {
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  paginateListObjectsV2,
+  PutObjectCommand,
+  type ListObjectsV2CommandOutput,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import pLimit from 'p-limit';
+
+import { TemperError } from '../../core/failures.ts';
+import { checkKey } from './keys.ts';
+import { asS3Failure, isChecksumMismatch, isContended, isTaken, isUnexplained, type S3Place } from './s3-failures.ts';
+import { uploadInParts } from './s3-multipart.ts';
+
+export interface S3Bucket {
+  client: S3Client;
+  bucket: string;
+  /** Empty, or keys between slashes without one at its end. */
+  prefix: string;
+  place: S3Place;
+  /** Larger objects go up in parts of this size. */
+  partBytes: number;
+}
+
+/** A body that broke off, and a key that somebody writes at this moment, are asked for again so many times. */
+const TRIES = 4;
+const PAUSE_MS = 200;
+/** More would wait for a connection, and the SDK counts that wait as the server's. */
+const PARALLEL = 32;
+
+export class S3Objects {
+  readonly place: S3Place;
+  private readonly target: S3Bucket;
+  private readonly limit = pLimit(PARALLEL);
+
+  constructor(target: S3Bucket) {
+    this.target = target;
+    this.place = target.place;
+  }
+
+  /** Null where there is no such object. */
+  get(key: string): Promise<Uint8Array | null> {
+    return this.typed(() => orNull(this.getWhole(key), 'NoSuchKey'));
+  }
+
+  /** Null where there is no such object. */
+  size(key: string): Promise<number | null> {
+    return this.typed(() => this.sizeOf(key));
+  }
+
+  /** Also false where the server does not say why it refuses: it says so to the write that follows. */
+  async has(key: string, bytes: number): Promise<boolean> {
+    return this.typed(async () => {
+      try {
+        return (await this.sizeOf(key)) === bytes;
+      } catch (error) {
+        if (isUnexplained(error)) return false;
+        throw error;
+      }
+    });
+  }
+
+  put(key: string, bytes: Uint8Array): Promise<void> {
+    const { client, partBytes } = this.target;
+    return this.typed(async () => {
+      const object = this.object(key);
+      if (bytes.length > partBytes) await uploadInParts(client, object, bytes, partBytes);
+      else await client.send(new PutObjectCommand({ ...object, Body: bytes }));
+    });
+  }
+
+  /** False where the key is taken, perhaps by this very call: its answer may have been lost, and the SDK asks again. */
+  putNew(key: string, bytes: Uint8Array): Promise<boolean> {
+    return this.typed(async () => {
+      const command = new PutObjectCommand({ ...this.object(key), Body: bytes, IfNoneMatch: '*' });
+      try {
+        await repeat(isContended, () => this.target.client.send(command));
+        return true;
+      } catch (error) {
+        if (isTaken(error)) return false;
+        throw error;
+      }
+    });
+  }
+
+  /** Names directly under a folder, unordered, folders with a `/` at their end. */
+  async names(folder: string): Promise<string[]> {
+    const prefix = `${this.object(folder).Key}/`;
+    const found: string[] = [];
+    for await (const { CommonPrefixes = [], Contents = [] } of this.pages(prefix, '/')) {
+      const keys = [...CommonPrefixes.map(({ Prefix }) => Prefix), ...Contents.map(({ Key }) => Key)];
+      for (const key of keys) if (key !== undefined && key !== prefix) found.push(key.slice(prefix.length));
+    }
+    return found;
+  }
+
+  remove(key: string): Promise<void> {
+    return this.typed(async () => void (await this.target.client.send(new DeleteObjectCommand(this.object(key)))));
+  }
+
+  async removeFolder(folder: string): Promise<void> {
+    const { client, bucket } = this.target;
+    for await (const { Contents = [] } of this.pages(`${this.object(folder).Key}/`)) {
+      const keys = Contents.map(({ Key }) => ({ Key }));
+      if (keys.length === 0) continue;
+      const command = new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: keys, Quiet: true } });
+      const { Errors: [refused] = [] } = await this.typed(() => client.send(command));
+      if (refused === undefined) continue;
+      throw asS3Failure(Object.assign(new Error(refused.Message), { name: refused.Code ?? 'Error' }), this.place);
+    }
+  }
+
+  private async sizeOf(key: string): Promise<number | null> {
+    const head = await orNull(this.target.client.send(new HeadObjectCommand(this.object(key))), 'NotFound');
+    return head?.ContentLength ?? null;
+  }
+
+  private object(key: string): { Bucket: string; Key: string } {
+    const { bucket, prefix } = this.target;
+    return { Bucket: bucket, Key: prefix === '' ? checkKey(key) : `${prefix}/${checkKey(key)}` };
+  }
+
+  /** A thousand keys each. */
+  private async *pages(prefix: string, delimiter?: string): AsyncIterable<ListObjectsV2CommandOutput> {
+    const { client, bucket } = this.target;
+    const input = { Bucket: bucket, Prefix: prefix, ...(delimiter === undefined ? {} : { Delimiter: delimiter }) };
+    try {
+      yield* paginateListObjectsV2({ client }, input);
+    } catch (error) {
+      throw asS3Failure(error, this.place);
+    }
+  }
+
+  /** The SDK repeats a request, but not the reading of an answer that broke off. */
+  private async getWhole(key: string): Promise<Uint8Array> {
+    const object = this.object(key);
+    try {
+      return await repeat(isBroken, async () => {
+        const { Body } = await this.target.client.send(new GetObjectCommand(object));
+        return reading(() => Body?.transformToByteArray() ?? Promise.resolve(new Uint8Array()));
+      });
+    } catch (error) {
+      const cause = error instanceof BrokenBody ? error.cause : error;
+      if (!isChecksumMismatch(cause)) throw cause;
+      const what = `${key} in ${this.place.uri} does not have the checksum that it was stored with`;
+      throw new TemperError('StoreCorrupt', `${what}; restore it from a copy`, { cause });
+    }
+  }
+
+  private async typed<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await this.limit(ask);
+    } catch (error) {
+      throw asS3Failure(error, this.place);
+    }
+  }
+}
+
+class BrokenBody extends Error {}
+
+const isBroken = (error: unknown): boolean => error instanceof BrokenBody;
+
+async function reading<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    throw new BrokenBody('the response body ended early', { cause });
+  }
+}
+
+async function repeat<T>(again: (error: unknown) => boolean, ask: () => Promise<T>): Promise<T> {
+  for (let left = TRIES - 1; ; left--) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (left === 0 || !again(error)) throw error;
+      await sleep(PAUSE_MS);
+    }
+  }
+}
+
+/** An answer to HEAD has no body that could say what is missing: key or bucket. */
+async function orNull<T>(asking: Promise<T>, missing: 'NoSuchKey' | 'NotFound'): Promise<T | null> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (error instanceof Error && error.name === missing) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,12 @@
+import { randomUUID } from 'node:crypto';
+
+import { decodeJson, encodeJson } from './json.ts';
+import { STORE_KEY } from '../layout.ts';
+import type { Store } from '../store.ts';
+
+/** The random name of a store; who asks first makes it. */
+export async function readStoreId(store: Pick<Store, 'read' | 'publish'>): Promise<string> {
+  const bytes =
+    (await store.read(STORE_KEY)) ?? (await store.publish(STORE_KEY, encodeJson({ id: randomUUID() }))).bytes;
+  return (decodeJson(bytes, STORE_KEY) as { id: string }).id;
+}

@@ -1,0 +1,19 @@
+import type { BlobRef } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { hashBytes } from './sha256.ts';
+
+/** The bytes themselves, where they are what the reference says. `place` is for people. */
+export function verifyBlob(bytes: Uint8Array | null, ref: BlobRef, place: string): Uint8Array {
+  if (bytes === null) throw corrupt(`${ref.key} is missing in ${place}`);
+  const sha256 = hashBytes(bytes);
+  if (bytes.length === ref.bytes && sha256 === ref.sha256) return bytes;
+  const found = `${bytes.length} bytes with the hash ${sha256}`;
+  throw corrupt(`${ref.key} in ${place} must have ${ref.bytes} bytes with the hash ${ref.sha256}, has ${found}`);
+}
+
+function corrupt(message: string): TemperError {
+  return new TemperError(
+    'StoreCorrupt',
+    `${message}; restore it from a copy (temper checkpoints RUN pull STORE), or start the run again under another name`,
+  );
+}

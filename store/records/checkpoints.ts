@@ -1,0 +1,45 @@
+/** The committed steps of a run, as people choose among them. */
+import type { EvalResult } from '../../core/contract.ts';
+import { childNumbers } from './children.ts';
+import { branchesPrefix, stepsPrefix, type StepPlace } from '../layout.ts';
+import type { Commit } from './manifest.ts';
+import { isMarkedPruned } from './pruned.ts';
+import { readCommit, readEval, requireRun } from './run-reader.ts';
+import type { Store } from '../store.ts';
+
+export interface CheckpointEntry extends StepPlace {
+  commit: Commit;
+  evaluation: EvalResult | null;
+  /** Of adapter and optimizer state. */
+  bytes: number;
+  /** Pruned ones may be there: another checkpoint or run has the same bytes. */
+  weights: 'kept' | 'pruned' | 'missing';
+  areThere: boolean;
+}
+
+export async function listCheckpoints(store: Store, run: string): Promise<CheckpointEntry[]> {
+  await requireRun(store, run);
+  const entries: CheckpointEntry[] = [];
+  for (const place of await listSteps(store, run)) {
+    const commit = await readCommit(store, place);
+    if (commit !== null) entries.push(await describe(store, place, commit));
+  }
+  return entries;
+}
+
+export async function listSteps(store: Store, run: string): Promise<StepPlace[]> {
+  const places: StepPlace[] = [];
+  for (const branch of await childNumbers(store, branchesPrefix(run))) {
+    for (const step of await childNumbers(store, stepsPrefix(run, branch))) places.push({ run, branch, step });
+  }
+  return places;
+}
+
+async function describe(store: Store, place: StepPlace, commit: Commit): Promise<CheckpointEntry> {
+  const { adapter, optimizer } = commit.manifest;
+  const lengths = [await store.blobBytes(adapter), await store.blobBytes(optimizer)];
+  const areThere = lengths.every((length) => length !== null);
+  const weights = (await isMarkedPruned(store, place)) ? 'pruned' : areThere ? 'kept' : 'missing';
+  const bytes = adapter.bytes + optimizer.bytes;
+  return { ...place, commit, evaluation: await readEval(store, place), bytes, weights, areThere };
+}

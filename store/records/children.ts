@@ -1,0 +1,17 @@
+import type { Store } from '../store.ts';
+
+/** Names directly under a folder, in order, those of folders without their `/`. */
+export async function childNames(store: Store, prefix: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const key of store.list(prefix)) names.push(key.slice(prefix.length + 1).replace(/\/$/, ''));
+  return names;
+}
+
+/** Those that are numbers, ascending: folders of branches and steps, files like `3.json`. */
+export async function childNumbers(store: Store, prefix: string): Promise<number[]> {
+  const numbers = (await childNames(store, prefix)).map((name) => /^(0|[1-9]\d*)(\.json)?$/.exec(name)?.[1]);
+  return numbers
+    .filter((number) => number !== undefined)
+    .map(Number)
+    .toSorted((a, b) => a - b);
+}

@@ -1,0 +1,105 @@
+/** What of a run is copied, and in which order: at every moment the copy is a run that stopped earlier, or no run yet. */
+import type { BlobRef, RunState } from '../../../core/contract.ts';
+import { TemperError } from '../../../core/failures.ts';
+import { childNumbers } from '../children.ts';
+import * as layout from '../../layout.ts';
+import type { StepPlace } from '../../layout.ts';
+import { parseCommit, type Commit } from '../manifest.ts';
+import { readPrepared, readState, requireRun } from '../run-reader.ts';
+import type { Store } from '../../store.ts';
+
+export interface StepContents extends StepPlace {
+  /** Null where the step had nothing to train. */
+  commit: Commit | null;
+  blobs: BlobRef[];
+  /** All but the manifest, which comes after them. */
+  keys: string[];
+}
+
+export interface RunContents {
+  state: { bytes: Uint8Array; value: RunState } | null;
+  /** Keys of the curve for people. */
+  curve: string[];
+  scenarios: BlobRef | null;
+  /** Before the steps: whatever else a run has, but for what makes it one. */
+  others: string[];
+  branches: { branch: number; others: string[]; steps: StepContents[] }[];
+}
+
+const IN_PLACES_OF_THEIR_OWN = new Set(['branches/', 'journal/', 'steps/', 'run.json', 'state.json', 'steps.jsonl']);
+
+/** A run that is being written is taken up to its last commit: the state is read first, and nothing beyond it is asked for. */
+export async function readContents(store: Store, run: string): Promise<RunContents> {
+  await requireRun(store, run);
+  const state = await readStateFile(store, run);
+  const curve = [layout.stepsKey(run), ...(await listAll(store, layout.curvePrefix(run)))];
+  const prepared = await readPrepared(store, run);
+  const others = await listAll(store, layout.runPrefix(run), IN_PLACES_OF_THEIR_OWN);
+  const branches = [];
+  for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
+    const prefix = `${layout.branchesPrefix(run)}/${branch}`;
+    branches.push({
+      branch,
+      others: await listAll(store, prefix, new Set(['steps/', 'checkpoints/'])),
+      steps: await readSteps(store, { run, branch, step: 0 }, state?.value ?? null),
+    });
+  }
+  return { state, curve, scenarios: prepared?.scenarios ?? null, others, branches };
+}
+
+async function readStateFile(store: Store, run: string): Promise<RunContents['state']> {
+  const bytes = await store.read(layout.stateKey(run));
+  const value = await readState(store, run);
+  return bytes && value && { bytes, value };
+}
+
+async function readSteps(store: Store, { run, branch }: StepPlace, state: RunState | null): Promise<StepContents[]> {
+  const steps: StepContents[] = [];
+  for (const step of await childNumbers(store, layout.stepsPrefix(run, branch))) {
+    steps.push(await readStep(store, { run, branch, step }));
+  }
+  const committed = steps.findLast(({ commit }) => commit !== null)?.step ?? -1;
+  // Steps with nothing to train have no manifest: the state says that they are over.
+  const over = state?.branch === branch ? state.step : -1;
+  return steps.filter(({ step }) => step <= Math.max(committed, over));
+}
+
+async function readStep(store: Store, place: StepPlace): Promise<StepContents> {
+  const key = layout.manifestKey(place);
+  const bytes = await store.read(key);
+  const commit = bytes === null ? null : parseCommit(bytes, key);
+  const keys = await listAll(store, layout.stepPrefix(place), new Set(['manifest.json', 'pruned.json']));
+  const { adapterConfig, adapter, optimizer } = commit?.manifest ?? {};
+  return { ...place, commit, blobs: [adapterConfig, adapter, optimizer].filter((ref) => ref !== undefined), keys };
+}
+
+/** All keys under a folder, however deep, but for some names directly in it. */
+async function listAll(store: Store, prefix: string, without: ReadonlySet<string> = new Set()): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const key of store.list(prefix)) {
+    if (without.has(key.slice(prefix.length + 1))) continue;
+    if (key.endsWith('/')) keys.push(...(await listAll(store, key.slice(0, -1))));
+    else keys.push(key);
+  }
+  return keys;
+}
+
+/** Hashes that manifests name, by key: what is copied is held to them, and what is found too. */
+export function namedHashes({ branches }: RunContents): ReadonlyMap<string, string> {
+  const hashes = new Map<string, string>();
+  for (const step of branches.flatMap(({ steps }) => steps)) {
+    for (const { group, rolloutsSha256, judgedSha256 } of step.commit?.manifest.groups ?? []) {
+      hashes.set(layout.rolloutsKey({ ...step, group }), rolloutsSha256);
+      hashes.set(layout.judgedKey({ ...step, group }), judgedSha256);
+    }
+  }
+  return hashes;
+}
+
+/** Every group that a manifest names must be there to be copied. */
+export function requireWhole(store: Store, contents: RunContents): void {
+  const keys = new Set(contents.branches.flatMap(({ steps }) => steps).flatMap((step) => step.keys));
+  const missing = [...namedHashes(contents).keys()].find((key) => !keys.has(key));
+  if (missing === undefined) return;
+  throw new TemperError('StoreCorrupt', `${missing} is missing in ${store.uri}; restore it there from another copy`);
+}

@@ -1,0 +1,69 @@
+/**
+ * A run's curve for people: a line for each step, in files of a hundred by branch, `steps/<branch>.<number>.jsonl`. To add
+ * a step costs the same however long the run is; nothing is appended, for S3 appends nothing.
+ */
+import type { StepSummary } from '../../core/contract.ts';
+import { parseStored, StepSummaryLineSchema } from './file-schemas.ts';
+import { decodeJsonLines, encodeJsonLines } from '../bytes/json.ts';
+import { curveFileKey, curvePrefix, stepsKey } from '../layout.ts';
+import type { Store } from '../store.ts';
+
+/** The last step of a run as its state tells it. */
+export interface CurveEnd {
+  branch: number;
+  step: number;
+}
+
+const STEPS_PER_FILE = 100;
+const FILE_NAME = /\/(\d+)\.(\d+)\.jsonl$/;
+
+/**
+ * The newest word on each step. What a file holds beyond the end is of an earlier life of the run, and goes. `checkFresh`
+ * throws where this process stood still meanwhile: what it has read is old by then, and would take others' steps away.
+ */
+export async function addToCurve(
+  store: Store,
+  run: string,
+  { branch, step: last }: CurveEnd,
+  summaries: readonly StepSummary[],
+  checkFresh: () => void,
+): Promise<void> {
+  for (const number of new Set(summaries.map(fileNumber))) {
+    const key = curveFileKey(run, branch, number);
+    const written = (await readLines(store, key)).filter(({ step }) => step <= last);
+    const added = summaries.filter((summary) => fileNumber(summary) === number);
+    const steps = new Map([...written, ...added].map((summary) => [summary.step, summary]));
+    checkFresh();
+    await store.replace(key, encodeJsonLines([...steps.values()].toSorted((a, b) => a.step - b.step)));
+  }
+}
+
+/**
+ * Each step once, in order: a branch goes on where the one before it was left, so its first step ends that one's part.
+ * Runs of earlier versions have all their steps in one `steps.jsonl`.
+ */
+export async function readCurve(store: Store, run: string, end: CurveEnd | null): Promise<StepSummary[]> {
+  const files: { branch: number; number: number; key: string }[] = [];
+  for await (const key of store.list(curvePrefix(run))) {
+    const [, branch, number] = FILE_NAME.exec(key) ?? [];
+    if (branch !== undefined) files.push({ branch: Number(branch), number: Number(number), key });
+  }
+  const ordered = files.toSorted((a, b) => a.branch - b.branch || a.number - b.number);
+  const parts = await Promise.all(
+    [stepsKey(run), ...ordered.map(({ key }) => key)].map((key) => readLines(store, key)),
+  );
+  const curve = parts.reduce((before, part) => {
+    const first = part[0]?.step ?? Infinity;
+    return [...before.filter(({ step }) => step < first), ...part];
+  }, []);
+  return end === null ? curve : curve.filter(({ step }) => step <= end.step);
+}
+
+function fileNumber({ step }: StepSummary): number {
+  return Math.floor((step - 1) / STEPS_PER_FILE);
+}
+
+async function readLines(store: Store, key: string): Promise<StepSummary[]> {
+  const bytes = await store.read(key);
+  return bytes === null ? [] : decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key));
+}

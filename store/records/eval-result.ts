@@ -1,0 +1,16 @@
+import type { EvalResult } from '../../core/contract.ts';
+import { mean, meanMetrics } from '../../core/statistics.ts';
+import type { AttemptRecord } from './trajectories.ts';
+
+/** What an evaluation's attempts say, in numbers. */
+export function summariseEval(step: number, attempts: readonly AttemptRecord[], rolloutsSha256: string): EvalResult {
+  const data = attempts.filter(({ status }) => status === 'ok');
+  return {
+    step,
+    attempts: attempts.length,
+    failed: attempts.length - data.length,
+    reward: mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
+    metrics: meanMetrics(data.map(({ metrics }) => metrics)),
+    rolloutsSha256,
+  };
+}

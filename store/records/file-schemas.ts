@@ -1,0 +1,150 @@
+/**
+ * What stands in the files that people look at. A run may have been pulled from somebody else's store: no file is taken
+ * for what its name says before it was parsed. A later version may have added members at any level: they are kept and
+ * ignored, and known ones have their types. Only the wire between processes is strict.
+ */
+import { z } from 'zod';
+
+import {
+  Branch,
+  Checkpoint,
+  EvalResult,
+  firstIssue,
+  Prepared,
+  RunConfig,
+  RunState,
+  SettingChange,
+  StepSummary,
+} from '../../core/contract.ts';
+import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
+import { decodeJson } from '../bytes/json.ts';
+import type { Store } from '../store.ts';
+
+/** A type of the wire as a file holds it: with members that this version does not know. */
+function tolerant<T extends z.ZodType>(strict: T): z.ZodType<z.output<T>>;
+function tolerant(strict: z.ZodType): z.ZodType {
+  if (strict instanceof z.ZodObject) {
+    const members = Object.entries(strict.shape as z.ZodRawShape).map(([name, type]) => [
+      name,
+      tolerant(type as z.ZodType),
+    ]);
+    return strict.clone({ ...strict.def, shape: Object.fromEntries(members), catchall: z.unknown() });
+  }
+  if (strict instanceof z.ZodArray)
+    return strict.clone({ ...strict.def, element: tolerant(strict.element as z.ZodType) });
+  if (strict instanceof z.ZodNullable || strict instanceof z.ZodOptional || strict instanceof z.ZodDefault)
+    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) } as never);
+  return strict;
+}
+
+const schema = z.literal(1);
+const CheckpointInFile = tolerant(Checkpoint).nullable();
+const numbers = z.array(z.number());
+
+export const RunFileSchema = z.looseObject({
+  schema,
+  config: tolerant(RunConfig),
+  agentCodeSha256: z.string(),
+  versions: z.record(z.string(), z.string()).default({}),
+  /** Null where the run began with a fresh adapter. */
+  parent: CheckpointInFile.default(null),
+  /** Where a script owns the loop: whose model it is. Its groups, and when they are trained, are in no plan. */
+  loop: z.looseObject({ project: z.string(), model: z.string() }).optional(),
+});
+
+export const PreparedFileSchema = tolerant(Prepared);
+export const StateFileSchema = tolerant(RunState);
+export const StepSummaryLineSchema = tolerant(StepSummary);
+export const EvalFileSchema = tolerant(EvalResult);
+export const BranchFileSchema = z.looseObject({ schema, requestId: z.string(), ...Branch.shape });
+export const ChangesFileSchema = z.looseObject({ schema, changes: z.array(tolerant(SettingChange)) });
+export const FiringFileSchema = z.looseObject({
+  schema,
+  firing: z.string(),
+  run: z.string(),
+  parent: CheckpointInFile,
+});
+export const ConclusionFileSchema = z.looseObject({ schema, checkpoint: tolerant(Checkpoint) });
+export const ScenarioLineSchema = z.looseObject({ id: z.string(), scenario: z.unknown() });
+/** In which order each attempt made its calls. */
+export const TimesFileSchema = z.looseObject({ callOrders: z.record(z.string(), z.array(z.int().min(0))).optional() });
+
+export const JudgedSchema = z.looseObject({
+  schema,
+  inputsSha256: z.string(),
+  rolloutsSha256: z.string(),
+  judge: z.string(),
+  rewards: z.array(z.number().nullable()),
+  turnRewards: z.array(numbers.nullable()).optional(),
+  explanations: z.array(z.string().nullable()),
+  scores: z.array(z.number().nullable()).optional(),
+  verdict: z.string().nullable().optional(),
+  metrics: z.record(z.string(), z.number()),
+});
+
+const Message = z.looseObject({ role: z.string() });
+const Call = z.looseObject({
+  key: z.string(),
+  occurrence: z.number(),
+  label: z.string().nullable(),
+  request: z.looseObject({ messages: z.array(Message) }),
+  message: Message,
+  finishReason: z.string(),
+  promptTokenIds: numbers,
+  tokenIds: numbers,
+  logprobs: numbers,
+  adapterSha256: z.string().nullable(),
+  turn: z.number().optional(),
+  reward: z.number().optional(),
+});
+const failureTypes = Object.keys(FAILURES) as FailureType[];
+
+export const AttemptSchema = z.looseObject({
+  attempt: z.int().min(0),
+  scenario: z.number().optional(),
+  scenarioId: z.string().optional(),
+  status: z.enum(['ok', 'failed']),
+  failure: z.looseObject({ type: z.enum(failureTypes), message: z.string() }).nullable(),
+  reward: z.number().nullable(),
+  metrics: z.record(z.string(), z.union([z.number(), z.boolean()])),
+  logs: z.array(z.string()),
+  truncated: z.boolean(),
+  unclaimedAnswers: z.number(),
+  calls: z.array(Call),
+});
+export const RolloutHeaderSchema = z.looseObject({
+  schema,
+  inputsSha256: z.string(),
+  branch: z.number(),
+  step: z.number(),
+  group: z.number().optional(),
+  scenarioId: z.string().optional(),
+  scenario: z.number().optional(),
+  adapterSha256: z.string().nullable(),
+  attempts: z.number(),
+});
+
+/** Throws StoreCorrupt, with the file's name and what is wrong in it. */
+export function parseStored<T>(fileSchema: z.ZodType<T>, value: unknown, key: string): T {
+  const parsed = fileSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new TemperError(
+    'StoreCorrupt',
+    `${key} is not as Temper writes it (${firstIssue(parsed.error)}); restore it from a copy`,
+  );
+}
+
+/** Whose run a file is, against the folder that it stands in: a folder that was renamed is not taken for another run. */
+export function checkRunOf(file: { readonly run: string }, run: string, key: string, remedy: string): void {
+  if (file.run === run) return;
+  throw new TemperError(
+    'StoreCorrupt',
+    `${key} must be of the run ${run}, but it is of the run ${file.run}; ${remedy}`,
+  );
+}
+
+/** Null where there is no such file. */
+export async function readStored<T>(store: Store, key: string, fileSchema: z.ZodType<T>): Promise<T | null> {
+  const bytes = await store.read(key);
+  return bytes === null ? null : parseStored(fileSchema, decodeJson(bytes, key), key);
+}

@@ -1,0 +1,88 @@
+/** What a group's two files say, in numbers: a pure function of their contents. */
+import type { GroupResult, RolloutInput } from '../../core/contract.ts';
+import { hasNoVariance, mean, meanMetrics } from '../../core/statistics.ts';
+import type { AttemptRecord, Judged, Rollouts } from './trajectories.ts';
+
+/** The agent's own reward; an attempt that failed has none. */
+export function judgeByAgent({ header, attempts }: Rollouts, rolloutsSha256: string): Judged {
+  return {
+    schema: 1,
+    inputsSha256: header.inputsSha256,
+    rolloutsSha256,
+    judge: 'agent',
+    rewards: attempts.map(({ reward }) => reward),
+    ...judgeTurns(attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward))),
+    explanations: attempts.map(() => null),
+    metrics: {},
+  };
+}
+
+/** By attempt, by call; nothing is written where no turn earned anything. */
+export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): Pick<Judged, 'turnRewards'> {
+  const turns = earned.map((calls) => calls.map((reward) => weight * reward));
+  const hasAny = (calls: readonly number[]): boolean => calls.some((reward) => reward !== 0);
+  return turns.some(hasAny) ? { turnRewards: turns.map((calls) => (hasAny(calls) ? calls : null)) } : {};
+}
+
+/** What of a group's plan its numbers depend on. */
+type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize' | 'truncated'>;
+
+/** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
+export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
+  const own = summariseGroup(input, rollouts, judgeByAgent(rollouts, rolloutsSha256), rolloutsSha256);
+  return { ...own, judgedSha256: null, use: 'unjudged' };
+}
+
+export function summariseGroup(
+  input: Summarised,
+  { attempts }: Rollouts,
+  judged: Judged,
+  judgedSha256: string,
+): GroupResult {
+  const rewards = judged.rewards.filter((reward) => reward !== null);
+  const data = attempts.filter((_, index) => judged.rewards[index] !== null);
+  return {
+    step: input.step,
+    group: input.group,
+    scenario: input.scenario,
+    rolloutsSha256: judged.rolloutsSha256,
+    judgedSha256,
+    attempts: attempts.length,
+    failed: attempts.length - data.length,
+    truncated: attempts.filter(({ truncated }) => truncated).length,
+    calls: attempts.reduce((sum, { calls }) => sum + calls.length, 0),
+    sampledTokens: countTokens(attempts),
+    rewards,
+    metrics: { ...meanMetrics(data.map(({ metrics }) => metrics)), ...meanScores(judged, data) },
+    use: decideUse(input, data, rewards),
+  };
+}
+
+/** Where somebody else judges, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
+function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): Record<string, number> {
+  if (judge === 'agent') return {};
+  const means = {
+    agentReward: mean(data.map(({ reward }) => reward).filter((reward) => reward !== null)),
+    rulerScore: mean((scores ?? []).filter((score) => score !== null)),
+  };
+  return Object.fromEntries(Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null));
+}
+
+/** `rewards` are those of `data`, in its order. */
+function decideUse(
+  { minimumGroupSize, truncated }: Summarised,
+  data: readonly AttemptRecord[],
+  rewards: readonly number[],
+): GroupResult['use'] {
+  if (rewards.length < minimumGroupSize) return 'too-few-attempts';
+  if (countTokens(data) === 0) return 'no-sampled-tokens';
+  if (truncated === 'mask' && countTokens(data.filter((attempt) => !attempt.truncated)) === 0) return 'all-truncated';
+  const lowest = Math.min(...rewards);
+  const isPenalised = (index: number) => truncated === 'penalise' && data[index]!.truncated;
+  const trained = rewards.map((reward, index) => (isPenalised(index) ? lowest : reward));
+  return hasNoVariance(trained) ? 'no-variance' : 'trained';
+}
+
+function countTokens(attempts: readonly AttemptRecord[]): number {
+  return attempts.flatMap(({ calls }) => calls).reduce((sum, { tokenIds }) => sum + tokenIds.length, 0);
+}

@@ -1,0 +1,148 @@
+/**
+ * Where a run stands, as its store tells it: branches and changed settings are published here, and the position after a
+ * step is found again from manifests and groups. What is written for display is not looked at.
+ */
+import type { z } from 'zod';
+
+import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { childNames, childNumbers } from './children.ts';
+import { BranchFileSchema, ChangesFileSchema, readStored } from './file-schemas.ts';
+import { encodeJson } from '../bytes/json.ts';
+import * as layout from '../layout.ts';
+import { checkpointOf, type Commit } from './manifest.ts';
+import { unmarkPruned } from './pruned.ts';
+import { readCommit, readEval } from './run-reader.ts';
+import { readRunSpending } from './verdicts.ts';
+import type { Store } from '../store.ts';
+
+type Rollback = NonNullable<LocateInput['rollback']>;
+
+/** `branches/<b>/branch.json`; `requestId` says whose wish it was, so that one told again finds its branch. */
+type BranchFile = z.output<typeof BranchFileSchema>;
+
+/** As many as a state for people keeps. */
+const KEPT_EVALS = 200;
+
+/** All branches but 0, in order of their numbers. */
+export async function readBranches(store: Store, run: string): Promise<Branch[]> {
+  return (await readBranchFiles(store, run)).map(({ branch, fromBranch, fromStep }) => ({
+    branch,
+    fromBranch,
+    fromStep,
+  }));
+}
+
+/** Makes the branch that takes over after a step of the newest one, or finds the one that this request made before. */
+export async function openBranch(store: Store, run: string, { requestId, step }: Rollback): Promise<number> {
+  for (;;) {
+    const files = await readBranchFiles(store, run);
+    const made = files.find((file) => file.requestId === requestId);
+    if (made !== undefined) return made.branch;
+    const newest = files.at(-1)?.branch ?? 0;
+    // What was pruned, and is there because another run has the same bytes, is this run's again.
+    await unmarkPruned(store, await requireWeights(store, run, step));
+    const fromBranch = branchOfStep(planLineage(files, newest), step);
+    const file: BranchFile = { schema: 1, branch: newest + 1, fromBranch, fromStep: step, requestId };
+    const { created } = await store.publish(layout.branchKey(run, file.branch), encodeJson(file));
+    if (created) return file.branch;
+  }
+}
+
+/** The last step of the newest branch that is finished: its commit says so, its evaluation, or that the next one was begun. */
+export async function findLastStep(store: Store, run: string): Promise<number> {
+  const newest = (await readBranches(store, run)).at(-1) ?? { branch: 0, fromStep: 0 };
+  const { branch, fromStep } = newest;
+  const begun = (await readAllChanges(store, run)).changes.filter((change) => change.branch === branch);
+  const last = Math.max(0, ...(await childNumbers(store, layout.stepsPrefix(run, branch))));
+  const isDone = await hasEnded(store, { run, branch, step: last });
+  return Math.max(fromStep, isDone ? last : last - 1, ...begun.map(({ step }) => step - 1));
+}
+
+/** Where a run goes on: where a branch takes over; null: after the last finished step of the newest one. */
+export async function findPosition(store: Store, run: string, made: number | null): Promise<Located> {
+  const branches = await readBranches(store, run);
+  const branch = made ?? branches.at(-1)?.branch ?? 0;
+  const lineage = planLineage(branches, branch);
+  const step = made === null ? await findLastStep(store, run) : (lineage.at(-1)?.fromStep ?? 0);
+  const checkpoint = checkpointOf(run, await findCommit(store, run, lineage, step));
+  return {
+    branch,
+    lineage,
+    step,
+    checkpoint,
+    dealt: await countGroups(store, run, lineage, step),
+    emptySteps: step - checkpoint.step,
+    evals: await readEvals(store, run, lineage, step),
+    ...(await readAllChanges(store, run)),
+    judging: await readRunSpending(store, run, { branch, step }),
+  };
+}
+
+/** Every setting that was ever changed, in order, and how often any were. */
+export async function readAllChanges(
+  store: Store,
+  run: string,
+): Promise<{ changes: SettingChange[]; amendments: number }> {
+  const numbers = await childNumbers(store, layout.changesPrefix(run));
+  const files = await Promise.all(
+    numbers.map((number) => readStored(store, layout.changesKey(run, number), ChangesFileSchema)),
+  );
+  return { changes: files.flatMap((file) => file?.changes ?? []), amendments: Math.max(0, ...numbers) };
+}
+
+/** The commit of a step, or of the last one before it that had something to train. */
+async function findCommit(store: Store, run: string, lineage: readonly Branch[], after: number): Promise<Commit> {
+  for (let step = after; step >= 0; step--) {
+    const commit = await readCommit(store, { run, branch: branchOfStep(lineage, step), step });
+    if (commit !== null) return commit;
+  }
+  throw new TemperError('StoreCorrupt', `the run ${run} has no commit up to step ${after}; restore it from a copy`);
+}
+
+/** A run must not go back to what cannot be trained on: weights may have been removed, or broken. Returns whose they are. */
+export async function requireWeights(store: Store, run: string, step: number): Promise<layout.StepPlace> {
+  const branches = await readBranches(store, run);
+  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const { manifest } = await findCommit(store, run, lineage, step);
+  for (const ref of [manifest.adapter, manifest.adapterConfig, manifest.optimizer]) await store.getBlob(ref);
+  return { run, branch: manifest.branch, step: manifest.step };
+}
+
+/** Every group that was played has one file, those that were replaced included: what the deal counts. */
+async function countGroups(store: Store, run: string, lineage: readonly Branch[], last: number): Promise<number> {
+  const counts = stepsTo(last).map(async (step) => {
+    const names = await childNames(store, layout.groupsPrefix({ run, branch: branchOfStep(lineage, step), step }));
+    return names.filter((name) => name.endsWith('.rollouts.jsonl.gz')).length;
+  });
+  return (await Promise.all(counts)).reduce((total, count) => total + count, 0);
+}
+
+async function readEvals(store: Store, run: string, lineage: readonly Branch[], last: number): Promise<EvalResult[]> {
+  const found = await Promise.all(
+    [0, ...stepsTo(last)].map((step) => readEval(store, { run, branch: branchOfStep(lineage, step), step })),
+  );
+  const [first, ...others] = found.filter((result) => result !== null).map(onTheWire);
+  return first === undefined ? [] : [first, ...others.slice(1 - KEPT_EVALS)];
+}
+
+/** The file says more than the wire takes. */
+function onTheWire({ step, attempts, failed, reward, metrics, rolloutsSha256 }: EvalResult): EvalResult {
+  return { step, attempts, failed, reward, metrics, rolloutsSha256 };
+}
+
+async function hasEnded(store: Store, place: layout.StepPlace): Promise<boolean> {
+  const keys = [layout.manifestKey(place), layout.evalKey(place)];
+  return (await Promise.all(keys.map((key) => store.read(key)))).some((bytes) => bytes !== null);
+}
+
+async function readBranchFiles(store: Store, run: string): Promise<BranchFile[]> {
+  const numbers = await childNumbers(store, layout.branchesPrefix(run));
+  const files = numbers.map((branch) => readStored(store, layout.branchKey(run, branch), BranchFileSchema));
+  return (await Promise.all(files)).filter((file) => file !== null);
+}
+
+function stepsTo(last: number): number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
+}

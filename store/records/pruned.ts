@@ -1,0 +1,34 @@
+/** `steps/<n>/pruned.json`: weights and optimizer state of a step were removed on purpose. Outside every hash. */
+import type { BlobRef } from '../../core/contract.ts';
+import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { prunedKey, type StepPlace } from '../layout.ts';
+import type { Store } from '../store.ts';
+
+interface PrunedFile {
+  schema: 1;
+  /** False where a copy brought them back. */
+  pruned: boolean;
+}
+
+const encode = (pruned: boolean): Uint8Array => encodeJson({ schema: 1, pruned } satisfies PrunedFile);
+
+export async function isMarkedPruned(store: Store, place: StepPlace): Promise<boolean> {
+  const bytes = await store.read(prunedKey(place));
+  return bytes !== null && (decodeJson(bytes, prunedKey(place)) as PrunedFile).pruned;
+}
+
+/** True where a blob of a step is gone, and was meant to go. */
+export async function isPruned(store: Store, place: StepPlace, ref: BlobRef): Promise<boolean> {
+  return (await isMarkedPruned(store, place)) && (await store.blobBytes(ref)) === null;
+}
+
+/** Before the first blob goes: who finds one missing must find the reason too. */
+export async function markPruned(store: Store, place: StepPlace): Promise<void> {
+  const { created } = await store.publish(prunedKey(place), encode(true));
+  if (!created) await store.replace(prunedKey(place), encode(true));
+}
+
+/** Once all are back. */
+export async function unmarkPruned(store: Store, place: StepPlace): Promise<void> {
+  if (await isMarkedPruned(store, place)) await store.replace(prunedKey(place), encode(false));
+}

@@ -1,0 +1,183 @@
+/** Plain reads of what runs leave in the store, for people: `show`, `report`, `runs`. No server is asked. */
+import type { z } from 'zod';
+
+import type { EvalResult, Prepared, RunState, StepSummary } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { childNames } from './children.ts';
+import { readCurve } from './curve.ts';
+import {
+  AttemptSchema,
+  checkRunOf,
+  EvalFileSchema,
+  JudgedSchema,
+  parseStored,
+  PreparedFileSchema,
+  readStored,
+  RolloutHeaderSchema,
+  RunFileSchema,
+  ScenarioLineSchema,
+  StateFileSchema,
+  TimesFileSchema,
+} from './file-schemas.ts';
+import { decodeJson, decodeJsonLines } from '../bytes/json.ts';
+import * as layout from '../layout.ts';
+import type { GroupPlace, StepPlace } from '../layout.ts';
+import { parseCommit, type Commit, type Manifest } from './manifest.ts';
+import type { Store } from '../store.ts';
+import { decodeRollouts, inPlayOrder, type AttemptRecord, type Judged, type Rollouts } from './trajectories.ts';
+
+/** `run.json`: the run as it was started. */
+export type RunFile = z.output<typeof RunFileSchema>;
+
+export interface Run {
+  file: RunFile;
+  /** Null before the first record of the run's workflow. */
+  state: RunState | null;
+  steps: StepSummary[];
+}
+
+export interface PlayedGroup {
+  group: number;
+  rollouts: Rollouts;
+  /** Null where the group was played and is not judged yet. */
+  judged: Judged | null;
+}
+
+/** One line of the scenarios' file. */
+export interface ScenarioLine {
+  id: string;
+  scenario: unknown;
+}
+
+/** Null for a name that no run of this store has. */
+export async function readRun(store: Store, run: string): Promise<Run | null> {
+  const file = await readStored(store, layout.runKey(run), RunFileSchema);
+  if (file === null) return null;
+  checkRunOf(file.config, run, layout.runKey(run), renamed(run, file.config.run));
+  const state = await readState(store, run);
+  return { file, state, steps: await readCurve(store, run, state) };
+}
+
+/** Names of all runs, sorted; folders without a `run.json` are none. */
+export async function listRuns(store: Store): Promise<string[]> {
+  const names = await childNames(store, layout.RUNS_PREFIX);
+  const files = await Promise.all(names.map((name) => store.read(layout.runKey(name))));
+  return names.filter((_, index) => files[index] !== null);
+}
+
+export async function readState(store: Store, run: string): Promise<RunState | null> {
+  const key = layout.stateKey(run);
+  const bytes = await store.read(key);
+  return bytes === null ? null : parseState(decodeJson(bytes, key), run);
+}
+
+export function parseState(value: unknown, run: string): RunState | null {
+  const key = layout.stateKey(run);
+  const state = parseStored(StateFileSchema.nullable(), value, key);
+  if (state !== null) checkRunOf(state, run, key, REWRITTEN);
+  return state;
+}
+
+/** What becomes of a file that only people read. */
+export const REWRITTEN = 'it is only for display: delete it, and the run writes it again when it continues';
+
+export function renamed(folder: string, run: string): string {
+  return `rename the folder runs/${folder} to runs/${run}, or restore it from a copy`;
+}
+
+/** Nothing moves it any more, unless somebody starts it again. */
+export function isEnded({ state }: { readonly state: RunState['state'] | 'starting' }): boolean {
+  return state === 'completed' || state === 'stopped' || state === 'cancelled' || state === 'failed';
+}
+
+export async function readSteps(store: Store, run: string): Promise<StepSummary[]> {
+  return readCurve(store, run, await readState(store, run));
+}
+
+export function readPrepared(store: Store, run: string): Promise<Prepared | null> {
+  return readStored(store, layout.preparedKey(run), PreparedFileSchema);
+}
+
+export async function readScenarios(store: Store, prepared: Prepared): Promise<ScenarioLine[]> {
+  const { key } = prepared.scenarios;
+  const lines = decodeJsonLines(await store.getBlob(prepared.scenarios), key);
+  return lines.map((line) => parseStored(ScenarioLineSchema, line, key));
+}
+
+export async function readManifest(store: Store, place: StepPlace): Promise<Manifest | null> {
+  return (await readCommit(store, place))?.manifest ?? null;
+}
+
+export async function readCommit(store: Store, place: StepPlace): Promise<Commit | null> {
+  const bytes = await store.read(layout.manifestKey(place));
+  return bytes === null ? null : parseCommit(bytes, layout.manifestKey(place));
+}
+
+/** The hash that is noted beside a manifest: of the newest one nothing else tells it. A note that cannot be read tells nothing. */
+export async function readNotedHash(store: Store, place: StepPlace): Promise<string | null> {
+  const bytes = await store.read(layout.manifestTimesKey(place));
+  try {
+    const noted = bytes && (decodeJson(bytes, 'times') as { manifestSha256?: unknown } | null)?.manifestSha256;
+    return typeof noted === 'string' ? noted : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Groups of a step in plan order, those that are not trained included. */
+export async function readGroups(store: Store, place: StepPlace): Promise<PlayedGroup[]> {
+  const names = await childNames(store, layout.groupsPrefix(place));
+  const groups = names.filter((name) => name.endsWith('.rollouts.jsonl.gz')).map((name) => Number.parseInt(name, 10));
+  const ordered = groups.toSorted((a, b) => a - b);
+  const played = await Promise.all(ordered.map((group) => readGroup(store, { ...place, group })));
+  return played.filter((group) => group !== null);
+}
+
+export async function readGroup(store: Store, place: GroupPlace): Promise<PlayedGroup | null> {
+  const rollouts = await readRollouts(store, layout.rolloutsKey(place), layout.groupTimesKey(place));
+  if (rollouts === null) return null;
+  return { group: place.group, rollouts, judged: await readJudged(store, place) };
+}
+
+async function readJudged(store: Store, place: GroupPlace): Promise<Judged | null> {
+  return (await readStored(store, layout.judgedKey(place), JudgedSchema)) as Judged | null;
+}
+
+export function readEval(store: Store, place: StepPlace): Promise<EvalResult | null> {
+  return readStored(store, layout.evalKey(place), EvalFileSchema);
+}
+
+export function readEvalRollouts(store: Store, place: StepPlace): Promise<Rollouts | null> {
+  return readRollouts(store, layout.evalRolloutsKey(place), layout.evalTimesKey(place));
+}
+
+/** With the calls of each attempt in the order in which they were made: as a sidecar tells it, or else the record. */
+async function readRollouts(store: Store, key: string, timesKey: string): Promise<Rollouts | null> {
+  const bytes = await store.read(key);
+  if (bytes === null) return null;
+  const { header, attempts } = parseRollouts(await decodeRollouts(bytes, key), key);
+  const times = await readStored(store, timesKey, TimesFileSchema);
+  return { header, attempts: attempts.map((record) => inOrder(record, times?.callOrders?.[record.attempt])) };
+}
+
+/** For people: what a model, an agent or another store wrote is text and numbers where it should be. */
+function parseRollouts({ header, attempts }: Rollouts, key: string): Rollouts {
+  parseStored(RolloutHeaderSchema, header, key);
+  for (const attempt of attempts) parseStored(AttemptSchema, attempt, key);
+  return { header, attempts };
+}
+
+function inOrder(record: AttemptRecord, order: readonly number[] | undefined): AttemptRecord {
+  const asked = order?.map((index) => record.calls[index]).filter((call) => call !== undefined);
+  const calls = asked?.length === record.calls.length ? asked : inPlayOrder(record.calls);
+  return { ...record, calls };
+}
+
+/** The run, or a BadConfig that names those there are. */
+export async function requireRun(store: Store, run: string): Promise<Run> {
+  const found = await readRun(store, run);
+  if (found !== null) return found;
+  const others = await listRuns(store);
+  const known = others.length === 0 ? 'it has none yet' : `it has ${others.join(', ')}`;
+  throw new TemperError('BadConfig', `no run ${run} in the store ${store.uri} (${known}); start it with temper train`);
+}

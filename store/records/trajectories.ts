@@ -1,0 +1,180 @@
+/**
+ * What was played, lossless: gzipped JSON lines, a header and then one line per attempt. The bytes are under a hash, so
+ * nothing here depends on time, process or host.
+ */
+import { gunzip, gzip } from 'node:zlib';
+import { promisify } from 'node:util';
+
+import { TemperError, type FailureType } from '../../core/failures.ts';
+import type { Metrics } from '../../core/statistics.ts';
+
+/** A message as it went over the wire; kept as it came. */
+export interface ChatMessage {
+  role: string;
+  content?: unknown;
+  tool_calls?: unknown;
+  [member: string]: unknown;
+}
+
+/** What was asked, with the run's defaults filled in; `model` and `seed` follow from the place. */
+export interface CallRequest {
+  messages: ChatMessage[];
+  temperature?: number;
+  max_tokens?: number;
+  tools?: unknown[];
+  stop?: string | string[];
+  n?: number;
+  [parameter: string]: unknown;
+}
+
+/** One choice of one answered call. */
+export interface CallRecord {
+  key: string;
+  occurrence: number;
+  label: string | null;
+  request: CallRequest;
+  message: ChatMessage;
+  finishReason: string;
+  promptTokenIds: number[];
+  tokenIds: number[];
+  logprobs: number[];
+  adapterSha256: string | null;
+  /**
+   * How many turns of its attempt came before; where some turn of the group has a reward of its own, or where a judge
+   * reads an attempt that was played one call after the other, in another order than that of the record.
+   */
+  turn?: number;
+  /** What the agent said that this turn earned; part of the attempt's reward. */
+  reward?: number;
+}
+
+interface AttemptFailure {
+  type: FailureType;
+  message: string;
+}
+
+export interface AttemptRecord {
+  attempt: number;
+  /** In an evaluation alone. */
+  scenario?: number;
+  scenarioId?: string;
+  status: 'ok' | 'failed';
+  failure: AttemptFailure | null;
+  reward: number | null;
+  metrics: Metrics;
+  logs: string[];
+  /** A call was cut at `max_tokens`, or refused because its prompt had outgrown the model. */
+  truncated: boolean;
+  /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
+  unclaimedAnswers: number;
+  calls: CallRecord[];
+  /** In a script's own loop alone. */
+  trajectory?: TrajectoryRecord;
+}
+
+/** A conversation as a script put it down: messages, and choices as the indices of their calls. */
+export interface HistoryRecord {
+  messages: (ChatMessage | { call: number })[];
+  tools: unknown[] | null;
+}
+
+/** What a script's trajectory says beyond its calls, lossless. */
+interface TrajectoryRecord {
+  history: HistoryRecord;
+  additionalHistories: HistoryRecord[];
+  metadata: Record<string, string | number | boolean | null>;
+  /** What a judge said of it. */
+  explanation: string | null;
+  /** Answered calls whose choices stand in no history: never trained. */
+  otherCalls: CallRecord[];
+  /** The trajectory's own reward, where turns have rewards beside it. */
+  outcome?: number;
+}
+
+export interface RolloutHeader {
+  schema: 1;
+  inputsSha256: string;
+  branch: number;
+  step: number;
+  /** Group, scenario and its id stand here for a group, and with each attempt in an evaluation. */
+  group?: number;
+  scenarioId?: string;
+  scenario?: number;
+  adapterSha256: string | null;
+  attempts: number;
+  /** In a script's own loop: what the group is known by, and whether the script took it out after it was played. */
+  metadata?: TrajectoryRecord['metadata'];
+  isDropped?: boolean;
+}
+
+export interface Rollouts {
+  header: RolloutHeader;
+  attempts: AttemptRecord[];
+}
+
+export interface Judged {
+  schema: 1;
+  inputsSha256: string;
+  rolloutsSha256: string;
+  judge: string;
+  /** By attempt; null for one that is no data. */
+  rewards: (number | null)[];
+  /** By attempt, by call: what of the reward each turn earned; null where none did. Absent where no attempt has any. */
+  turnRewards?: (number[] | null)[];
+  explanations: (string | null)[];
+  /** What the judge gave, from 0 to 1, before the agent's own reward was weighed in; absent where the agent judged. */
+  scores?: (number | null)[];
+  /** The verdict's name in the cache; null where there was nothing to judge. */
+  verdict?: string | null;
+  metrics: Record<string, number>;
+}
+
+/** As they were played, as far as the record tells: calls of one turn, or without one, in the order of the record. */
+export function inPlayOrder(calls: readonly CallRecord[]): CallRecord[] {
+  return calls.toSorted((left, right) => (left.turn ?? 0) - (right.turn ?? 0));
+}
+
+/** At its token limit. */
+export function wasCut({ finishReason }: CallRecord): boolean {
+  return finishReason === 'length';
+}
+
+/** Unpacked; as much in `gpu-worker/temper_gpu/training/groups.py`. Two megabytes of a foreign store can unpack to two gigabytes. */
+export const MAX_ROLLOUT_BYTES = 256 * 1024 ** 2;
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+/** Where gzip names the operating system; it must not depend on it. */
+const GZIP_SYSTEM_BYTE = 9;
+const UNKNOWN_SYSTEM = 255;
+
+export async function encodeRollouts({ header, attempts }: Rollouts): Promise<Uint8Array> {
+  const lines = [header, ...attempts].map((line) => `${JSON.stringify(line)}\n`).join('');
+  const length = Buffer.byteLength(lines);
+  if (length > MAX_ROLLOUT_BYTES) throw tooLarge(length, header);
+  // Level 1: a step waits for these bytes, and token ids compress well enough. Node's gzip leaves the time at zero.
+  const bytes = await compress(lines, { level: 1 });
+  bytes[GZIP_SYSTEM_BYTE] = UNKNOWN_SYSTEM;
+  return bytes;
+}
+
+export async function decodeRollouts(bytes: Uint8Array, name: string): Promise<Rollouts> {
+  try {
+    const lines = (await decompress(bytes, { maxOutputLength: MAX_ROLLOUT_BYTES })).toString('utf8').trimEnd();
+    const [header, ...attempts] = lines.split('\n').map((line) => JSON.parse(line) as unknown);
+    return { header: header as RolloutHeader, attempts: attempts as AttemptRecord[] };
+  } catch (cause) {
+    const rule = `gzipped JSON lines of at most ${MAX_ROLLOUT_BYTES / 1024 ** 2} MiB`;
+    throw new TemperError('StoreCorrupt', `${name} must be ${rule}, but is not; restore it from a copy`, { cause });
+  }
+}
+
+function tooLarge(length: number, { group }: RolloutHeader): TemperError {
+  const [what, flag] = group === undefined ? ['an evaluation', '--eval-scenarios'] : ['a group', '--group-size'];
+  const [most, found] = [MAX_ROLLOUT_BYTES, length].map((bytes) => `${Math.round(bytes / 1024 ** 2)} MiB`);
+  return new TemperError(
+    'BadConfig',
+    `the attempts of ${what} must be at most ${most} as JSON, got ${found}; lower ${flag}, --max-tokens or the number of calls of an attempt`,
+  );
+}

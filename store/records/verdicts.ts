@@ -1,0 +1,141 @@
+/**
+ * What was judged, kept before it is used. A verdict stands under the hash of its question, for all runs of the store;
+ * the answers that a run paid for stand beside the group that they were for, so that none is paid for twice.
+ */
+import type { JudgeSpending } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
+import { childNames, childNumbers } from './children.ts';
+import { decodeJson, encodeJson } from '../bytes/json.ts';
+import * as layout from '../layout.ts';
+import type { GroupPlace } from '../layout.ts';
+import type { Store } from '../store.ts';
+
+/** As it is kept: nothing of it depends on time. */
+export interface JudgeAnswer {
+  readonly text: string;
+  readonly finishReason: string;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Null where it is not known. */
+  readonly usd: number | null;
+}
+
+export interface Score {
+  readonly score: number;
+  readonly explanation: string;
+}
+
+/** `judgments/<key>.json`. */
+export interface Verdict {
+  readonly schema: 1;
+  readonly judge: string;
+  /** By the hash of what was said in an attempt. */
+  readonly scores: Readonly<Record<string, Score>>;
+}
+
+export interface Verdicts {
+  read(key: string): Promise<Verdict | null>;
+  /** Of two that were made at once, the first. */
+  write(key: string, verdict: Verdict): Promise<Verdict>;
+}
+
+/** What was answered to one question, in order, whether it was usable or not. */
+export interface Answers {
+  read(key: string): Promise<JudgeAnswer[]>;
+  write(key: string, number: number, answer: JudgeAnswer): Promise<JudgeAnswer>;
+}
+
+export function storedVerdicts(store: Store): Verdicts {
+  return {
+    async read(key) {
+      const bytes = await store.read(layout.verdictKey(key));
+      return bytes && parseVerdictFile(bytes, layout.verdictKey(key));
+    },
+    async write(key, verdict) {
+      const { bytes } = await store.publish(layout.verdictKey(key), encodeJson(verdict));
+      return parseVerdictFile(bytes, layout.verdictKey(key));
+    },
+  };
+}
+
+interface AnswerFile extends JudgeAnswer {
+  schema: 1;
+  /** Of the question: another one may have been asked before the agent's rubric was changed. */
+  question: string;
+}
+
+export function storedAnswers(store: Store, place: GroupPlace): Answers {
+  return {
+    async read(key) {
+      const answers: JudgeAnswer[] = [];
+      for (;;) {
+        const name = layout.groupAnswerKey(place, key, answers.length);
+        const bytes = await store.read(name);
+        if (bytes === null) return answers;
+        answers.push(decodeJson(bytes, name) as AnswerFile);
+      }
+    },
+    async write(question, number, answer) {
+      const name = layout.groupAnswerKey(place, question, number);
+      const file: AnswerFile = { schema: 1, question, ...answer };
+      const { bytes } = await store.publish(name, encodeJson(file));
+      return decodeJson(bytes, name) as AnswerFile;
+    },
+  };
+}
+
+/** For what is not durable. */
+export function forgetfulVerdicts(): Verdicts {
+  return { read: async () => null, write: async (_key, verdict) => verdict };
+}
+
+export function forgetfulAnswers(): Answers {
+  return { read: async () => [], write: async (_key, _number, answer) => answer };
+}
+
+function parseVerdictFile(bytes: Uint8Array, name: string): Verdict {
+  const verdict = decodeJson(bytes, name) as Partial<Verdict> | null;
+  if (typeof verdict?.scores === 'object' && Object.values(verdict.scores).every(isScore)) return verdict as Verdict;
+  throw new TemperError('StoreCorrupt', `${name} is not a valid verdict; delete it, and the judge is called again`);
+}
+
+function isScore(value: unknown): value is Score {
+  const { score, explanation } = (value ?? {}) as Partial<Score>;
+  return typeof score === 'number' && score >= 0 && score <= 1 && typeof explanation === 'string';
+}
+
+/** What a group's verdict cost its run: what was answered to any question about it. */
+export async function readGroupSpending(store: Store, place: GroupPlace): Promise<JudgeSpending> {
+  const prefix = layout.groupAnswersPrefix(place);
+  const names = await childNames(store, prefix);
+  const answers = await Promise.all(
+    names.map(async (name) => {
+      const bytes = await store.read(`${prefix}/${name}`);
+      return bytes && (decodeJson(bytes, `${prefix}/${name}`) as AnswerFile);
+    }),
+  );
+  return spendingOf(answers.filter((answer) => answer !== null));
+}
+
+/**
+ * Of all steps on all branches: what was paid stays paid when a run goes back. Not of steps after the one that the run
+ * stands on: they are told again when they are done again. Null where no judge was paid.
+ */
+export async function readRunSpending(
+  store: Store,
+  run: string,
+  standing: { branch: number; step: number },
+): Promise<JudgeSpending | null> {
+  const groups: JudgeSpending[] = [];
+  for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
+    for (const step of await childNumbers(store, layout.stepsPrefix(run, branch))) {
+      if (branch === standing.branch && step > standing.step) continue;
+      const names = await childNames(store, layout.groupsPrefix({ run, branch, step }));
+      const asked = names.filter((name) => name.endsWith('.answers')).map((name) => Number.parseInt(name, 10));
+      const places = asked.map((group) => ({ run, branch, step, group }));
+      groups.push(...(await Promise.all(places.map((place) => readGroupSpending(store, place)))));
+    }
+  }
+  return groups.length === 0 ? null : addSpendings(groups);
+}

@@ -1,0 +1,99 @@
+/** All manifests of a run, and whether each is the one that its successor names as its parent. */
+import { listSteps } from '../checkpoints.ts';
+import { childNumbers } from '../children.ts';
+import { branchesPrefix, manifestKey, type StepPlace } from '../../layout.ts';
+import { parseCommit, type Commit } from '../manifest.ts';
+import { listRuns, readNotedHash } from '../run-reader.ts';
+import { hashBytes } from '../../bytes/sha256.ts';
+import type { Store } from '../../store.ts';
+import type { Findings } from './findings.ts';
+
+export interface StoredStep extends StepPlace {
+  key: string;
+  /** Null: there is none, or it cannot be read. */
+  commit: Commit | null;
+}
+
+/** Where the manifest stands that another one names as its parent; it may be on another branch, or another run's. */
+export interface FoundParent {
+  place: StepPlace;
+  commit: Commit;
+}
+
+/** Every step that has a folder, by branch; manifests that differ from the hash that was noted beside them are told. */
+export async function readChain(store: Store, run: string, findings: Findings): Promise<StoredStep[]> {
+  const steps: StoredStep[] = [];
+  for (const place of await listSteps(store, run)) steps.push(await readStep(store, place, findings));
+  return steps;
+}
+
+async function readStep(store: Store, place: StepPlace, findings: Findings): Promise<StoredStep> {
+  const key = manifestKey(place);
+  const bytes = await store.read(key);
+  if (bytes === null) return { ...place, key, commit: null };
+  findings.count('manifests');
+  const commit = await findings.attempt('manifests', key, async () => parseCommit(bytes, key));
+  const noted = await readNotedHash(store, place);
+  if (noted !== null && noted !== hashBytes(bytes))
+    findings.problem('manifests', key, `it was committed with the hash ${noted}, but has ${hashBytes(bytes)}`);
+  if (commit !== null && (commit.manifest.branch !== place.branch || commit.manifest.step !== place.step))
+    findings.problem(
+      'manifests',
+      key,
+      `it is the manifest of step ${commit.manifest.step} of branch ${commit.manifest.branch}`,
+    );
+  return { ...place, key, commit };
+}
+
+/** The parent by its hash: on this branch, on another one, in the run that was forked. Null: it is the first, or told. */
+export async function verifyParent(
+  store: Store,
+  step: StoredStep,
+  chain: readonly StoredStep[],
+  findings: Findings,
+): Promise<FoundParent | null> {
+  const parent = step.commit?.manifest.parent ?? null;
+  if (parent === null) return null;
+  findings.count('parents');
+  const ofRun = chain.filter((other) => other.step === parent.step && other !== step);
+  const found = ofRun.find(({ commit }) => commit?.sha256 === parent.manifestSha256);
+  if (found?.commit) return { place: found, commit: found.commit };
+  const elsewhere = await findInOtherRuns(store, step, parent);
+  if (elsewhere === null)
+    tellMissing(step, parent, ofRun.find(({ branch }) => branch === step.branch) ?? null, findings);
+  return elsewhere;
+}
+
+function tellMissing(
+  { key, run, branch, step }: StoredStep,
+  parent: { step: number; manifestSha256: string },
+  inItsPlace: StoredStep | null,
+  findings: Findings,
+): void {
+  // A manifest that is known to be broken is not asked for its parent's hash.
+  if (findings.isBroken(key)) return;
+  if (step === 0) {
+    findings.notes.push(`the run that ${run} was forked from is not in this store: the link to it is not checked`);
+    return;
+  }
+  const wanted = `${key} records its hash as ${parent.manifestSha256}`;
+  if (inItsPlace?.commit)
+    findings.problem('parents', inItsPlace.key, `${wanted}, but it has ${inItsPlace.commit.sha256}`);
+  else findings.problem('parents', manifestKey({ run, branch, step: parent.step }), `it is missing: ${wanted}`);
+}
+
+async function findInOtherRuns(
+  store: Store,
+  { run }: StoredStep,
+  { step, manifestSha256 }: { step: number; manifestSha256: string },
+): Promise<FoundParent | null> {
+  for (const other of (await listRuns(store)).filter((name) => name !== run)) {
+    for (const branch of await childNumbers(store, branchesPrefix(other))) {
+      const place = { run: other, branch, step };
+      const bytes = await store.read(manifestKey(place));
+      if (bytes !== null && hashBytes(bytes) === manifestSha256)
+        return { place, commit: parseCommit(bytes, manifestKey(place)) };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,49 @@
+import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
+import type { RunPosition } from '../../../core/plan-step.ts';
+import { configAt } from '../../../core/settings.ts';
+import type { Store } from '../../store.ts';
+import type { Findings } from './findings.ts';
+
+/** What the parts of a verification share. */
+export interface VerifyContext {
+  store: Store;
+  run: string;
+  /** As the run was started. */
+  config: RunConfig | null;
+  /** What was set since, oldest first. */
+  changes: readonly SettingChange[];
+  prepared: Prepared | null;
+  /** A script owns the loop: which groups there are, and which are trained, no plan says. */
+  isLoop: boolean;
+  findings: Findings;
+  /** Objects whose inputs do not follow from what is stored. */
+  otherInputs: string[];
+}
+
+/** Where the walk along a branch stands; null: what came before could not be read. */
+export interface Walk {
+  dealt: number;
+  checkpoint: Checkpoint | null;
+}
+
+/** Under which a step was planned. */
+export function plannedConfig(
+  { config, changes }: VerifyContext,
+  step: { branch: number; step: number },
+): RunConfig | null {
+  return config && configAt(config, changes, step);
+}
+
+/** What the plans of a step depend on, where all of it is known. */
+export function positionAt(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
+  const { prepared } = context;
+  if (context.config === null || prepared === null || walk.checkpoint === null) return null;
+  return { branch, prepared, step, checkpoint: walk.checkpoint, dealt: walk.dealt, emptySteps: 0 };
+}
+
+/** The hash of inputs as stored, and as the plans make it now. */
+export function checkInputs(context: VerifyContext, object: string, stored: string, planned: string | null): void {
+  if (planned === null) return;
+  context.findings.count('inputs');
+  if (stored !== planned) context.otherInputs.push(object);
+}

@@ -1,0 +1,73 @@
+/** What a verification has looked at, and what is wrong. */
+import { TemperError } from '../../../core/failures.ts';
+
+const CHECKS = [
+  'run files',
+  'manifests',
+  'parents',
+  'adapters',
+  'optimizer states',
+  'rollouts',
+  'verdicts',
+  'evaluations',
+  'inputs',
+] as const;
+export type Check = (typeof CHECKS)[number];
+
+export interface Problem {
+  /** The object's key in the store. */
+  object: string;
+  finding: string;
+  remedy: string;
+}
+
+interface Tally {
+  checked: number;
+  /** Removed on purpose, and recorded as such. */
+  pruned: number;
+  problems: number;
+}
+
+export class Findings {
+  readonly tallies = new Map<Check, Tally>(CHECKS.map((check) => [check, { checked: 0, pruned: 0, problems: 0 }]));
+  readonly problems: Problem[] = [];
+  /** What could not be looked at, and why; no problem of the run. */
+  readonly notes: string[] = [];
+  readonly restore: string;
+
+  constructor(run: string) {
+    this.restore = `restore it from a copy (temper checkpoints ${run} pull STORE)`;
+  }
+
+  count(check: Check, of: 'checked' | 'pruned' = 'checked'): void {
+    this.tallies.get(check)![of] += 1;
+  }
+
+  /** The first word on an object is the one that names its fault; what follows from it is not told. */
+  problem(check: Check, object: string, finding: string, remedy: string = this.restore): void {
+    if (this.problems.some((known) => known.object === object)) return;
+    this.tallies.get(check)!.problems += 1;
+    this.problems.push({ object, finding, remedy });
+  }
+
+  /** A step that was made again, and came out otherwise. */
+  recomputed(policy: string, finding: string): void {
+    const remedy = 'the trained weights do not match the recorded inputs: roll back to the step before it';
+    this.problems.push({ object: policy, finding, remedy });
+  }
+
+  isBroken(object: string): boolean {
+    return this.problems.some((known) => known.object === object);
+  }
+
+  /** What reading finds out is a problem of the object read; an outage is none, and ends the verification. */
+  async attempt<T>(check: Check, object: string, look: () => Promise<T>): Promise<T | null> {
+    try {
+      return await look();
+    } catch (error) {
+      if (!(error instanceof TemperError) || error.type !== 'StoreCorrupt') throw error;
+      this.problem(check, object, error.message.split('; restore')[0] ?? error.message);
+      return null;
+    }
+  }
+}

@@ -1,0 +1,204 @@
+/** What was played for a step: files against the hashes that name them, verdicts against rollouts, both against the plan. */
+import pLimit from 'p-limit';
+
+import type { GroupRef, GroupResult, RolloutInput } from '../../../core/contract.ts';
+import { TemperError } from '../../../core/failures.ts';
+import { planGroup, trainedGroups, type RunPosition } from '../../../core/plan-step.ts';
+import { childNames } from '../children.ts';
+import { judgeByAgent, summariseGroup } from '../group-result.ts';
+import { decodeJson } from '../../bytes/json.ts';
+import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
+import { hashBytes } from '../../bytes/sha256.ts';
+import { decodeRollouts, type Judged, type Rollouts } from '../trajectories.ts';
+import type { StoredStep } from './chain.ts';
+import { checkInputs, plannedConfig, type VerifyContext } from './context.ts';
+
+interface Played {
+  rollouts: Rollouts;
+  sha256: string;
+}
+
+interface Verdict {
+  judged: Judged;
+  sha256: string;
+}
+
+export interface PlayedStep {
+  step: StoredStep;
+  position: RunPosition | null;
+  /** False for a step under way: what is missing may still come. */
+  isDone: boolean;
+}
+
+const AT_ONCE = 4;
+
+/** In plan order; null where a group's files are broken or its plan is not known. */
+export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(GroupResult | null)[]> {
+  const refs = played.step.commit?.manifest.groups ?? [];
+  const names = await childNames(context.store, groupsPrefix(played.step));
+  const stored = names
+    .filter((name) => /^\d+\.(rollouts|judged)\./.test(name))
+    .map((name) => Number.parseInt(name, 10));
+  const count = Math.max(-1, ...stored, ...refs.map(({ group }) => group)) + 1;
+  const limit = pLimit(AT_ONCE);
+  const verify = (group: number) =>
+    limit(() => verifyGroup(context, played, group, refs.find((ref) => ref.group === group) ?? null));
+  const results = await Promise.all(Array.from({ length: count }, (_, group) => verify(group)));
+  checkCount(context, played, results);
+  return results;
+}
+
+async function verifyGroup(
+  context: VerifyContext,
+  { step, position, isDone: isOver }: PlayedStep,
+  group: number,
+  ref: GroupRef | null,
+): Promise<GroupResult | null> {
+  // A script may gather groups that it does not train, and leave some unfinished.
+  const isDone = isOver && (ref !== null || !context.isLoop);
+  const place = { ...step, group };
+  const config = plannedConfig(context, step);
+  const planned = config && position && planGroup(config, position, group);
+  const verdict = await verifyVerdict(context, place, ref, isDone);
+  const played = await verifyRollouts(context, place, wantedRollouts(step.key, place, ref, verdict), isDone);
+  if (played === null) return null;
+  checkHeader(context, place, played.rollouts, planned);
+  if (verdict === null) return null;
+  checkVerdict(context, place, played, verdict.judged);
+  // Earlier versions trained groups of which a mask or a penalty left nothing: what was trained is held to its rewards.
+  const plan = planned && (ref === null ? planned : { ...planned, truncated: null });
+  return plan && summariseGroup(plan, played.rollouts, verdict.judged, verdict.sha256);
+}
+
+/** Which hash rollouts must have, and who says so. */
+interface Wanted {
+  sha256: string;
+  by: string;
+}
+
+function wantedRollouts(
+  manifest: string,
+  place: GroupPlace,
+  ref: GroupRef | null,
+  verdict: Verdict | null,
+): Wanted | null {
+  if (ref !== null) return { sha256: ref.rolloutsSha256, by: manifest };
+  return verdict && { sha256: verdict.judged.rolloutsSha256, by: judgedKey(place) };
+}
+
+async function verifyRollouts(
+  { store, findings }: VerifyContext,
+  place: GroupPlace,
+  wanted: Wanted | null,
+  isDone: boolean,
+): Promise<Played | null> {
+  const key = rolloutsKey(place);
+  const bytes = await store.read(key);
+  if (bytes === null) {
+    if (isDone || wanted !== null) findings.problem('rollouts', key, 'it is missing');
+    return null;
+  }
+  findings.count('rollouts');
+  const sha256 = hashBytes(bytes);
+  if (wanted !== null && sha256 !== wanted.sha256) {
+    findings.problem('rollouts', key, `${wanted.by} records its hash as ${wanted.sha256}, but it has ${sha256}`);
+    return null;
+  }
+  const rollouts = await findings.attempt('rollouts', key, () => decodeRollouts(bytes, key));
+  return rollouts && { rollouts, sha256 };
+}
+
+async function verifyVerdict(
+  { store, findings }: VerifyContext,
+  place: GroupPlace,
+  ref: GroupRef | null,
+  isDone: boolean,
+): Promise<Verdict | null> {
+  const key = judgedKey(place);
+  const bytes = await store.read(key);
+  if (bytes === null) {
+    if (isDone) findings.problem('verdicts', key, 'it is missing');
+    return null;
+  }
+  findings.count('verdicts');
+  const sha256 = hashBytes(bytes);
+  if (ref !== null && sha256 !== ref.judgedSha256) {
+    findings.problem('verdicts', key, `it must have the hash ${ref.judgedSha256}, it has ${sha256}`);
+    return null;
+  }
+  const judged = await findings.attempt('verdicts', key, async () => parseJudged(decodeJson(bytes, key), key));
+  return judged && { judged, sha256 };
+}
+
+function parseJudged(value: unknown, key: string): Judged {
+  const judged = value as Partial<Judged> | null;
+  if (typeof judged?.rolloutsSha256 === 'string' && Array.isArray(judged.rewards)) return judged as Judged;
+  throw new TemperError('StoreCorrupt', `${key} is not a valid verdict`);
+}
+
+/** The header says what was played; the calls, who answered. */
+function checkHeader(
+  context: VerifyContext,
+  place: GroupPlace,
+  { header, attempts }: Rollouts,
+  planned: RolloutInput | null,
+): void {
+  const key = rolloutsKey(place);
+  const isPlaced = header.branch === place.branch && header.step === place.step && header.group === place.group;
+  if (!isPlaced)
+    context.findings.problem(
+      'rollouts',
+      key,
+      `it is group ${header.group} of step ${header.step}, branch ${header.branch}`,
+    );
+  if (header.attempts !== attempts.length)
+    context.findings.problem('rollouts', key, `it must hold ${header.attempts} attempts, it has ${attempts.length}`);
+  const samplers = new Set(attempts.flatMap(({ calls }) => calls).map(({ adapterSha256 }) => adapterSha256));
+  samplers.delete(header.adapterSha256);
+  if (samplers.size > 0)
+    context.findings.problem(
+      'rollouts',
+      key,
+      `it names the adapter ${header.adapterSha256}, but ${[...samplers].join(', ')} answered`,
+    );
+  checkInputs(context, key, header.inputsSha256, planned?.inputsSha256 ?? null);
+}
+
+function checkVerdict(
+  { findings }: VerifyContext,
+  place: GroupPlace,
+  { rollouts, sha256 }: Played,
+  judged: Judged,
+): void {
+  const key = judgedKey(place);
+  const { header, attempts } = rollouts;
+  if (judged.rolloutsSha256 !== sha256)
+    findings.problem('verdicts', key, `it judges the rollouts ${judged.rolloutsSha256}, but the store has ${sha256}`);
+  if (judged.inputsSha256 !== header.inputsSha256)
+    findings.problem('verdicts', key, 'it was made from other inputs than its rollouts');
+  const isComplete = judged.rewards.length === attempts.length;
+  // Only the agent's own verdict stands in the rollouts as well.
+  const own = judgeByAgent(rollouts, sha256);
+  const isRight =
+    judged.judge !== 'agent' ||
+    (attempts.every(({ reward }, index) => reward === judged.rewards[index]) &&
+      JSON.stringify(own.turnRewards) === JSON.stringify(judged.turnRewards));
+  if (!isComplete || !isRight) findings.problem('verdicts', key, 'its rewards do not match the rollouts');
+}
+
+/** So many as are planned, with one replacement for each that carried no signal. */
+function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, results: (GroupResult | null)[]): void {
+  const config = plannedConfig(context, step);
+  const known = results.filter((result) => result !== null);
+  if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < results.length) return;
+  let planned = config.groupsPerStep;
+  for (let round = 0; round < config.replacementRounds; round++) {
+    planned += config.groupsPerStep - trainedGroups(known.slice(0, planned)).length;
+  }
+  if (planned !== results.length)
+    context.findings.problem(
+      'rollouts',
+      groupsPrefix(step),
+      `it must hold ${planned} groups, it has ${results.length}`,
+    );
+}

@@ -1,0 +1,94 @@
+/** The files that a run has once: how it was started, its scenarios, its state for people. */
+import type { z } from 'zod';
+
+import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
+import { TemperError } from '../../../core/failures.ts';
+import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
+import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
+import { preparedKey, runKey, scenariosKey, stateKey, stepsKey } from '../../layout.ts';
+import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
+import { hashBytes } from '../../bytes/sha256.ts';
+import type { Store } from '../../store.ts';
+import type { Findings } from './findings.ts';
+
+/** Null: missing or unreadable, and told. */
+export interface RunFiles {
+  config: RunConfig | null;
+  /** A script's own loop has none. */
+  prepared: Prepared | null;
+  isLoop: boolean;
+  state: RunState | null;
+}
+
+export async function verifyRunFiles(store: Store, run: string, findings: Findings): Promise<RunFiles> {
+  const file = await verifyFile(store, findings, runKey(run), RunFileSchema);
+  if (file !== null && file.config.run !== run)
+    findings.problem(
+      'run files',
+      runKey(run),
+      `it belongs to the run ${file.config.run}`,
+      renamed(run, file.config.run),
+    );
+  const isLoop = file?.loop !== undefined;
+  const prepared = isLoop ? null : await verifyFile(store, findings, preparedKey(run), PreparedFileSchema);
+  if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
+    findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
+  if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
+  return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
+}
+
+async function verifyFile<T>(store: Store, findings: Findings, key: string, schema: z.ZodType<T>): Promise<T | null> {
+  findings.count('run files');
+  return findings.attempt('run files', key, async () => {
+    const bytes = await store.read(key);
+    if (bytes === null) throw new TemperError('StoreCorrupt', 'it is missing');
+    return parseStored(schema, decodeJson(bytes, key), key);
+  });
+}
+
+async function verifyScenarios(store: Store, run: string, prepared: Prepared, findings: Findings): Promise<void> {
+  const { scenarios, trainScenarios, evalScenarios } = prepared;
+  findings.count('run files');
+  const bytes = await findings.attempt('run files', scenarios.key, () => store.getBlob(scenarios));
+  if (bytes === null) return;
+  const lines = decodeJsonLines(bytes, scenarios.key).length;
+  if (lines !== trainScenarios + evalScenarios)
+    findings.problem(
+      'run files',
+      preparedKey(run),
+      `it counts ${trainScenarios + evalScenarios} scenarios, but there are ${lines}`,
+    );
+  const view = await store.read(scenariosKey(run));
+  if (view !== null && hashBytes(view) !== scenarios.sha256)
+    findings.problem(
+      'run files',
+      scenariosKey(run),
+      `it is not a copy of ${scenarios.key}`,
+      'it is only for display: delete it',
+    );
+}
+
+async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {
+  const readDisplay = <T>(key: string, decode: (bytes: Uint8Array) => T): Promise<T | null> =>
+    readOrTell(findings, key, async () => {
+      const bytes = await store.read(key);
+      if (bytes === null) return null;
+      findings.count('run files');
+      return decode(bytes);
+    });
+  const key = stepsKey(run);
+  await readDisplay(key, (bytes) =>
+    decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key)),
+  );
+  return readDisplay(stateKey(run), (bytes) => parseState(decodeJson(bytes, stateKey(run)), run));
+}
+
+async function readOrTell<T>(findings: Findings, key: string, look: () => Promise<T | null>): Promise<T | null> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof TemperError) || error.type !== 'StoreCorrupt') throw error;
+    findings.problem('run files', key, 'it cannot be read', REWRITTEN);
+    return null;
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * A whole run, read again from its store: every hash, the chain of manifests, and whether each object's inputs follow
+ * from what is stored, by the same pure functions that planned them. Needs no server and writes nothing.
+ */
+import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract.ts';
+import { canonicalJson } from '../../../core/hashes.ts';
+import { hashTraining, planInitialise, planTraining, type RunPosition } from '../../../core/plan-step.ts';
+import { childNames } from '../children.ts';
+import { runKey, runPrefix } from '../../layout.ts';
+import { readAllChanges } from '../lineage.ts';
+import { checkpointOf } from '../manifest.ts';
+import { requireRun } from '../run-reader.ts';
+import type { Store } from '../../store.ts';
+import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
+import { checkInputs, plannedConfig, positionAt, type VerifyContext, type Walk } from './context.ts';
+import { verifyEval } from './evals.ts';
+import { Findings } from './findings.ts';
+import { verifyGroups } from './groups.ts';
+import { verifyRunFiles } from './run-files.ts';
+import { verifyChange, verifyWeights, type SeenBlobs } from './weights.ts';
+
+export interface Verification {
+  findings: Findings;
+  /** As `run.json` has it, where that can be read. */
+  config: RunConfig | null;
+  /** Every step with a folder, by branch, then by number. */
+  chain: StoredStep[];
+  /** Parents by their steps' keys. */
+  parents: ReadonlyMap<string, FoundParent>;
+}
+
+export async function verifyRun(store: Store, run: string): Promise<Verification> {
+  // A name that no run has is bad input; a run that has lost its run.json is a corrupt run.
+  if ((await childNames(store, runPrefix(run))).length === 0) await requireRun(store, run);
+  const findings = new Findings(run);
+  const { config, prepared, isLoop, state } = await verifyRunFiles(store, run, findings);
+  const { changes } = await readAllChanges(store, run);
+  const context: VerifyContext = { store, run, config, changes, prepared, isLoop, findings, otherInputs: [] };
+  const chain = await readChain(store, run, findings);
+  const parents = new Map<string, FoundParent>();
+  for (const step of chain) {
+    const parent = await verifyParent(store, step, chain, findings);
+    if (parent !== null) parents.set(step.key, parent);
+  }
+  const seen: SeenBlobs = new Set();
+  const walks = new Map<string, Walk>();
+  for (const step of chain) {
+    const isDone =
+      step.commit !== null || isPassed(step, chain) || (state?.branch === step.branch && state.step >= step.step);
+    const before = walkBefore(step, chain, parents, walks);
+    walks.set(
+      placeOf(step),
+      await verifyStep(context, { step, parent: parents.get(step.key) ?? null, isDone, before, seen }),
+    );
+  }
+  tellOtherInputs(context);
+  if (isLoop)
+    findings.notes.push(
+      `a script trains ${run}, so no plan says which groups it gathers and trains: this is not checked`,
+    );
+  return { findings, config, chain, parents };
+}
+
+interface StepWork {
+  step: StoredStep;
+  parent: FoundParent | null;
+  isDone: boolean;
+  before: Walk;
+  seen: SeenBlobs;
+}
+
+/** Returns where the walk stands after the step. */
+async function verifyStep(context: VerifyContext, { step, parent, isDone, before, seen }: StepWork): Promise<Walk> {
+  const { findings } = context;
+  // A manifest with a flipped bit names blobs and groups that may not be the step's.
+  const isSound = !findings.isBroken(step.key);
+  if (isSound) await verifyWeights(context, step, seen);
+  if (isSound && step.commit !== null && parent !== null) verifyChange(context, step, parent.commit);
+  const position = positionAt(context, step.branch, step.step - 1, before);
+  const sound = isSound ? step : { ...step, commit: null };
+  const results = await verifyGroups(context, { step: sound, position, isDone });
+  if (isSound && isDone) verifyTraining(context, step, position, parent, results);
+  const checkpoint = checkpointAfter(context, step, before, results);
+  const after = { dealt: before.dealt + results.length, checkpoint };
+  await verifyEval(context, step, positionAt(context, step.branch, step.step, after));
+  return after;
+}
+
+/** Null: a manifest should be there and cannot be relied on. */
+function checkpointAfter(
+  { run, findings }: VerifyContext,
+  step: StoredStep,
+  before: Walk,
+  results: (GroupResult | null)[],
+) {
+  if (findings.isBroken(step.key)) return null;
+  if (step.commit !== null) return checkpointOf(run, step.commit);
+  return results.some((result) => result === null) ? null : before.checkpoint;
+}
+
+function verifyTraining(
+  context: VerifyContext,
+  step: StoredStep,
+  position: RunPosition | null,
+  parent: FoundParent | null,
+  results: (GroupResult | null)[],
+): void {
+  const { findings } = context;
+  const config = plannedConfig(context, step);
+  const known = results.filter((result) => result !== null);
+  const isKnown = position !== null && step.step > 0 && known.length === results.length;
+  const planned = isKnown ? planTraining(config!, position, known) : null;
+  if (step.commit === null) {
+    if (planned !== null)
+      findings.problem('manifests', step.key, 'it is missing, although groups of its step have a learning signal');
+    return;
+  }
+  if (isKnown && canonicalJson(planned?.groups ?? []) !== canonicalJson(step.commit.manifest.groups))
+    findings.problem('manifests', step.key, 'it trains other groups than those with a learning signal');
+  checkInputs(context, step.key, step.commit.manifest.inputsSha256, plannedInputs(context, step, parent, planned));
+}
+
+/** A manifest holds all that its step was made from; one of the first version needs run.json for it. */
+function plannedInputs(
+  { config }: VerifyContext,
+  step: StoredStep,
+  parent: FoundParent | null,
+  planned: TrainInput | null,
+): string | null {
+  const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train } = step.commit!.manifest;
+  if (number === 0) return config !== null && named === null ? planInitialise(config, branch).inputsSha256 : null;
+  if (seed === null || train === null || parent === null) return planned?.inputsSha256 ?? null;
+  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train };
+  return hashTraining(hashed, checkpointOf(parent.place.run, parent.commit));
+}
+
+const placeOf = ({ branch, step }: { branch: number; step: number }): string => `${branch}@${step}`;
+
+function isPassed(step: StoredStep, chain: readonly StoredStep[]): boolean {
+  return chain.some((other) => other.branch === step.branch && other.step > step.step && other.commit !== null);
+}
+
+/** A branch goes on from the step that its first manifest names. */
+function walkBefore(
+  step: StoredStep,
+  chain: readonly StoredStep[],
+  parents: ReadonlyMap<string, FoundParent>,
+  walks: ReadonlyMap<string, Walk>,
+): Walk {
+  const onBranch = walks.get(placeOf({ branch: step.branch, step: step.step - 1 }));
+  if (onBranch !== undefined) return onBranch;
+  if (step.step === 0) return { dealt: 0, checkpoint: null };
+  const first = chain.find(({ branch, commit }) => branch === step.branch && commit !== null);
+  const from = first && parents.get(first.key);
+  return (from && from.place.run === step.run && walks.get(placeOf(from.place))) || { dealt: 0, checkpoint: null };
+}
+
+/** Where nothing follows from run.json, it is run.json that is wrong. */
+function tellOtherInputs({ run, findings, otherInputs }: VerifyContext): void {
+  const checked = findings.tallies.get('inputs')!.checked;
+  if (checked > 1 && otherInputs.length >= checked - 1) {
+    findings.problem(
+      'inputs',
+      runKey(run),
+      'it does not describe this run: the inputs computed from it and prepared.json match no step',
+    );
+    return;
+  }
+  for (const object of otherInputs)
+    findings.problem('inputs', object, 'its inputs differ from those computed from run.json and its parent');
+}

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+
+import { conversationOf, distinctAttempts } from '../../../play/judge/conversation.ts';
+import type { CallRecord, ChatMessage } from '../../../store/records/trajectories.ts';
+
+const user = (content: string): ChatMessage => ({ role: 'user', content });
+const assistant = (content: string): ChatMessage => ({ role: 'assistant', content });
+
+function call(messages: ChatMessage[], answer: ChatMessage, tools?: unknown[]): CallRecord {
+  const request = tools === undefined ? { messages } : { messages, tools };
+  const tokens = { promptTokenIds: [], tokenIds: [], logprobs: [] };
+  return {
+    key: '',
+    occurrence: 0,
+    label: null,
+    request,
+    message: answer,
+    finishReason: 'stop',
+    ...tokens,
+    adapterSha256: null,
+  };
+}
+
+test('calls that extend each other are one conversation, as far as it came', () => {
+  const first = [user('a')];
+  const second = [...first, assistant('b'), user('c')];
+  const calls = [call(first, assistant('b')), call(second, assistant('d'))];
+  expect(conversationOf({ attempt: 3, calls })).toEqual({
+    id: '3',
+    messages: [...second, assistant('d')],
+    tools: [],
+    additionalHistories: [],
+  });
+});
+
+test('an answer that is handed back without its empty members extends its conversation', () => {
+  const answer = { role: 'assistant', content: 'b', refusal: null, tool_calls: [] };
+  const calls = [call([user('a')], answer), call([user('a'), assistant('b'), user('c')], assistant('d'))];
+  expect(conversationOf({ attempt: 0, calls }).additionalHistories).toEqual([]);
+});
+
+test('a rewritten history and a sub-agent stand beside the conversation that began first', () => {
+  const tool = { type: 'function', function: { name: 'find' } };
+  const calls = [
+    call([user('a')], assistant('b'), [tool]),
+    call([user('sub')], assistant('agent'), [{ ...tool }]),
+    call([user('a summary')], assistant('end')),
+  ];
+  expect(conversationOf({ attempt: 0, calls })).toEqual({
+    id: '0',
+    messages: [user('a'), assistant('b')],
+    tools: [tool],
+    additionalHistories: [
+      [user('sub'), assistant('agent')],
+      [user('a summary'), assistant('end')],
+    ],
+  });
+});
+
+test('a conversation that goes on after a sub-agent keeps its place', () => {
+  const first = [user('a'), assistant('b')];
+  const calls = [
+    call([user('a')], assistant('b')),
+    call([user('sub')], assistant('agent')),
+    call([...first, user('c')], assistant('d')),
+  ];
+  expect(conversationOf({ attempt: 0, calls })).toMatchObject({
+    messages: [...first, user('c'), assistant('d')],
+    additionalHistories: [[user('sub'), assistant('agent')]],
+  });
+});
+
+test('prompts that begin afresh stand in the order of play where the record tells it', () => {
+  const calls = ['second', 'third', 'first'].map((content) => call([user(content)], assistant('a move')));
+  const told = calls.map((played, index) => ({ ...played, turn: (index + 1) % calls.length }));
+  const beginnings = (played: CallRecord[]) => {
+    const { messages, additionalHistories = [] } = conversationOf({ attempt: 0, calls: played });
+    return [messages, ...additionalHistories].map(([message]) => message?.content);
+  };
+  expect(beginnings(told)).toEqual(['first', 'second', 'third']);
+  expect(beginnings(calls)).toEqual(['second', 'third', 'first']);
+});
+
+test('an attempt that asked nothing said nothing', () => {
+  expect(conversationOf({ attempt: 0, calls: [] }).messages).toEqual([]);
+});
+
+test('distinct attempts have an order of their own', () => {
+  const conversations = ['x', 'y', 'x', 'z'].map((text, index) => ({ id: String(index), messages: [user(text)] }));
+  const forwards = distinctAttempts(conversations);
+  expect(forwards.map(({ ids }) => ids.join())).toEqual(expect.arrayContaining(['0,2', '1', '3']));
+  const backwards = distinctAttempts(conversations.toReversed());
+  expect(backwards.map(({ sha256 }) => sha256)).toEqual(forwards.map(({ sha256 }) => sha256));
+});

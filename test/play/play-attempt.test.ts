@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
+import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { playEpisodes, playOne, say } from './play.ts';
+
+let engine: FakeEngine;
+beforeAll(async () => {
+  engine = await startFakeEngine();
+});
+afterAll(() => engine.close());
+
+test.each([[Number.NaN], [Infinity], ['1'], [undefined], [null], [{}], [{ reward: '1' }], [{ metrics: {} }]])(
+  'the result %j is no reward: the attempt has failed, as data',
+  async (result) => {
+    const attempt = await playOne(engine, () => result as RolloutResult);
+    expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
+    expect(attempt.failure?.message).toContain('rollout must return a finite reward');
+  },
+);
+
+test.each([[Number.NaN], ['yes'], [null]])('the metric %j is refused by name', async (value) => {
+  const attempt = await playOne(engine, () => ({ reward: 1, metrics: { moves: value as number } }));
+  expect(attempt.failure?.message).toContain('moves');
+});
+
+test('what an agent throws is kept with what it played', async () => {
+  const attempt = await playOne(engine, async (context) => {
+    await say(context, 'x');
+    throw new RangeError('lost the plot');
+  });
+  expect(attempt).toMatchObject({
+    status: 'failed',
+    failure: { type: 'AgentFailed', message: 'RangeError: lost the plot' },
+  });
+  expect(attempt.calls).toHaveLength(1);
+});
+
+test('metrics come from both ways, and logs are lines', async () => {
+  const attempt = await playOne(engine, ({ metric, log }) => {
+    metric('moves', 3);
+    metric('win', false);
+    log('board', { x: 1 }, 'after %d', 2);
+    return { reward: 1, metrics: { win: true } };
+  });
+  expect(attempt.metrics).toEqual({ moves: 3, win: true });
+  expect(attempt.logs).toEqual(['board { x: 1 } after %d 2']);
+});
+
+test('logs are bounded in lines and bytes', async () => {
+  const chatty = await playOne(engine, ({ log }) => {
+    for (let line = 0; line < 10_000; line++) log(`line ${line}`);
+    return 1;
+  });
+  expect(chatty.logs).toHaveLength(201);
+  expect(chatty.logs.at(-1)).toBe('… 9800 more lines were left out');
+  const long = await playOne(engine, ({ log }) => {
+    log('x'.repeat(1_000_000));
+    return 1;
+  });
+  expect(long.logs).toEqual([`${'x'.repeat(4000)} … (996000 more characters)`]);
+});
+
+test('what an agent logs after its log is full is not even formatted', async () => {
+  let formatted = 0;
+  const costly = { [Symbol.for('nodejs.util.inspect.custom')]: () => `${++formatted}` };
+  const attempt = await playOne(engine, ({ log }) => {
+    for (let line = 0; line < 5000; line++) log(costly);
+    return 1;
+  });
+  expect(attempt.logs.at(-1)).toBe('… 4800 more lines were left out');
+  expect(formatted).toBe(201);
+});
+
+test.each([
+  ['a metric for each move', Object.fromEntries(Array.from({ length: 5000 }, (_, move) => [`move ${move}`, 1]))],
+  ['a metric with a story for a name', { ['x'.repeat(1000)]: 1 }],
+])('%s is refused: metrics are averaged, and go through the run’s history', async (_, metrics) => {
+  const attempt = await playOne(engine, () => ({ reward: 1, metrics }));
+  expect(attempt).toMatchObject({ status: 'failed', failure: { type: 'AgentFailed' }, metrics: {} });
+  expect(attempt.failure?.message).toContain('an attempt may report 100 metrics');
+});
+
+test('an attempt that was cut at max_tokens is truncated', async () => {
+  const cut = await startFakeEngine({ answer: () => ({ content: '123', finishReason: 'length' }) });
+  const attempt = await playOne(cut, (context) => say(context, 'x').then(Number));
+  expect(attempt).toMatchObject({ truncated: true, reward: 123 });
+  await cut.close();
+});
+
+test('random is the attempt’s own and repeats', async () => {
+  const draw = () => playEpisodes(engine, ({ random }) => random(), { attempts: 3 });
+  const [first, again] = [await draw(), await draw()];
+  expect(again).toEqual(first);
+  expect(new Set(first.map(({ reward }) => reward)).size).toBe(3);
+});
+
+test('an attempt cannot change the scenario of its neighbours', async () => {
+  const scenario = { id: 'one', board: ['x'] };
+  const attempts = await playEpisodes(engine, (context) => (context.scenario as typeof scenario).board.push('o'), {
+    attempts: 3,
+    scenario,
+  });
+  expect(attempts.map(({ reward }) => reward)).toEqual([2, 2, 2]);
+});
+
+test('the signal tells the agent that its attempt has ended', async () => {
+  let told = false;
+  await playOne(
+    engine,
+    ({ signal }) => new Promise<number>(() => signal.addEventListener('abort', () => (told = true))),
+    {
+      rollout: { attemptTimeoutMs: 30 },
+    },
+  );
+  expect(told).toBe(true);
+});
+
+describe('an attempt has no more than attemptTimeoutMs', () => {
+  const rollout = { attemptTimeoutMs: 100, maxCallsPerAttempt: 100_000 };
+  const tooLong = 'an attempt may take attemptTimeoutMs 100 ms, it took longer';
+
+  test('where the agent asks without a pause', async () => {
+    const attempt = await playOne(engine, (context) => askUntilRefused(context), { rollout });
+    expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { message: tooLong } });
+    // Well below what the agent would have gone on for.
+    expect(attempt.calls.length).toBeLessThan(MANY);
+  });
+
+  test('where it always has several calls under way', async () => {
+    const asking = (context: RolloutContext) =>
+      Promise.all([1, 2, 3].map((lane) => askUntilRefused(context, lane))).then(() => 1);
+    const attempt = await playOne(engine, asking, { rollout });
+    expect(attempt).toMatchObject({ status: 'failed', failure: { message: tooLong } });
+    expect(attempt.calls.length).toBeLessThan(3 * MANY);
+  });
+
+  test('and a call that was sent in time is answered', async () => {
+    const slow = await startFakeEngine({ delayMs: 2000 });
+    // Time enough to send it on a busy machine, and too little for its answer.
+    const sent = { ...rollout, attemptTimeoutMs: 1000, callTimeoutMs: 30_000 };
+    const attempt = await playOne(slow, async (context) => (await say(context, 'x')).length, { rollout: sent });
+    expect(attempt).toMatchObject({ status: 'ok', calls: [{}] });
+    await slow.close();
+  });
+});
+
+const MANY = 5000;
+
+async function askUntilRefused(context: RolloutContext, lane = 0): Promise<number> {
+  for (let call = 0; call < MANY; call++) await say(context, `${lane}.${call}`);
+  return 1;
+}

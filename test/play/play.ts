@@ -1,0 +1,130 @@
+/** Episodes against a fake engine, with a journal in memory that survives as a file would. */
+import { setImmediate } from 'node:timers/promises';
+
+import type { RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
+import { defineAgent } from '../../sdk/agent/define-agent.ts';
+import { Episodes, type EpisodesOptions } from '../../play/play-episodes.ts';
+import type { Clock } from '../../play/recorder/clock.ts';
+import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
+import type { JournalSegments } from '../../store/store.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { fakeAdapterSha256, type FakeEngine } from '../fake-engine.ts';
+
+export const ROLLOUT: RolloutConfig = {
+  temperature: 1,
+  maxTokens: 8,
+  maxCallsPerAttempt: 10,
+  attemptTimeoutMs: 5000,
+  callTimeoutMs: 1000,
+  callRetryBudgetMs: 1500,
+};
+
+export const MODEL = 'demo@3';
+
+export interface MemoryJournal {
+  segments: Uint8Array[];
+  open(): JournalSegments;
+}
+
+export function memoryJournal(segments: Uint8Array[] = []): MemoryJournal {
+  return {
+    segments,
+    open() {
+      const own = segments.length;
+      const existing = [...segments];
+      segments.push(new Uint8Array());
+      return {
+        existing,
+        append: (record) => void (segments[own] = Buffer.concat([segments[own] ?? new Uint8Array(), record])),
+        close: () => undefined,
+      };
+    },
+  };
+}
+
+/** Waiting takes no time, and the clock shows the time waited for. */
+export function skippingClock(): Clock {
+  let skippedMs = 0;
+  return {
+    now: () => Date.now() + skippedMs,
+    async sleep(ms, signal) {
+      await setImmediate();
+      signal.throwIfAborted();
+      skippedMs += ms;
+    },
+  };
+}
+
+/** Where the engine is: a fake one, or the GPU worker. */
+type TestEngine = Pick<FakeEngine, 'url' | 'key'>;
+
+export type TestRollout = (context: RolloutContext) => RolloutResult | Promise<RolloutResult>;
+
+export interface PlayOptions extends Partial<Omit<EpisodesOptions, 'agent' | 'rollout'>> {
+  attempts?: number;
+  rollout?: Partial<RolloutConfig>;
+  journal?: MemoryJournal;
+  scenario?: Scenario;
+}
+
+const connections = new Map<string, EngineConnection>();
+
+export function prepareEpisodes(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Episodes {
+  const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
+  connections.set(engine.url, connection);
+  const { attempts = 1, scenario = { id: 'one' } } = options;
+  return new Episodes({
+    agent: defineAgent({ name: 'test', scenarios: [], rollout }),
+    episodes: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 5, scenario })),
+    concurrency: 64,
+    engine: connection,
+    segments: (options.journal ?? memoryJournal()).open(),
+    policy: { model: MODEL, adapterSha256: fakeAdapterSha256(MODEL) },
+    mode: 'train',
+    place: { seed: 1, branch: 0, step: 4 },
+    attemptKey: (attempt) => `a${attempt}`,
+    signal: new AbortController().signal,
+    isFresh: () => true,
+    ...options,
+    rollout: { ...ROLLOUT, ...options.rollout },
+  });
+}
+
+export function playEpisodes(
+  engine: TestEngine,
+  rollout: TestRollout,
+  options: PlayOptions = {},
+): Promise<AttemptRecord[]> {
+  return prepareEpisodes(engine, rollout, options).play();
+}
+
+export async function playOne(
+  engine: TestEngine,
+  rollout: TestRollout,
+  options: PlayOptions = {},
+): Promise<AttemptRecord> {
+  const [attempt] = await playEpisodes(engine, rollout, options);
+  if (attempt === undefined) throw new Error('no attempt was played');
+  return attempt;
+}
+
+export async function markOf(playing: Promise<unknown>): Promise<TemperError> {
+  const error: unknown = await playing.then(
+    () => 'an attempt that counts as data',
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof TemperError) return error;
+  throw new Error(`expected a mark, got ${String(error)}`);
+}
+
+/** Asks once and returns what the policy said. */
+export async function say(
+  { openai, model }: Pick<RolloutContext, 'openai' | 'model'>,
+  content: string,
+  more: object = {},
+): Promise<string> {
+  const completion = await openai.chat.completions.create({ model, messages: [{ role: 'user', content }], ...more });
+  return completion.choices[0]?.message.content ?? '';
+}

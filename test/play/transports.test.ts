@@ -1,0 +1,141 @@
+/** The ways in which a call comes to the recorder: all of them are recorded as the same bytes. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+
+import { sha256Hex } from '../../core/hashes.ts';
+import { label } from '../../sdk/agent/label.ts';
+import type { Recorder } from '../../play/recorder/recorder.ts';
+import { createFetch } from '../../play/transports/fetch.ts';
+import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { markOf, memoryJournal, MODEL, playOne, type PlayOptions, type TestRollout } from './play.ts';
+
+let engine: FakeEngine;
+beforeAll(async () => {
+  engine = await startFakeEngine();
+});
+afterAll(() => engine.close());
+beforeEach(() => {
+  engine.executed.length = 0;
+});
+
+const messages = [{ role: 'user' as const, content: 'Where is the key?' }];
+const body = { model: MODEL, messages, max_tokens: 3 };
+
+/** An attempt whose agent has its recorder at hand. */
+function playWith(rollout: (recorder: Recorder) => ReturnType<TestRollout>, options: PlayOptions = {}) {
+  let recorder: Recorder | null = null;
+  return playOne(engine, () => rollout(recorder!), {
+    ...options,
+    onRecorder: (_, created) => void (recorder = created),
+  });
+}
+
+test('a call by the core, by fetch and by the official client is answered and recorded alike', async () => {
+  const contents: unknown[] = [];
+  const journals = [memoryJournal(), memoryJournal(), memoryJournal()];
+  const byCall = await playWith(
+    async (recorder) => {
+      const { choices } = await recorder.call(body, { label: 'first' });
+      contents.push(choices[0]?.message.content);
+      return 1;
+    },
+    { journal: journals[0]! },
+  );
+  const byFetch = await playWith(
+    async (recorder) => {
+      const init = { method: 'POST', body: JSON.stringify(body), ...label('first') };
+      const response = await createFetch(recorder)('http://engine/v1/chat/completions', init);
+      const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+      contents.push(choices[0]?.message.content);
+      return 1;
+    },
+    { journal: journals[1]! },
+  );
+  const byClient = await playOne(
+    engine,
+    async ({ openai }) => {
+      const { choices } = await openai.chat.completions.create(body, label('first'));
+      contents.push(choices[0]?.message.content);
+      return 1;
+    },
+    { journal: journals[2]! },
+  );
+  expect([byFetch, byClient]).toEqual([byCall, byCall]);
+  expect(byCall.calls).toMatchObject([{ label: 'first', message: { content: contents[0] } }]);
+  expect(new Set(contents).size).toBe(1);
+  const bytes = journals.map(({ segments }) => sha256Hex(Buffer.concat(segments)));
+  expect(new Set(bytes).size).toBe(1);
+});
+
+test('what the core refuses ends the attempt, whichever way it came', async () => {
+  const seeded = { ...body, seed: 3 };
+  const swallowed = async (asking: Promise<unknown>) => (await asking.catch(() => null), 1);
+  const byCall = await markOf(playWith((recorder) => swallowed(recorder.call(seeded))));
+  const byFetch = await markOf(
+    playWith(async (recorder) => {
+      const ask = createFetch(recorder);
+      const response = await ask('http://engine/v1/chat/completions', { body: JSON.stringify(seeded) });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ error: { type: 'BadConfig', message: byCall.message } });
+      return 1;
+    }),
+  );
+  expect(byCall).toMatchObject({ type: 'BadConfig', message: expect.stringContaining('seed') as string });
+  expect(byFetch.message).toBe(byCall.message);
+  expect(engine.executed).toEqual([]);
+});
+
+test.each([
+  [
+    'an address without a dialect',
+    'http://engine/v1/models',
+    '{}',
+    /got a request to \/v1\/models; use chat completions/,
+  ],
+  ['a body that is no JSON', 'http://engine/v1/chat/completions', '{', /a call failed unexpectedly: SyntaxError/],
+])('%s ends the attempt as well, though it never comes to the core', async (_, url, text, message) => {
+  const mark = await markOf(playWith(async (recorder) => (await createFetch(recorder)(url, { body: text })).status));
+  expect(mark.message).toMatch(message);
+});
+
+test('a prompt that outgrew the model is the agent’s to handle, whichever way it came', async () => {
+  const error = { message: 'too long', type: 'BadConfig', code: 'context_length_exceeded', param: null };
+  engine.failNext({ status: 400, body: JSON.stringify({ error }) }, { status: 400, body: JSON.stringify({ error }) });
+  const attempt = await playWith(async (recorder) => {
+    await expect(recorder.call(body)).rejects.toMatchObject({ name: 'RequestRefused', status: 400, error });
+    const response = await createFetch(recorder)('http://engine/v1/chat/completions', { body: JSON.stringify(body) });
+    expect(await response.json()).toEqual({ error });
+    return 0.5;
+  });
+  expect(attempt).toMatchObject({ status: 'ok', reward: 0.5, truncated: true, calls: [] });
+});
+
+test('keys, journal and trajectory of a call are the same bytes in every version', async () => {
+  const tools = [{ type: 'function' as const, function: { name: 'look', parameters: {} } }];
+  const journal = memoryJournal();
+  const attempt = await playOne(
+    engine,
+    async ({ openai, model, once }) => {
+      await openai.chat.completions.create({
+        model,
+        messages,
+        tools,
+        stop: ['\n'],
+        max_completion_tokens: 3,
+        top_p: null,
+      });
+      await openai.chat.completions.create({ model, messages, n: 2, logprobs: true }, label('second opinion'));
+      await once('side effect', () => 7);
+      return 0;
+    },
+    { journal },
+  );
+  expect(attempt.calls.map(({ key }) => key.slice(0, 16))).toEqual([
+    'aa35bb4d6ff2eb2d',
+    'aa35bb4d6ff2eb2d',
+    'ec2442ff07fdcf1e',
+  ]);
+  expect(sha256Hex(Buffer.concat(journal.segments))).toBe(
+    'ff63a54ea8da8580b3833fdc5f17a3a5e51cb8054d710ea7ebd9944cb6f1e0df',
+  );
+  expect(sha256Hex(JSON.stringify(attempt))).toBe('43e47a6cc626e128b4eff7e5dd9dba42773680128f343b6667bdd348518df489');
+});

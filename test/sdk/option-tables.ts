@@ -1,0 +1,47 @@
+/** Holds the tables of options to the types of the options: this file does not type-check when they differ. */
+import type { Scenario } from '../../play/agent.ts';
+import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
+import type { ForkOptions, LocalBackendOptions } from '../../sdk/local-backend.ts';
+import type { BatchOptions } from '../../sdk/loop/batches.ts';
+import type { DeleteCheckpointsOptions } from '../../sdk/loop/delete-checkpoints.ts';
+import type { GatherOptions } from '../../sdk/loop/gather.ts';
+import type { IterateDatasetOptions } from '../../sdk/loop/iterate-dataset.ts';
+import type { ModelOptions, TrainableModelOptions } from '../../sdk/loop/model-options.ts';
+import type { RetryOptions } from '../../sdk/loop/retry.ts';
+import type { TrainOptions } from '../../sdk/loop/train-settings.ts';
+import type { TrajectoryGroupOptions } from '../../sdk/loop/trajectory-group.ts';
+import type { TrajectoryInit } from '../../sdk/loop/trajectory.ts';
+import type { JudgeEndpoint } from '../../sdk/ruler/judge-endpoint.ts';
+import type { RulerOptions } from '../../sdk/ruler/create-ruler.ts';
+import type { ScoreContext } from '../../sdk/ruler/score.ts';
+import type { ToolLoopOptions } from '../../sdk/tools/tool-loop.ts';
+import type { ToolDefinition } from '../../sdk/tools/tool.ts';
+import { OPTION_TABLES } from '../../sdk/options/check-options.ts';
+
+/** A type error if a member of `T` has no row. */
+type Table<T> = { readonly [K in keyof T]-?: object extends Pick<T, K> ? 'optional' : 'required' };
+
+export interface OptionTables {
+  readonly defineAgent: Table<AgentDefinition<Scenario>>;
+  readonly Model: Table<ModelOptions>;
+  readonly TrainableModel: Table<TrainableModelOptions>;
+  readonly LocalBackend: Table<LocalBackendOptions>;
+  readonly 'backend.forkCheckpoint': Table<ForkOptions>;
+  readonly Trajectory: Table<TrajectoryInit>;
+  readonly TrajectoryGroup: Table<TrajectoryGroupOptions>;
+  readonly gatherTrajectoryGroups: Table<GatherOptions>;
+  readonly trajectoryGroupBatches: Table<BatchOptions>;
+  readonly iterateDataset: Table<IterateDatasetOptions>;
+  readonly 'model.train': Table<TrainOptions>;
+  readonly 'model.deleteCheckpoints': Table<DeleteCheckpointsOptions>;
+  readonly retry: Table<RetryOptions>;
+  readonly tool: Table<ToolDefinition<never, unknown>>;
+  readonly toolLoop: Table<ToolLoopOptions>;
+  readonly ruler: Table<RulerOptions>;
+  readonly 'ruler.judge': Table<JudgeEndpoint>;
+  readonly 'ruler.context': Table<ScoreContext>;
+}
+
+/** Assigned in both directions: each option has its row, and each row its option. */
+const byType: OptionTables = OPTION_TABLES;
+export const TYPED_TABLES: typeof OPTION_TABLES = byType;

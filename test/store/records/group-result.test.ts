@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+
+import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
+import type { AttemptRecord } from '../../../store/records/trajectories.ts';
+
+const PLAN = { step: 1, group: 0, scenario: 0, minimumGroupSize: 2 };
+const CALL = {
+  key: 'k',
+  occurrence: 0,
+  label: null,
+  request: { messages: [] },
+  message: { role: 'assistant' },
+  finishReason: 'stop',
+  promptTokenIds: [1],
+  tokenIds: [2],
+  logprobs: [-1],
+  adapterSha256: null,
+};
+
+interface Played {
+  reward: number | null;
+  isCut?: boolean;
+  isSilent?: boolean;
+}
+
+function attempt({ reward, isCut = false, isSilent = false }: Played, index: number): AttemptRecord {
+  return {
+    attempt: index,
+    status: reward === null ? 'failed' : 'ok',
+    failure: null,
+    reward,
+    metrics: {},
+    logs: [],
+    truncated: isCut,
+    unclaimedAnswers: 0,
+    calls: isSilent ? [] : [CALL],
+  };
+}
+
+const cut = (reward: number): Played => ({ reward, isCut: true });
+const whole = (reward: number): Played => ({ reward });
+
+test.each([
+  ['no attempt but cut ones, masked', 'mask', [cut(1), cut(0)], 'all-truncated'],
+  ['a failed one beside them', 'mask', [cut(1), cut(0), { reward: null }], 'all-truncated'],
+  ['one that asked nothing beside them', 'mask', [cut(1), { reward: 0, isSilent: true }], 'all-truncated'],
+  ['cut ones alone, kept', 'keep', [cut(1), cut(0)], 'trained'],
+  ['cut ones alone, in inputs of an earlier version', null, [cut(1), cut(0)], 'trained'],
+  ['failures that were all cut, masked: the others are trained', 'mask', [whole(1), cut(0)], 'trained'],
+  ['equal rewards once the best one is penalised', 'penalise', [cut(2), whole(1), whole(1)], 'no-variance'],
+  ['cut ones alone, penalised', 'penalise', [cut(2), cut(1)], 'no-variance'],
+  ['different rewards after a penalty', 'penalise', [cut(2), whole(1), whole(0)], 'trained'],
+] as const)('%s', (_, truncated, played, use) => {
+  const attempts = played.map(attempt);
+  const header = { schema: 1, inputsSha256: '', branch: 0, step: 1, adapterSha256: null, attempts: 0 } as const;
+  const rollouts = { header, attempts };
+  const result = summariseGroup({ ...PLAN, truncated }, rollouts, judgeByAgent(rollouts, ''), '');
+  expect(result.use).toBe(use);
+});

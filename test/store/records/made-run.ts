@@ -1,0 +1,231 @@
+/** A run as workers leave it behind, planned by the real plans and written by the real encoders; its weights are made up. */
+import type { Checkpoint, GroupResult, RolloutInput, RunConfig } from '../../../core/contract.ts';
+import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
+import { planEvaluation } from '../../../core/plan-evaluation.ts';
+import { planGroups, planInitialise, planNext, planReplacements, planTraining } from '../../../core/plan-step.ts';
+import type { RunPosition } from '../../../core/plan-step.ts';
+import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import { summariseEval } from '../../../store/records/eval-result.ts';
+import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
+import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
+import * as layout from '../../../store/layout.ts';
+import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
+import { hashBytes } from '../../../store/bytes/sha256.ts';
+import type { Store } from '../../../store/store.ts';
+import { encodeRollouts, type AttemptRecord } from '../../../store/records/trajectories.ts';
+import { fixtureState, summary } from '../../cli/fixture-store.ts';
+
+export interface MadeOptions {
+  run?: string;
+  steps?: number;
+  seed?: number;
+  /** Groups of this number in each step carry no signal, and are replaced. */
+  still?: number;
+  /** A step none of whose groups carries a signal. */
+  empty?: number;
+  /** Group 0 of this step was cut off in all of its attempts, */
+  cut?: number;
+  /** and was trained all the same, as versions before `truncated` stood in its input did. */
+  isEarlierVersion?: boolean;
+  /** Metric by step; evaluated where there is one. */
+  evals?: Readonly<Record<number, number>>;
+}
+
+const text = (content: string): Uint8Array => new TextEncoder().encode(content);
+
+function madeConfig({ run = 'demo', steps = 3, seed = 1 }: MadeOptions = {}): RunConfig {
+  return defaultRunConfig({ run, agent: 'toy', baseModel: 'pocket', steps, seed, groupsPerStep: 2, groupSize: 2 });
+}
+
+export interface MadeRun {
+  config: RunConfig;
+  /** By step: where the run stood after it. */
+  positions: RunPosition[];
+}
+
+export async function makeRun(store: Store, options: MadeOptions = {}): Promise<MadeRun> {
+  const config = madeConfig(options);
+  const { run } = config;
+  const scenarios = await store.putBlob(
+    encodeJsonLines(Array.from({ length: 12 }, (_, id) => ({ id: `s${id}`, scenario: { id: `s${id}` } }))),
+  );
+  await store.replace(layout.scenariosKey(run), await store.getBlob(scenarios));
+  const prepared = {
+    scenarios,
+    trainScenarios: 10,
+    evalScenarios: 2,
+    heldOut: false,
+    agentCodeSha256: sha256Hex('code'),
+  };
+  const file = {
+    schema: 1,
+    config,
+    agentCodeSha256: prepared.agentCodeSha256,
+    versions: { temper: '0.1.0' },
+    parent: null,
+  };
+  await store.publish(layout.runKey(run), encodeJson(file));
+  await store.publish(layout.preparedKey(run), encodeJson(prepared));
+  const checkpoint = await commit(store, config, null, {
+    ...planInitialise(config, 0),
+    step: 0,
+    groups: [],
+    learningRate: 0,
+    train: null,
+  });
+  let position: RunPosition = { branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 };
+  await evaluate(store, config, position, options);
+  const positions = [position];
+  for (let step = 1; step <= config.steps; step++) {
+    position = await takeStep(store, config, position, options);
+    positions.push(position);
+    await evaluate(store, config, position, options);
+  }
+  const summaries = Array.from({ length: config.steps }, (_, index) => summary(index + 1, config.steps));
+  await store.replace(layout.stepsKey(run), encodeJsonLines(summaries));
+  const evals = { evalBefore: null, evalAfter: null, evals: [] };
+  await store.replace(layout.stateKey(run), encodeJson({ ...fixtureState(run, config.steps), ...evals, agent: 'toy' }));
+  return { config, positions };
+}
+
+/** A branch of some steps that begins after one of the run's. */
+export async function makeBranch(
+  store: Store,
+  { config, positions }: MadeRun,
+  branch: number,
+  fromStep: number,
+  steps: number,
+) {
+  let position: RunPosition = { ...positions[fromStep]!, branch };
+  for (let taken = 0; taken < steps; taken++) position = await takeStep(store, config, position, {});
+}
+
+async function takeStep(
+  store: Store,
+  config: RunConfig,
+  position: RunPosition,
+  options: MadeOptions,
+): Promise<RunPosition> {
+  const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
+  const played = await play(planGroups(config, position));
+  for (let round = 0; round < config.replacementRounds; round++)
+    played.push(...(await play(planReplacements(config, position, played))));
+  const training = planTraining(config, position, played);
+  const checkpoint = training && (await commit(store, config, training.parent, training));
+  return planNext(position, played, checkpoint);
+}
+
+async function playGroup(
+  store: Store,
+  input: RolloutInput,
+  { still, empty, cut, isEarlierVersion = false }: MadeOptions,
+): Promise<GroupResult> {
+  const isStill = input.group === still || input.step === empty;
+  const truncated = input.step === cut && input.group === 0;
+  const { inputsSha256, branch, step, group, scenario, policy } = input;
+  const attempts = Array.from({ length: input.attempts }, (_, attempt) => ({
+    ...madeAttempt(attempt, isStill ? 1 : attempt, policy.adapterSha256),
+    truncated,
+  }));
+  const header = {
+    schema: 1,
+    inputsSha256,
+    branch,
+    step,
+    group,
+    scenarioId: `s${scenario}`,
+    scenario,
+    adapterSha256: policy.adapterSha256,
+    attempts: attempts.length,
+  } as const;
+  const { bytes } = await store.publish(layout.rolloutsKey(input), await encodeRollouts({ header, attempts }));
+  const judged = judgeByAgent({ header, attempts }, hashBytes(bytes));
+  const verdict = await store.publish(layout.judgedKey(input), encodeJson(judged));
+  const plan = isEarlierVersion ? { ...input, truncated: null } : input;
+  return summariseGroup(plan, { header, attempts }, judged, hashBytes(verdict.bytes));
+}
+
+async function evaluate(
+  store: Store,
+  config: RunConfig,
+  position: RunPosition,
+  { evals = {} }: MadeOptions,
+): Promise<void> {
+  const reward = evals[position.step];
+  if (reward === undefined) return;
+  const { inputsSha256, branch, step, policy, count, firstScenario, run } = planEvaluation(config, position);
+  const { adapterSha256 } = policy;
+  const attempts = Array.from({ length: count }, (_, attempt) => ({
+    ...madeAttempt(attempt, reward, adapterSha256),
+    scenario: firstScenario + attempt,
+    scenarioId: `s${firstScenario + attempt}`,
+  }));
+  const header = { schema: 1, inputsSha256, branch, step, adapterSha256, attempts: count } as const;
+  const place = { run, branch, step };
+  const { bytes } = await store.publish(layout.evalRolloutsKey(place), await encodeRollouts({ header, attempts }));
+  await store.publish(
+    layout.evalKey(place),
+    encodeJson({ schema: 1, inputsSha256, ...summariseEval(step, attempts, hashBytes(bytes)) }),
+  );
+}
+
+function madeAttempt(attempt: number, reward: number, adapterSha256: string): AttemptRecord {
+  const request = { messages: [{ role: 'user', content: 'n?' }], temperature: 1, max_tokens: 2 };
+  const message = { role: 'assistant', content: String(attempt) };
+  const tokens = { promptTokenIds: [1, 2], tokenIds: [3], logprobs: [-0.5] };
+  const call = {
+    key: sha256Hex('call'),
+    occurrence: 0,
+    label: null,
+    request,
+    message,
+    finishReason: 'stop',
+    ...tokens,
+    adapterSha256,
+  };
+  const outcome = { status: 'ok', failure: null, reward, metrics: { solved: reward > 0 }, truncated: false } as const;
+  return { attempt, ...outcome, logs: [], unclaimedAnswers: 0, calls: [call] };
+}
+
+interface CommitWork {
+  branch: number;
+  step: number;
+  groups: readonly object[];
+  baseModel: string;
+  learningRate: number;
+  seed: number;
+  train: object | null;
+  inputsSha256: string;
+}
+
+/** As a GPU worker does it; the weights follow from the inputs alone, so that the same inputs give the same bytes. */
+async function commit(
+  store: Store,
+  { run }: RunConfig,
+  parent: Checkpoint | null,
+  work: CommitWork,
+): Promise<Checkpoint> {
+  const { branch, step, groups, baseModel, learningRate, seed, train, inputsSha256 } = work;
+  const manifest = {
+    schema: 1,
+    branch,
+    step,
+    inputsSha256,
+    baseModel,
+    groups,
+    learningRate,
+    seed,
+    train,
+    baseModelSha256: sha256Hex(baseModel),
+    parent: parent && { step: parent.step, manifestSha256: parent.manifestSha256 },
+    adapter: await store.putBlob(text(`adapter made from ${inputsSha256}`)),
+    adapterConfig: await store.putBlob(text('{"r":16}')),
+    optimizer: await store.putBlob(text(`optimizer state made from ${inputsSha256}`)),
+    metrics: { loss: 0.5, trainedTokens: 2 },
+    platform: { cpu: 'abacus', threads: 2 },
+  };
+  const place = { run, branch, step };
+  const { bytes } = await store.publish(layout.manifestKey(place), text(`${canonicalJson(manifest)}\n`));
+  await store.replace(layout.manifestTimesKey(place), encodeJson({ host: 'here', manifestSha256: hashBytes(bytes) }));
+  return checkpointOf(run, parseCommit(bytes, layout.manifestKey(place)));
+}

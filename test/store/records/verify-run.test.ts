@@ -1,0 +1,189 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { TemperError } from '../../../core/failures.ts';
+import { FileStore } from '../../../store/bytes/file-store.ts';
+import { encodeJson } from '../../../store/bytes/json.ts';
+import { manifestKey, prunedKey, runKey } from '../../../store/layout.ts';
+import { readManifest } from '../../../store/records/run-reader.ts';
+import type { Findings } from '../../../store/records/verify/findings.ts';
+import { verifyRun } from '../../../store/records/verify/verify-run.ts';
+import { makeRun } from './made-run.ts';
+
+let root: string;
+let store: FileStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'temper-verify-'));
+  store = new FileStore(root);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const verify = async (run = 'demo'): Promise<Findings> => (await verifyRun(store, run)).findings;
+const counts = ({ tallies }: Findings) =>
+  Object.fromEntries([...tallies].map(([check, { checked }]) => [check, checked]));
+const place = (step: number) => ({ run: 'demo', branch: 0, step });
+
+function flip(key: string, at: number): void {
+  const bytes = readFileSync(join(root, key));
+  bytes[at] = bytes[at]! ^ 1;
+  writeFileSync(join(root, key), bytes);
+}
+
+test('a whole run has no problems, and everything in it was looked at', async () => {
+  await makeRun(store, { still: 1, empty: 2, evals: { 0: 0.25, 3: 1 } });
+  const findings = await verify();
+  expect(findings.problems).toEqual([]);
+  expect(findings.notes).toEqual([]);
+  expect(counts(findings)).toEqual({
+    'run files': 5,
+    manifests: 3,
+    parents: 2,
+    adapters: 4,
+    'optimizer states': 3,
+    rollouts: 10,
+    verdicts: 10,
+    evaluations: 2,
+    inputs: 15,
+  });
+});
+
+test('a group whose attempts were all cut is replaced; a run of an earlier version, which trained it, is whole too', async () => {
+  await makeRun(store, { cut: 2 });
+  expect((await verify()).problems).toEqual([]);
+  expect((await readManifest(store, place(2)))?.groups.map(({ group }) => group)).toEqual([1, 2]);
+  await makeRun(store, { run: 'earlier', cut: 2, isEarlierVersion: true });
+  expect((await verify('earlier')).problems).toEqual([]);
+});
+
+test('a run that is being written is whole up to its last commit', async () => {
+  await makeRun(store, { steps: 3 });
+  const { step, ...state } = JSON.parse(readFileSync(join(root, 'runs/demo/state.json'), 'utf8')) as { step: number };
+  await store.replace(
+    'runs/demo/state.json',
+    encodeJson({ ...state, step: step - 1, state: 'running', phase: 'rollout' }),
+  );
+  rmSync(join(root, manifestKey(place(3))));
+  rmSync(join(root, 'runs/demo/branches/0/steps/3/groups/1.judged.json'));
+  expect((await verify()).problems).toEqual([]);
+});
+
+test('a name that no run has is bad input', async () => {
+  await expect(verify()).rejects.toBeInstanceOf(TemperError);
+});
+
+describe('one flipped bit', () => {
+  /** Every file under a hash, a bit near its beginning, its middle and its end. */
+  const isDisplay = (file: string) => /times\.json$|state\.json$|steps\.jsonl$/.test(file);
+
+  test('is found in every file that a hash covers, and the file is named', async () => {
+    await makeRun(store, { still: 1, evals: { 0: 0.25, 3: 1 } });
+    const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      statSync(join(root, file)).isFile(),
+    );
+    const kept = files.filter(
+      (file) => !isDisplay(file) && !file.endsWith('run.json') && !file.endsWith('prepared.json'),
+    );
+    expect(kept.length).toBeGreaterThan(30);
+    for (const file of kept) {
+      const bytes = readFileSync(join(root, file));
+      for (const at of [1, Math.floor(bytes.length / 2), bytes.length - 2]) {
+        flip(file, at);
+        const { problems } = await verify();
+        const told = problems.map(({ object, finding, remedy }) => `${object}: ${finding}; ${remedy}`).join('\n');
+        expect(told, `${file} at ${at}`).toContain(file);
+        expect(problems.length, `${file} at ${at}: ${told}`).toBeLessThan(3);
+        writeFileSync(join(root, file), bytes);
+      }
+    }
+    expect((await verify()).problems).toEqual([]);
+  }, 120_000);
+
+  test.each([
+    ['the seed', '"seed":1', '"seed":3'],
+    ['the temperature', '"temperature":1', '"temperature":2'],
+    ['the group size', '"groupSize":2', '"groupSize":3'],
+    ['the number of groups', '"groupsPerStep":2', '"groupsPerStep":3'],
+    ['the code of the agent', '"agentCodeSha256":"5', '"agentCodeSha256":"4'],
+    ['the name', '"run":"demo"', '"run":"dem0"'],
+    ['its syntax', '{"schema":1,', '{"schema":1;'],
+  ])('%s in run.json is found', async (_, before, after) => {
+    await makeRun(store);
+    const file = join(root, runKey('demo'));
+    const content = readFileSync(file, 'utf8');
+    expect(content).toContain(before);
+    writeFileSync(file, content.replace(before, after));
+    expect((await verify()).problems.length).toBeGreaterThan(0);
+  });
+});
+
+test('a file that was cut, and one that is gone, is found and named', async () => {
+  await makeRun(store, { evals: { 3: 1 } });
+  const { adapter, optimizer } = (await readManifest(store, place(2)))!;
+  const step = 'runs/demo/branches/0/steps/2';
+  const keys = [adapter.key, optimizer.key, `${step}/groups/0.rollouts.jsonl.gz`, `${step}/groups/0.judged.json`];
+  keys.push(
+    `${step}/manifest.json`,
+    runKey('demo'),
+    'runs/demo/prepared.json',
+    'runs/demo/branches/0/steps/3/eval.rollouts.jsonl.gz',
+  );
+  for (const key of keys) {
+    const bytes = readFileSync(join(root, key));
+    truncateSync(join(root, key), bytes.length - 3);
+    expect(
+      (await verify()).problems.map(({ object }) => object),
+      `${key} cut`,
+    ).toContain(key);
+    rmSync(join(root, key));
+    expect(
+      (await verify()).problems.map(({ object }) => object),
+      `${key} gone`,
+    ).toContain(key);
+    writeFileSync(join(root, key), bytes);
+  }
+  expect((await verify()).problems).toEqual([]);
+});
+
+test('what is only for display is told apart', async () => {
+  await makeRun(store);
+  truncateSync(join(root, 'runs/demo/state.json'), 20);
+  const { problems } = await verify();
+  expect(problems).toMatchObject([
+    { object: 'runs/demo/state.json', remedy: expect.stringContaining('only for display') as string },
+  ]);
+});
+
+test('weights that were pruned are no problem, weights that are gone without a word are', async () => {
+  await makeRun(store);
+  const { adapter, optimizer } = (await readManifest(store, place(1)))!;
+  for (const { key } of [adapter, optimizer]) rmSync(join(root, key));
+  expect((await verify()).problems.map(({ object }) => object)).toEqual([adapter.key, optimizer.key]);
+  await store.publish(prunedKey(place(1)), encodeJson({ schema: 1, pruned: true }));
+  const findings = await verify();
+  expect(findings.problems).toEqual([]);
+  expect(findings.tallies.get('adapters')).toEqual({ checked: 4, pruned: 1, problems: 0 });
+});
+
+test('a manifest of the first version, which does not say how it was trained, is checked by run.json', async () => {
+  await makeRun(store, { steps: 1 });
+  const file = join(root, manifestKey(place(1)));
+  const { seed: _seed, train: _train, ...old } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  writeFileSync(file, JSON.stringify(old));
+  rmSync(join(root, 'runs/demo/branches/0/steps/1/manifest.times.json'));
+  expect((await verify()).problems).toEqual([]);
+  writeFileSync(file, JSON.stringify({ ...old, learningRate: 1 }));
+  rmSync(join(root, runKey('demo')));
+  expect(existsSync(file)).toBe(true);
+  expect((await verify()).problems.map(({ object }) => object)).toEqual([runKey('demo')]);
+});

@@ -1,0 +1,167 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { StackEvent } from '../../../workers/events.ts';
+import { installDevTools, openPythonEnvironment } from '../../../workers/install/python-environment.ts';
+import type { PythonOptions } from '../../../workers/install/python-environment.ts';
+import { countPackages } from '../../../workers/install/python-packages.ts';
+import { fakePrograms, pythonScript } from './fake-programs.ts';
+import type { FakePrograms } from './fake-programs.ts';
+
+/** Makes an environment of one program; refuses PyTorch's CPU index, as many a network does. */
+const UV = `
+fs.appendFileSync(__dirname + '/../uv.log', args.join(' ') + '\\n');
+if (args[0] === 'venv') {
+  const folder = args[args.indexOf('--python') + 2];
+  fs.mkdirSync(folder + '/bin', { recursive: true });
+  fs.writeFileSync(folder + '/bin/python', '#!/bin/sh\\nexit 0\\n', { mode: 0o755 });
+}
+if (args.includes('--torch-backend=cpu')) process.exit(2);
+if (args.includes('--require-hashes') && !args.includes('--dry-run') && fs.existsSync(__dirname + '/../full')) {
+  console.error('error: failed to write to file: No space left on device (os error 28)');
+  process.exit(2);
+}
+if (args[0] === 'pip') console.error('Resolved 2 packages in 1ms\\nDownloading torch (100.0MiB)\\n Downloaded torch\\nPrepared 2 packages in 1s');
+`;
+
+let programs: FakePrograms;
+let events: StackEvent[];
+
+beforeEach(() => {
+  programs = fakePrograms();
+  events = [];
+});
+afterEach(() => programs.remove());
+
+function options(env: NodeJS.ProcessEnv = {}): PythonOptions {
+  const requirements = join(programs.folder, 'requirements');
+  mkdirSync(requirements, { recursive: true });
+  writeFileSync(join(requirements, 'requirements-torch.lock'), 'torch==2.13.0 --hash=sha256:00\n');
+  writeFileSync(join(requirements, 'requirements-torch-cpu.lock'), 'torch==2.13.0+cpu --hash=sha256:00\n');
+  writeFileSync(join(requirements, 'requirements.lock'), 'six==1.17.0 --hash=sha256:00\n');
+  writeFileSync(join(requirements, 'requirements-dev.lock'), 'pytest==9.0.0 --hash=sha256:00\n');
+  const onEvent = (event: StackEvent) => void events.push(event);
+  return { env: { ...programs.env, ...env }, cache: join(programs.folder, 'cache'), requirements, onEvent };
+}
+
+const open = (env?: NodeJS.ProcessEnv) => openPythonEnvironment(options(env));
+const uvCalls = () => readFileSync(join(programs.folder, 'uv.log'), 'utf8').trim().split('\n');
+
+it('says what to install where there is no Python', async () => {
+  await expect(open()).rejects.toMatchObject({
+    type: 'BadConfig',
+    message:
+      'Python 3.11 to 3.13 is needed, found none on PATH; install Python 3.13 (or set TEMPER_PYTHON to a Python that has everything installed)',
+  });
+});
+
+it('names every Python that is too old, too new or of a kind without packages', async () => {
+  programs.add('python3', pythonScript('3.10.4'));
+  programs.add('python3.13', pythonScript('3.13.1', { usable: false }));
+  programs.add('python', `console.error('SyntaxError: invalid syntax'); process.exit(1);`);
+  await expect(open()).rejects.toThrow(/found 3\.13\.1 \(.*\), 3\.10\.4 \(.*\), an older version \(python\); install/);
+});
+
+it('says what Debian packages apart', async () => {
+  programs.add('python3.11', pythonScript('3.11.2', { hasVenv: false }));
+  await expect(open()).rejects.toThrow(/lacks venv and ensurepip.*apt install python3\.11-venv, or install uv/);
+});
+
+it('does without venv where there is uv', async () => {
+  programs.add('python3.12', pythonScript('3.12.2', { hasVenv: false }));
+  programs.add('uv', UV);
+  await open();
+  expect(uvCalls().find((call) => call.startsWith('venv'))).toContain('bin/python3.12');
+});
+
+it('installs PyTorch first, then what the lock file names, once', async () => {
+  programs.add('python3', pythonScript('3.12.1'));
+  programs.add('uv', UV);
+  const environment = await open();
+  expect(existsSync(environment.python)).toBe(true);
+  const installs = uvCalls().filter((call) => call.startsWith('pip install') && !call.includes('--dry-run'));
+  expect(
+    installs.map((call) =>
+      call
+        .replace(/--python \S+ /, '')
+        .replace(/ --color.*/, '')
+        .replace(/-r \S+\//, '-r '),
+    ),
+  ).toEqual([
+    'pip install --require-hashes --no-deps -r requirements-torch.lock',
+    'pip install --require-hashes --no-deps -r requirements.lock',
+  ]);
+  expect(events.find((event) => event.kind === 'progress' && event.total !== null)).toMatchObject({
+    task: 'python',
+    unit: 'bytes',
+    total: 104_857_600,
+  });
+  expect(events.at(-1)).toMatchObject({ finished: true });
+  const calls = uvCalls().length;
+  expect(await open()).toEqual(environment);
+  expect(uvCalls().slice(calls)).toEqual(['--version']);
+});
+
+it('is made by one of two starts at once', async () => {
+  programs.add('python3', pythonScript('3.12.1'));
+  programs.add('uv', UV);
+  const [first, second] = await Promise.all([open(), open()]);
+  expect(first).toEqual(second);
+  expect(uvCalls().filter((call) => call.startsWith('venv'))).toHaveLength(1);
+});
+
+it('is made anew where an earlier start was killed half-way', async () => {
+  programs.add('python3', pythonScript('3.12.1'));
+  programs.add('uv', UV);
+  const { folder } = await open();
+  rmSync(join(folder ?? '', '.complete'));
+  await open();
+  expect(uvCalls().filter((call) => call.startsWith('venv'))).toHaveLength(2);
+});
+
+it('names the folder where the disk is full, and leaves nothing half-made', async () => {
+  programs.add('python3', pythonScript('3.12.1'));
+  programs.add('uv', UV);
+  writeFileSync(join(programs.folder, 'full'), '');
+  const folder = join(programs.folder, 'cache', 'python');
+  await expect(open()).rejects.toMatchObject({
+    type: 'BadConfig',
+    message: expect.stringMatching(
+      new RegExp(`^the disk is full while installing into ${folder}; .*TEMPER_CACHE`),
+    ) as string,
+  });
+  expect(readdirSync(folder).filter((name) => !name.endsWith('.lock'))).toEqual([]);
+});
+
+it('adds the tools of the tests once', async () => {
+  programs.add('python3', pythonScript('3.12.1'));
+  programs.add('uv', UV);
+  const environment = await open();
+  await installDevTools(environment, options());
+  await installDevTools(environment, options());
+  expect(uvCalls().filter((call) => call.includes('requirements-dev.lock'))).toHaveLength(1);
+});
+
+it('takes TEMPER_PYTHON as it is, and says what it lacks', async () => {
+  programs.add('mine', `console.log('missing:');`);
+  programs.add('bare', `console.log('missing: torch peft');`);
+  const path = (name: string) => join(programs.folder, 'bin', name);
+  expect(await open({ TEMPER_PYTHON: path('mine') })).toEqual({ python: path('mine'), folder: null });
+  await expect(open({ TEMPER_PYTHON: path('bare') })).rejects.toThrow(
+    /must have all packages installed, but lacks torch peft; install them or unset it/,
+  );
+  await expect(open({ TEMPER_PYTHON: path('none') })).rejects.toThrow(/cannot be run; correct or unset it/);
+});
+
+it('tells how far a large package is before uv does', () => {
+  let grown = 0;
+  const count = countPackages(() => grown);
+  expect(count.now()).toBeUndefined();
+  for (const line of ['Resolved 29 packages in 546ms', 'Downloading torch (500.0MiB)', 'Downloading scipy (100.0MiB)'])
+    count.read(line);
+  grown = 100 * 1024 ** 2;
+  expect(count.now()).toMatchObject({ done: 57_671_680, total: 629_145_600 });
+  expect(count.describe('installing')).toBe('installing, 29 in all, downloading torch');
+  for (const line of [' Downloaded torch', ' Downloaded scipy']) count.read(line);
+  expect(count.now()).toMatchObject({ done: 629_145_600 });
+});

@@ -1,0 +1,47 @@
+/** What the doctor's checks share: whom they look at, and what they say. */
+import type { TemperConfig } from '../config.ts';
+import type { TemporalTarget } from '../connection.ts';
+import type { ProjectFolders } from '../folders.ts';
+
+export interface DoctorOptions {
+  readonly project: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Names of agents whose queues should be polled. */
+  readonly agents: readonly string[];
+}
+
+export interface Patient extends DoctorOptions {
+  readonly config: TemperConfig;
+  readonly folders: ProjectFolders;
+  readonly target: TemporalTarget | null;
+}
+
+/** One thing that was looked at. */
+export interface Check {
+  readonly name: string;
+  /** Null where it could not be looked at, or concerns nothing that runs now. */
+  readonly ok: boolean | null;
+  readonly detail: string;
+  /** What to do; null where there is nothing to do. */
+  readonly remedy: string | null;
+}
+
+export const passed = (name: string, detail: string): Check => ({ name, ok: true, detail, remedy: null });
+export const failed = (name: string, detail: string, remedy: string): Check => ({ name, ok: false, detail, remedy });
+export const notRunning = (name: string): Check => ({
+  name,
+  ok: null,
+  detail: 'no local stack is running in this project',
+  remedy: 'temper dev starts one, temper train does so by itself',
+});
+
+/** A check that throws has failed: its message names the remedy. */
+export async function attempt(name: string, check: () => Promise<string>): Promise<Check> {
+  try {
+    return passed(name, await check());
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const [detail = message, ...remedy] = message.split('; ');
+    return failed(name, detail, remedy.join('; ') || 'see the log files in .temper/logs');
+  }
+}

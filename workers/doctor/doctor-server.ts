@@ -1,0 +1,75 @@
+/** The doctor's look at the Temporal server. */
+import { rolloutQueue } from '../../core/queues.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { attempt, notRunning } from './check.ts';
+import type { Check, Patient } from './check.ts';
+import { connectClient } from '../connection.ts';
+import type { TemporalClient } from '../connection.ts';
+import { storeUri } from '../folders.ts';
+import { missingSearchAttributes } from '../namespace.ts';
+import { countPollers } from '../pollers.ts';
+
+/** Everything that only a reachable server can say. */
+export async function checkServer(patient: Patient): Promise<Check[]> {
+  const { target, env } = patient;
+  if (target === null) return [notRunning('Temporal server')];
+  let client: TemporalClient | null = null;
+  const reached = await attempt('Temporal server', async () => {
+    client = await connectClient(target, env);
+    return `${target.address} answers`;
+  });
+  const connected = client as TemporalClient | null;
+  if (connected === null) return [reached];
+  try {
+    return [
+      reached,
+      await checkNamespace(connected),
+      await checkSearchAttributes(connected),
+      ...(await checkQueues(connected, patient)),
+    ];
+  } finally {
+    await connected.close();
+  }
+}
+
+function checkNamespace({ connection, namespace }: TemporalClient): Promise<Check> {
+  return attempt('namespace', async () => {
+    const { config } = await connection.workflowService.describeNamespace({ namespace });
+    const days = Math.round(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400);
+    return `${namespace}, finished runs are kept for ${days} days`;
+  });
+}
+
+function checkSearchAttributes(client: TemporalClient): Promise<Check> {
+  return attempt('search attributes', async () => {
+    const missing = await missingSearchAttributes(client);
+    if (missing.length === 0) return 'all registered';
+    throw new Error(
+      `${missing.join(', ')} missing; run temporal operator search-attribute create --namespace ${client.namespace} --name … --type …`,
+    );
+  });
+}
+
+/** A queue that nobody polls waits in silence: the commonest reason for a run that stands still. */
+async function checkQueues(client: TemporalClient, { config, folders, agents, project }: Patient): Promise<Check[]> {
+  const store = await openStore(storeUri(config.store, folders));
+  const storeId = agents.length === 0 ? '' : await store.id();
+  const queues = [
+    { name: config.queues.workflows, kind: 'workflow' as const, remedy: 'start temper dev or temper worker' },
+    { name: config.queues.gpu, kind: 'activity' as const, remedy: 'start a GPU worker, or temper dev' },
+    ...agents.map((agent) => ({
+      name: rolloutQueue(storeId, agent),
+      kind: 'activity' as const,
+      remedy: `start temper worker --agent FILE in ${project}, or temper train`,
+    })),
+  ];
+  return Promise.all(
+    queues.map(({ name, kind, remedy }) =>
+      attempt(`queue ${name}`, async () => {
+        const pollers = await countPollers(client, name, kind);
+        if (pollers === 0) throw new Error(`no worker polls it; ${remedy}`);
+        return `${pollers} ${pollers === 1 ? 'worker polls' : 'workers poll'} it`;
+      }),
+    ),
+  );
+}

@@ -1,0 +1,88 @@
+/** What Temper needs, looked at one by one: each check says what it found and what to do. The command line prints them. */
+import { configuredTarget } from '../connection.ts';
+import { loadConfig } from '../config.ts';
+import { cacheFolder, projectFolders, storeUri } from '../folders.ts';
+import { readStackFile } from '../local-stack/stack-file.ts';
+import { checkServer } from './doctor-server.ts';
+import { attempt, failed, notRunning, passed } from './check.ts';
+import type { Check, DoctorOptions, Patient } from './check.ts';
+import { runningTarget } from '../local-stack/running-target.ts';
+import { pythonState } from '../install/python-environment.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { findInstalledCli, readDatabaseServer } from '../install/temporal-cli.ts';
+
+const OLDEST_NODE = [20, 19];
+const ENGINE_WITHIN_MS = 5000;
+
+export async function examine(options: DoctorOptions): Promise<Check[]> {
+  const folders = projectFolders(options.project);
+  const patient: Patient = {
+    ...options,
+    folders,
+    config: await loadConfig(options.project, options.env),
+    target: runningTarget(options.project, options.env),
+  };
+  const checks = await Promise.all([
+    Promise.resolve(checkNode()),
+    checkPython(patient),
+    checkTemporalCli(patient),
+    checkStore(patient),
+    checkEngine(patient),
+    checkServer(patient),
+  ]);
+  return checks.flat();
+}
+
+function checkNode(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isNewEnough = major > (OLDEST_NODE[0] ?? 0) || (major === OLDEST_NODE[0] && minor >= (OLDEST_NODE[1] ?? 0));
+  return isNewEnough
+    ? passed('Node', process.versions.node)
+    : failed('Node', process.versions.node, 'install Node 20.19 or newer');
+}
+
+function checkPython({ config, env }: Patient): Promise<Check> {
+  if (config.engine.url !== null)
+    return Promise.resolve(passed('Python environment', `not needed: the engine is ${config.engine.url}`));
+  return attempt('Python environment', () => pythonState({ env, cache: cacheFolder(env) }));
+}
+
+function checkTemporalCli({ env, folders }: Patient): Promise<Check> {
+  const configured = configuredTarget(env);
+  if (configured !== null)
+    return Promise.resolve(passed('Temporal CLI', `not needed: the server is ${configured.address}`));
+  return attempt('Temporal CLI', async () => {
+    const databaseServer = readDatabaseServer(folders.temporalVersion, folders.database);
+    const cli = await findInstalledCli({ env, cache: cacheFolder(env), databaseServer });
+    return cli === null
+      ? 'not installed yet; the first start downloads or builds it'
+      : `${cli.path} (server ${cli.serverVersion})`;
+  });
+}
+
+function checkStore({ config, folders }: Patient): Promise<Check> {
+  return attempt('store', async () => {
+    const store = await openStore(storeUri(config.store, folders));
+    await store.checkWritable();
+    return store.uri;
+  });
+}
+
+async function checkEngine({ config, folders, target }: Patient): Promise<Check> {
+  const port = readStackFile(folders.stackFile)?.ports?.engine;
+  const url = config.engine.url ?? (target === null || port === undefined ? null : `http://127.0.0.1:${port}`);
+  if (url === null) return notRunning('engine');
+  return attempt('engine', async () => {
+    try {
+      const response = await fetch(new URL('/health', url), { signal: AbortSignal.timeout(ENGINE_WITHIN_MS) });
+      if (response.ok) return `${url} answers`;
+      throw new Error(`status ${response.status}`);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(
+        `${url} does not answer as expected (${reason}); see .temper/logs/gpu-worker.jsonl, or correct engine.url in temporal.config.ts (or TEMPER_ENGINE_URL, if set)`,
+        { cause },
+      );
+    }
+  });
+}

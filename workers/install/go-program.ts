@@ -1,0 +1,45 @@
+/** Programs that are built from their Go module, through Go's own client. */
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { runCommand } from '../command.ts';
+import { CommandFailed } from './install.ts';
+
+interface GoBuild {
+  /** `host/path/cmd/program@v1.2.3` */
+  readonly module: string;
+  /** Of the source that it must have been built from. */
+  readonly sum?: string;
+  /** Begins the message where it fails. */
+  readonly what: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal | undefined;
+  readonly onLine?: (line: string) => void;
+}
+
+export async function hasGo(env: NodeJS.ProcessEnv): Promise<boolean> {
+  return (await runCommand('go', ['version'], { env })).code === 0;
+}
+
+/** Puts the program into the folder, and nothing else. */
+export async function buildGoProgram(folder: string, program: string, build: GoBuild): Promise<void> {
+  const { module, sum, what, env, signal, onLine } = build;
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  const { code, output } = await runCommand('go', ['install', '-v', module], {
+    env: { ...env, GOBIN: bin },
+    ...(signal ? { signal } : {}),
+    ...(onLine ? { onLine } : {}),
+  });
+  if (code !== 0) throw new CommandFailed(what, output);
+  if (sum !== undefined) await checkSum(join(bin, program), sum, build);
+  copyFileSync(join(bin, program), join(folder, program));
+  rmSync(bin, { recursive: true });
+}
+
+/** Go compares with its checksum database, where no variable of the environment turns that off; this holds in any case. */
+async function checkSum(program: string, sum: string, { module, what, env }: GoBuild): Promise<void> {
+  const { output } = await runCommand('go', ['version', '-m', program], { env });
+  const found = /^\s*mod\s+\S+\s+\S+\s+(h1:\S+)/m.exec(output)?.[1];
+  if (found !== sum)
+    throw new CommandFailed(what, `${module} must have the checksum ${sum}, it has ${found ?? 'none'}`);
+}

@@ -1,0 +1,157 @@
+/** The GPU worker's Python environment: made once in the cache, keyed by what is in it, or TEMPER_PYTHON. */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TemperError } from '../../core/failures.ts';
+import { runCommand } from '../command.ts';
+import { withFileLock } from '../file-lock.ts';
+import { GPU_WORKER_FOLDER } from '../folders.ts';
+import { CommandFailed, installOnce, isComplete, explainFailure, withProgress } from './install.ts';
+import type { InstallOptions, Progress } from './install.ts';
+import { installRequirements, installTorch } from './python-packages.ts';
+import { findInterpreter } from './python-interpreter.ts';
+import type { Interpreter } from './python-interpreter.ts';
+import { hasOwnUv, openUv, programOf } from './uv.ts';
+
+export interface PythonEnvironment {
+  readonly python: string;
+  /** Its folder in the cache; null for TEMPER_PYTHON. */
+  readonly folder: string | null;
+}
+
+export interface PythonOptions extends InstallOptions {
+  /** Where the lock files are; the GPU worker's own folder unless a test says otherwise. */
+  readonly requirements?: string;
+}
+
+const TORCH_LOCKS = ['requirements-torch.lock', 'requirements-torch-cpu.lock'] as const;
+const UVLOOP = process.platform === 'win32' ? [] : ['uvloop'];
+const NEEDED = [
+  'torch',
+  'transformers',
+  'peft',
+  'safetensors',
+  'temporalio',
+  'starlette',
+  'uvicorn',
+  'orjson',
+  ...UVLOOP,
+];
+const NEEDED_FOR_TESTS = ['pytest', 'hypothesis', 'ruff', 'pyright'];
+
+export async function openPythonEnvironment(options: PythonOptions): Promise<PythonEnvironment> {
+  if (options.env.TEMPER_PYTHON) return explicitPython(options.env.TEMPER_PYTHON, NEEDED);
+  const own = await hasOwnUv(options.env);
+  const python = await findInterpreter(options.env, !own);
+  const folder = join(options.cache, 'python', await environmentKey(python, options));
+  const environment = { python: programOf(folder, 'python'), folder };
+  if (isComplete(folder)) return environment;
+  await withProgress('python', options.onEvent, 'the Python packages are installed', async (progress) => {
+    const onWait = () => progress.tell('waiting for another process that installs the Python packages');
+    const make = (partial: string) => makeEnvironment(partial, python, own, progress, options);
+    await installOnce(folder, make, { onWait, signal: options.signal });
+  });
+  return environment;
+}
+
+async function makeEnvironment(
+  partial: string,
+  python: Interpreter,
+  own: boolean,
+  progress: Progress,
+  options: PythonOptions,
+): Promise<void> {
+  const uv = await openUv(python, own, progress, options);
+  progress.tell(`making a Python ${python.version} environment`);
+  const made = await uv.run(
+    ['venv', '--relocatable', '--clear', '--python', python.executable, partial],
+    () => undefined,
+  );
+  if (made.code !== 0) throw new CommandFailed('making the Python environment', made.output);
+  const place = { uv, python: programOf(partial, 'python'), progress, accelerated: await hasAccelerator(options.env) };
+  const [standard, cpu] = TORCH_LOCKS.map((name) => requirementFile(name, options));
+  await installTorch({ default: standard!, cpu: cpu! }, place);
+  await installRequirements(requirementFile('requirements.lock', options), place);
+  progress.tell('checking that the packages load');
+  const loaded = await runCommand(place.python, ['-c', `import ${NEEDED.join(', ')}`], { env: options.env });
+  if (loaded.code !== 0) throw new CommandFailed('loading the installed Python packages', loaded.output);
+}
+
+/** For people: which Python it is; throws what stands in the way. Installs nothing. */
+export async function pythonState({ env, cache }: Pick<InstallOptions, 'env' | 'cache'>): Promise<string> {
+  if (env.TEMPER_PYTHON) return `TEMPER_PYTHON, ${(await explicitPython(env.TEMPER_PYTHON, NEEDED)).python}`;
+  const python = await findInterpreter(env, !(await hasOwnUv(env)));
+  const options = { env, cache, onEvent: () => undefined };
+  const folder = join(cache, 'python', await environmentKey(python, options));
+  return isComplete(folder)
+    ? `Python ${python.version}, ${folder}`
+    : `Python ${python.version}; the first start installs its packages`;
+}
+
+/** Adds the tools of the Python tests; asked for by `npm test` alone. */
+export async function installDevTools(environment: PythonEnvironment, options: PythonOptions): Promise<void> {
+  const { folder, python } = environment;
+  if (folder === null) {
+    await explicitPython(python, NEEDED_FOR_TESTS);
+    return;
+  }
+  const file = requirementFile('requirements-dev.lock', options);
+  const marker = join(folder, `.dev-${sha256(readRequirement('requirements-dev.lock', options)).slice(0, 16)}`);
+  if (existsSync(marker)) return;
+  const own = await hasOwnUv(options.env);
+  await withProgress('python', options.onEvent, 'the tools of the Python tests are installed', async (progress) => {
+    const add = async () => {
+      const uv = await openUv(await findInterpreter(options.env, !own), own, progress, options);
+      await installRequirements(file, { uv, python, progress, accelerated: false });
+      writeFileSync(marker, '');
+    };
+    const onWait = () => progress.tell('waiting for another process that installs Python packages');
+    await withFileLock(`${folder}.lock`, () => explainFailure(folder, add), onWait, options.signal);
+  });
+}
+
+/** A Python of the user's own is checked, never changed. */
+async function explicitPython(python: string, modules: readonly string[]): Promise<PythonEnvironment> {
+  const question = `import importlib.util as u; print("missing:", *[m for m in ${JSON.stringify(modules)} if not u.find_spec(m)])`;
+  const { code, output } = await runCommand(python, ['-c', question], { timeoutMs: 20_000 });
+  if (code !== 0)
+    throw new TemperError(
+      'BadConfig',
+      `TEMPER_PYTHON must be a Python 3.11 to 3.13, but ${python} cannot be run; correct or unset it`,
+    );
+  const missing = (/missing: *(.*)/.exec(output)?.[1] ?? '').trim();
+  if (missing === '') return { python, folder: null };
+  throw new TemperError(
+    'BadConfig',
+    `TEMPER_PYTHON (${python}) must have all packages installed, but lacks ${missing}; install them or unset it`,
+  );
+}
+
+/** Another lock, Python or kind of machine is another environment. */
+async function environmentKey(python: Interpreter, options: PythonOptions): Promise<string> {
+  const parts = [
+    ...['requirements.lock', ...TORCH_LOCKS].map((name) => readRequirement(name, options)),
+    python.version,
+    process.platform,
+    process.arch,
+    (await hasAccelerator(options.env)) ? 'accelerated' : 'cpu',
+  ];
+  return sha256(parts.join('\0')).slice(0, 16);
+}
+
+/** Where NVIDIA's driver answers, PyTorch's default build is chosen, which knows CUDA. */
+async function hasAccelerator(env: NodeJS.ProcessEnv): Promise<boolean> {
+  return (await runCommand('nvidia-smi', ['-L'], { env, timeoutMs: 10_000 })).code === 0;
+}
+
+function requirementFile(name: string, { requirements = GPU_WORKER_FOLDER }: PythonOptions): string {
+  return join(requirements, name);
+}
+
+function readRequirement(name: string, options: PythonOptions): string {
+  return readFileSync(requirementFile(name, options), 'utf8');
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,53 @@
+/** One agent's activities, put together: its file, the store, the engine. */
+import { createAgentActivities } from '../../activities/index.ts';
+import { TemperError } from '../../core/failures.ts';
+import { rolloutQueue } from '../../core/queues.ts';
+import { isAgent, type Agent } from '../../play/agent.ts';
+import { connectEngine } from '../../play/connections/engine-connection.ts';
+import { locateScenarios } from '../../play/scenarios.ts';
+import { requireJudgeKey } from '../../play/judge/judge-model.ts';
+import { agentCodeSha256, importAgentFile } from '../agent-code.ts';
+import type { Logger } from './logs.ts';
+import type { WorkerSettings } from './worker-settings.ts';
+
+export interface AgentActivities {
+  readonly name: string;
+  readonly queue: string;
+  readonly activities: object;
+  close(): Promise<void>;
+}
+
+export async function openAgentActivities(
+  file: string,
+  settings: WorkerSettings,
+  logger: Logger,
+): Promise<AgentActivities> {
+  const { store } = settings;
+  // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
+  const codeSha256 = await agentCodeSha256(file);
+  const exported = await importAgentFile(file);
+  if (!isAgent(exported))
+    throw new TemperError(
+      'BadConfig',
+      `the agent file ${file} must export defineAgent({ … }) by default; write export default defineAgent({ … })`,
+    );
+  const agent = locateScenarios(exported, file);
+  warnOfMissingKey(agent, logger);
+  const engine = connectEngine(settings.engine);
+  const agents = new Map([[agent.name, { agent, codeSha256 }]]);
+  return {
+    name: agent.name,
+    queue: rolloutQueue(await store.id(), agent.name),
+    activities: createAgentActivities({ store, engine, agents, logger: logger.child({ agent: agent.name }) }),
+    close: () => engine.close(),
+  };
+}
+
+/** It plays without it; only what it plays can't be judged here. */
+function warnOfMissingKey({ name, reward }: Agent, logger: Logger): void {
+  try {
+    if (reward !== undefined) requireJudgeKey(reward.judge, process.env);
+  } catch (error) {
+    logger.warn({ agent: name, error: String(error) }, 'this worker cannot judge');
+  }
+}

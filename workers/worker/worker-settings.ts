@@ -1,0 +1,39 @@
+/** Where a worker process finds its store and its engine: told by the local stack, or by configuration. */
+import { TemperError } from '../../core/failures.ts';
+import { checkBaseUrl } from '../../play/connections/providers.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import type { TemperConfig } from '../config.ts';
+import { projectFolders, storeUri } from '../folders.ts';
+
+export interface WorkerSettings {
+  readonly store: Store;
+  readonly engine: { readonly url: string; readonly key: string };
+}
+
+export async function workerSettings(
+  project: string,
+  config: TemperConfig,
+  env: NodeJS.ProcessEnv,
+): Promise<WorkerSettings> {
+  const folders = projectFolders(project);
+  const store = await openStore(storeUri(config.store, folders), { spoolFolder: folders.spool });
+  return { store, engine: engineSettings(config, env) };
+}
+
+function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): WorkerSettings['engine'] {
+  const { url } = engine;
+  if (!url) {
+    throw new TemperError(
+      'BadConfig',
+      'a worker needs an engine, but none is configured; set engine.url in temporal.config.ts or TEMPER_ENGINE_URL, or let temper dev start one',
+    );
+  }
+  checkBaseUrl('engine.url of temporal.config.ts, or TEMPER_ENGINE_URL,', url);
+  const key = env[engine.keyVariable];
+  if (key) return { url, key };
+  throw new TemperError(
+    'BadConfig',
+    `the engine ${url} needs a key in ${engine.keyVariable}, which is not set; export it`,
+  );
+}

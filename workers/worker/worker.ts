@@ -1,0 +1,151 @@
+/** The TypeScript worker: workflows on one queue, and each agent's activities on a queue of its own. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import type { NativeConnectionOptions, WorkerOptions } from '@temporalio/worker';
+import { openAgentActivities } from './agent-activities.ts';
+import { loadConfig } from '../config.ts';
+import type { TemperConfig } from '../config.ts';
+import { cacheFolder } from '../folders.ts';
+import { createOutputLogger, temporalLogger } from './logs.ts';
+import type { Logger } from './logs.ts';
+import { WORKER_READY } from './worker-options.ts';
+import { workerSettings } from './worker-settings.ts';
+import { workflowBundle } from './workflow-bundle.ts';
+
+export interface RunWorkerOptions {
+  readonly project: string;
+  /** Agent files; without any the process runs workflows alone. */
+  readonly agents: readonly string[];
+  /** Ends the worker: it drains, then returns. */
+  readonly signal: AbortSignal;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly logger?: Logger;
+}
+
+const RECONNECT_MS = 500;
+const TELL_EVERY_MS = 5000;
+/** A drained activity is retried elsewhere or later, so that waiting for it long has no use. */
+const DRAIN_MS = 3000;
+const FORCE_MS = 6000;
+/** Recovery in seconds: a dead worker's sticky queue and its silent heartbeats must not be waited for. */
+const STICKY_MS = 2000;
+const HEARTBEAT_MS = 2000;
+const POLLERS = 5;
+
+/** Runs until `signal`; rejects where a worker fails. The server may come and go meanwhile. */
+export async function runWorker(options: RunWorkerOptions): Promise<void> {
+  const { project, agents, signal, env = process.env } = options;
+  const logger = options.logger ?? createOutputLogger('worker');
+  installRuntime(logger);
+  const config = await loadConfig(project, env);
+  const settings = agents.length === 0 ? null : await workerSettings(project, config, env);
+  const activities =
+    settings === null ? [] : await Promise.all(agents.map((file) => openAgentActivities(file, settings, logger)));
+  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
+  const connection = await connectPatiently(connectionOptions, logger, signal);
+  if (connection === null) return;
+  try {
+    const shared = { connection, namespace, ...sharedOptions() };
+    const workers = [
+      await Worker.create({
+        ...shared,
+        ...workflowOptions(config),
+        workflowBundle: { codePath: await workflowBundle(cacheFolder(env), temporalLogger(logger)) },
+      }),
+    ];
+    for (const agent of activities)
+      workers.push(
+        await Worker.create({
+          ...shared,
+          ...activityOptions(config),
+          taskQueue: agent.queue,
+          activities: agent.activities,
+        }),
+      );
+    await runAll(workers, signal, () =>
+      logger.info(
+        { agents: activities.map(({ name }) => name), queues: workers.map((worker) => worker.options.taskQueue) },
+        WORKER_READY,
+      ),
+    );
+  } finally {
+    await connection.close();
+    await Promise.all(activities.map((agent) => agent.close()));
+    await settings?.store.close();
+  }
+}
+
+function sharedOptions(): Pick<WorkerOptions, 'shutdownGraceTime' | 'shutdownForceTime'> {
+  return { shutdownGraceTime: DRAIN_MS, shutdownForceTime: FORCE_MS };
+}
+
+export function workflowOptions({ queues, capacity }: TemperConfig): Omit<WorkerOptions, 'connection'> {
+  return {
+    taskQueue: queues.workflows,
+    maxConcurrentWorkflowTaskExecutions: capacity.workflowTasks,
+    maxConcurrentWorkflowTaskPolls: Math.min(POLLERS, capacity.workflowTasks),
+    maxCachedWorkflows: capacity.cachedWorkflows,
+    workflowThreadPoolSize: 1,
+    stickyQueueScheduleToStartTimeout: STICKY_MS,
+  };
+}
+
+export function activityOptions({ capacity }: TemperConfig): Omit<WorkerOptions, 'connection' | 'taskQueue'> {
+  return {
+    maxConcurrentActivityTaskExecutions: capacity.rollouts,
+    maxConcurrentActivityTaskPolls: Math.min(POLLERS, capacity.rollouts),
+    maxHeartbeatThrottleInterval: HEARTBEAT_MS,
+    defaultHeartbeatThrottleInterval: HEARTBEAT_MS,
+  };
+}
+
+let installed = false;
+
+/** Once per process; signals are the caller's business. */
+function installRuntime(logger: Logger): void {
+  if (installed) return;
+  installed = true;
+  Runtime.install({
+    logger: temporalLogger(logger),
+    shutdownSignals: [],
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+  });
+}
+
+/** Null where it was told to end before a server was there. */
+async function connectPatiently(
+  options: NativeConnectionOptions,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<NativeConnection | null> {
+  let toldAt = 0;
+  while (!signal.aborted) {
+    try {
+      return await NativeConnection.connect(options);
+    } catch (error) {
+      if (Date.now() - toldAt > TELL_EVERY_MS)
+        logger.warn({ address: options.address, error: String(error) }, 'waiting for the Temporal server');
+      toldAt = Date.now();
+    }
+    await sleep(RECONNECT_MS);
+  }
+  return null;
+}
+
+/** All of them, or none: what one failed for, the process fails for. */
+async function runAll(workers: readonly Worker[], signal: AbortSignal, onReady: () => void): Promise<void> {
+  const stop = () => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  };
+  const runs = workers.map((worker) => worker.run());
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  else onReady();
+  try {
+    await Promise.all(runs);
+  } finally {
+    stop();
+    await Promise.allSettled(runs);
+  }
+}
