@@ -1,136 +1,45 @@
-/** `judge`: the attempts of one group that was played, compared by the judge that the agent names. */
-import { performance } from 'node:perf_hooks';
+/** `judge`: the verdict on a step, from what was played for it and what was judged of that: what is trained, and what not. */
+import pLimit from 'p-limit';
 
-import { JudgeInput, type JudgeResult, type RolloutInput } from '../core/contract.ts';
+import { JudgeInput, type GroupRef, type JudgeResult } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
-import { OutageClock } from '../play/recorder/outage-clock.ts';
-import { conversationOf } from '../play/judge/conversation.ts';
-import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
-import { isJudgeName } from '../play/judge/judge-model.ts';
-import { withJudge, type Ruler } from '../play/judge/ruler.ts';
-import { judgeTurns, summariseGroup } from '../store/records/group-result.ts';
-import { judgedKey, rolloutsKey } from '../store/layout.ts';
-import type { AttemptRecord, Judged } from '../store/records/trajectories.ts';
-import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/verdicts.ts';
-import { asActivity, type Scope } from './activity.ts';
-import { requireAgent, type PlayDependencies } from './dependencies.ts';
-import { openRunJudge } from './open-judge.ts';
-import { publishVerdict, readVerdict, readWritten, type Written } from './written-group.ts';
+import { judgedKey, rolloutsKey, type GroupPlace } from '../store/layout.ts';
+import { decideVerdict, publishStepVerdict, type JudgedGroup } from '../store/records/step-verdict.ts';
+import { asActivity } from './activity.ts';
+import type { Dependencies } from './dependencies.ts';
+import { readJudged, readRollouts } from './written-group.ts';
 import { checkInputs } from './write-once.ts';
 
-export function createJudgeActivities(dependencies: PlayDependencies) {
+/** Of large groups so many are in memory. */
+const AT_ONCE = 4;
+
+export function createJudgeActivities(dependencies: Dependencies) {
   const { store } = dependencies;
 
-  async function judge({ group: input }: JudgeInput, scope: Scope): Promise<JudgeResult> {
-    const startedAt = performance.now();
-    const played = await readPlayed(input);
-    const recorded = await store.read(judgedKey(input));
-    const verdict = recorded === null ? await judgeGroup(input, played, scope) : readVerdict(recorded, input);
-    const { judged, judgedSha256 } = verdict;
-    checkInputs(
-      `the verdict on group ${input.group} of step ${input.step} of the run ${input.run}`,
-      judged.inputsSha256,
-      input.inputsSha256,
-    );
-    const group = summariseGroup(input, played.rollouts, judged, judgedSha256);
-    // From the store, not from this try of the activity: what an earlier one paid was paid.
-    const spent = await readGroupSpending(store, input);
-    return { group, spent, seconds: (performance.now() - startedAt) / 1000 };
+  async function judge(input: JudgeInput): Promise<JudgeResult> {
+    const limit = pLimit(AT_ONCE);
+    const judged = await Promise.all(input.groups.map((ref) => limit(() => readGroup({ ...input, ...ref }, ref))));
+    const { results, verdict } = decideVerdict(input, judged);
+    const recorded = await publishStepVerdict(store, input, verdict);
+    const what = `the verdict on step ${input.step} of the run ${input.run}`;
+    checkInputs(what, recorded.inputsSha256, input.inputsSha256);
+    return { groups: results };
   }
 
-  async function readPlayed(input: RolloutInput): Promise<Written> {
-    const key = rolloutsKey(input);
-    const bytes = await store.read(key);
-    if (bytes === null) throw new TemperError('StoreCorrupt', `${key} is missing; restore it from a copy of the run`);
-    return readWritten(bytes, key);
-  }
-
-  async function judgeGroup(input: RolloutInput, { rollouts, sha256 }: Written, scope: Scope) {
-    const ruler = requireRuler(dependencies, input);
-    const data = rollouts.attempts.filter(({ status }) => status === 'ok');
-    const judgement = data.length === 0 ? null : await ask(dependencies, input, ruler, data, scope);
-    const { inputsSha256 } = rollouts.header;
-    return publishVerdict(store, input, {
-      schema: 1,
-      inputsSha256,
-      rolloutsSha256: sha256,
-      ...toVerdict(ruler, rollouts.attempts, judgement),
-    });
+  /** What the rollouts' activities answered was of these bytes. */
+  async function readGroup(place: GroupPlace, ref: GroupRef): Promise<JudgedGroup> {
+    const { rollouts, sha256 } = await readRollouts(store, place);
+    const { judged, judgedSha256 } = await readJudged(store, place);
+    requireHash(rolloutsKey(place), ref.rolloutsSha256, sha256);
+    requireHash(judgedKey(place), ref.judgedSha256, judgedSha256);
+    return { ref, rollouts, judged };
   }
 
   return { judge: asActivity(dependencies, JudgeInput, judge) };
 }
 
-async function ask(
-  dependencies: PlayDependencies,
-  input: RolloutInput,
-  ruler: Ruler,
-  data: readonly AttemptRecord[],
-  scope: Scope,
-): Promise<Judgement> {
-  const { store, logger } = dependencies;
-  const { run, branch, step, group, rollout } = input;
-  const outage = new OutageClock();
-  const { name } = ruler.judge;
-  scope.showDetail(() => ({ step, part: String(group), judge: name, waiting: describeWait(outage) }));
-  const { callTimeoutMs, callRetryBudgetMs } = rollout;
-  const { signal, checkFresh } = scope;
-  const judgement = await judgeConversations(data.map(conversationOf), {
-    ruler,
-    ...(await openRunJudge(dependencies, ruler)),
-    verdicts: storedVerdicts(store),
-    answers: storedAnswers(store, input),
-    patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh, outage },
-  });
-  logger.info({ run, branch, step, group, judge: name, verdict: judgement.key, ...judgement.spent }, 'judged');
-  return judgement;
-}
-
-function requireRuler(
-  { agents, logger }: PlayDependencies,
-  { run, agent: name, judge: expected }: RolloutInput,
-): Ruler {
-  const ruler = requireAgent(agents, name).agent.reward;
-  if (ruler === undefined) {
-    const rule = `the run ${run} is judged by ${expected}, but its agent ${name} no longer has reward: ruler({ … })`;
-    throw new TemperError('BadConfig', `${rule}; restore it, or start another run`);
-  }
-  // Its own, by flag or from the file as it was; an endpoint that the file names no more cannot be found again.
-  if (expected !== null && isJudgeName(expected)) return withJudge(ruler, expected);
-  if (ruler.judge.name !== expected)
-    logger.warn(
-      { run, agent: name, judge: ruler.judge.name, expected },
-      'the judge has changed since the run started; the run continues with the new judge',
-    );
-  return ruler;
-}
-
-type Verdict = Pick<Judged, 'judge' | 'rewards' | 'turnRewards' | 'explanations' | 'scores' | 'verdict' | 'metrics'>;
-
-/** By attempt: the judge's score, and the reward that follows from it by the ruler's weights. */
-function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: Judgement | null): Verdict {
-  const scores = new Map(judgement?.scores.map((score) => [score.id, score]));
-  const judged = attempts.map((record) => ({ record, score: scores.get(String(record.attempt)) ?? null }));
-  const { weights } = ruler;
-  return {
-    judge: ruler.judge.name,
-    rewards: judged.map(({ record, score }) =>
-      score === null ? null : weights.ruler * score.score + weights.agent * (record.reward ?? 0),
-    ),
-    // Of the agent's own reward they are parts, and weigh what it weighs.
-    ...judgeTurns(
-      attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward)),
-      weights.agent,
-    ),
-    explanations: judged.map(({ score }) => score?.explanation ?? null),
-    scores: judged.map(({ score }) => score?.score ?? null),
-    verdict: judgement?.key ?? null,
-    metrics: {},
-  };
-}
-
-function describeWait({ reason, waitingSince, nextTryAt }: OutageClock): object | null {
-  if (reason === null) return null;
-  const next = nextTryAt > Date.now() ? new Date(nextTryAt).toISOString() : null;
-  return { attempts: 1, reason, since: new Date(waitingSince ?? Date.now()).toISOString(), nextTryAt: next };
+function requireHash(key: string, wanted: string, found: string): void {
+  if (found === wanted) return;
+  const rule = `${key} must have the hash ${wanted} that it was written with, it has ${found}`;
+  throw new TemperError('StoreCorrupt', `${rule}; restore it from a copy of the run`);
 }

@@ -1,23 +1,37 @@
-/** `record`: the run's state for people, and the end of journals that nothing will ask for. */
-import { RecordInput } from '../core/contract.ts';
-import { addToCurve } from '../store/records/curve.ts';
+/** `record` and `checkpoint`: what is written for people between steps, and what is left to do when a step is over. */
+import { CheckpointInput, RecordInput, type RunState } from '../core/contract.ts';
 import { encodeJson } from '../store/bytes/json.ts';
-import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
 import { stateKey } from '../store/layout.ts';
+import { addToCurve } from '../store/records/curve.ts';
+import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
 export function createRecordActivities(dependencies: Dependencies) {
   const { store } = dependencies;
 
-  async function record({ state, summaries }: RecordInput, { checkFresh }: Scope): Promise<void> {
-    // Steps first: a state never names a step that the curve does not have.
-    await addToCurve(store, state.run, state, summaries, checkFresh);
-    // Nothing here is write-once: a worker that stood still must not put an old state over a newer one.
-    checkFresh();
-    await store.replace(stateKey(state.run), encodeJson(state));
-    await removeJournals(store, state.run, state.state === 'completed' ? Infinity : state.step - KEPT_JOURNAL_STEPS);
+  async function record({ state }: RecordInput, { checkFresh }: Scope): Promise<void> {
+    await writeState(state, checkFresh);
+    // Nothing will ask for a journal again.
+    if (state.state === 'completed') await removeJournals(store, state.run, Infinity);
   }
 
-  return { record: asActivity(dependencies, RecordInput, record) };
+  /** Beside the next step: nothing here is read by one. */
+  async function checkpoint({ state, summary }: CheckpointInput, { checkFresh }: Scope): Promise<void> {
+    // The curve first: a state never names a step that the curve does not have.
+    await addToCurve(store, state.run, state, [summary], checkFresh);
+    await writeState(state, checkFresh);
+    await removeJournals(store, state.run, state.step - KEPT_JOURNAL_STEPS);
+  }
+
+  /** Not write-once: a worker that stood still must not put an old state over a newer one. */
+  async function writeState(state: RunState, checkFresh: () => void): Promise<void> {
+    checkFresh();
+    await store.replace(stateKey(state.run), encodeJson(state));
+  }
+
+  return {
+    record: asActivity(dependencies, RecordInput, record),
+    checkpoint: asActivity(dependencies, CheckpointInput, checkpoint),
+  };
 }

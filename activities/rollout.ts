@@ -25,7 +25,7 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
     const { rollouts, sha256 } = recorded === null ? await playGroup(input, scope) : await readWritten(recorded, key);
     const what = `group ${input.group} of step ${input.step} of the run ${input.run}`;
     checkInputs(what, rollouts.header.inputsSha256, input.inputsSha256);
-    if (input.judge) return summariseUnjudged(input, rollouts, sha256);
+    if (input.judge !== null) return summariseUnjudged(input, rollouts, sha256);
     const { judged, judgedSha256 } = await publishVerdict(store, input, judgeByAgent(rollouts, sha256));
     checkInputs(`the verdict on ${what}`, judged.inputsSha256, input.inputsSha256);
     return summariseGroup(input, rollouts, judged, judgedSha256);

@@ -91,7 +91,7 @@ async function measure(flags: Flags, place: Place, client: Client, worker: Child
   const handle = await client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: runWorkflowId(RUN),
     taskQueue: WORKFLOW_QUEUE,
-    args: [{ config, queues, carried: null }],
+    args: [{ config, queues, carried: null, goOn: null }],
   });
   const telling = setInterval(() => tell(memory.samples), TELL_MS);
   try {

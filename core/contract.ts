@@ -59,10 +59,10 @@ export const RolloutInput = z
     policy: Checkpoint,
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
-    /** What training does with attempts that were cut off; null: this input was made before that was said. */
-    truncated: TrainConfig.shape.truncated.nullable().default(null),
+    /** What training does with attempts that were cut off. */
+    truncated: TrainConfig.shape.truncated,
     /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
-    judge: judgeName.nullable().default(null),
+    judge: judgeName.nullable(),
     inputsSha256: sha256,
   })
   .meta({ id: 'RolloutInput' });
@@ -107,24 +107,42 @@ export const JudgeSpending = z
   .meta({ id: 'JudgeSpending' });
 export type JudgeSpending = z.infer<typeof JudgeSpending>;
 
-/** A group that was played is judged: the input that it was played from says which one it is. */
-export const JudgeInput = z.strictObject({ group: RolloutInput }).meta({ id: 'JudgeInput' });
-export type JudgeInput = z.infer<typeof JudgeInput>;
+/** A group that was played is judged by the run's judge: the input that it was played from says which one it is. */
+export const JudgeGroupInput = z.strictObject({ group: RolloutInput }).meta({ id: 'JudgeGroupInput' });
+export type JudgeGroupInput = z.infer<typeof JudgeGroupInput>;
 
-export const JudgeResult = z
+export const JudgeGroupResult = z
   .strictObject({
     group: GroupResult,
     spent: JudgeSpending,
     /** That judging took; display only. */
     seconds: z.number().min(0),
   })
-  .meta({ id: 'JudgeResult' });
-export type JudgeResult = z.infer<typeof JudgeResult>;
+  .meta({ id: 'JudgeGroupResult' });
+export type JudgeGroupResult = z.infer<typeof JudgeGroupResult>;
 
 export const GroupRef = z
   .strictObject({ group: count, rolloutsSha256: sha256, judgedSha256: sha256 })
   .meta({ id: 'GroupRef' });
 export type GroupRef = z.infer<typeof GroupRef>;
+
+/** All groups that were played for a step, in the order of the deal, with the rules by which they are trained or not. */
+export const JudgeInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: positive,
+    groups: z.array(GroupRef),
+    minimumGroupSize: z.int().min(2),
+    truncated: TrainConfig.shape.truncated,
+    inputsSha256: sha256,
+  })
+  .meta({ id: 'JudgeInput' });
+export type JudgeInput = z.infer<typeof JudgeInput>;
+
+/** The verdict on a step: what each group came to, and which of them are trained. */
+export const JudgeResult = z.strictObject({ groups: z.array(GroupResult) }).meta({ id: 'JudgeResult' });
+export type JudgeResult = z.infer<typeof JudgeResult>;
 
 export const TrainInput = z
   .strictObject({
@@ -255,7 +273,7 @@ export const RunState = z
     state: z.enum(RUN_STATES),
     step: count,
     steps: positive,
-    phase: z.enum(['prepare', 'initialise', 'eval', 'rollout', 'train', 'done']),
+    phase: z.enum(['prepare', 'initialise', 'eval', 'rollout', 'judge', 'train', 'done']),
     waitingFor: z.string().nullable(),
     reward: z.number().nullable(),
     evalBefore: EvalResult.nullable(),
@@ -277,10 +295,15 @@ export const RunState = z
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
 
-export const RecordInput = z
-  .strictObject({ state: RunState, summaries: z.array(StepSummary) })
-  .meta({ id: 'RecordInput' });
+/** The run's state between steps, for people. */
+export const RecordInput = z.strictObject({ state: RunState }).meta({ id: 'RecordInput' });
 export type RecordInput = z.infer<typeof RecordInput>;
+
+/** A step is over, and nobody waits for what is left to do with it: the state after it, and its line of the curve. */
+export const CheckpointInput = z
+  .strictObject({ state: RunState, summary: StepSummary })
+  .meta({ id: 'CheckpointInput' });
+export type CheckpointInput = z.infer<typeof CheckpointInput>;
 
 /** Which run a firing of a schedule is: asked by the firing's workflow, whose id stands for it however often it asks. */
 export const AllocateInput = z

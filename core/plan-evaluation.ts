@@ -4,7 +4,7 @@ import { nameless, type RunPosition } from './plan-step.ts';
 
 /** One attempt at each held-out scenario by the policy that stands after the position's step. */
 export function planEvaluation(config: RunConfig, position: RunPosition): EvaluateInput {
-  const { prepared, checkpoint } = position;
+  const { prepared, parent } = position;
   const hashed = {
     branch: position.branch,
     step: position.step,
@@ -19,8 +19,8 @@ export function planEvaluation(config: RunConfig, position: RunPosition): Evalua
     run: config.run,
     agent: config.agent,
     agentCodeSha256: prepared.agentCodeSha256,
-    policy: checkpoint,
-    inputsSha256: hashOf({ ...hashed, policy: nameless(checkpoint) }),
+    policy: parent,
+    inputsSha256: hashOf({ ...hashed, policy: nameless(parent) }),
   };
 }
 

@@ -8,6 +8,7 @@ import type {
   GroupRef,
   GroupResult,
   InitialiseInput,
+  JudgeInput,
   Prepared,
   RolloutInput,
   RunConfig,
@@ -24,22 +25,31 @@ export interface RunPosition {
   prepared: Prepared;
   /** The last finished step. */
   step: number;
-  /** What the next step samples from and trains; older than `step` where steps had nothing to train. */
-  checkpoint: Checkpoint;
+  /** What the next step samples from. */
+  policy: Checkpoint;
+  /** What the next step trains: the newest commit, older than `step` where steps had nothing to train. */
+  parent: Checkpoint;
   /** How many groups were dealt since the start. */
   dealt: number;
   /** How many steps in a row had nothing to train. */
   emptySteps: number;
 }
 
+/** Where a run stands that has this checkpoint as its newest: what is trained next is what samples. */
+export function standAt({
+  checkpoint,
+  ...place
+}: Omit<RunPosition, 'policy' | 'parent'> & { checkpoint: Checkpoint }): RunPosition {
+  return { ...place, policy: checkpoint, parent: checkpoint };
+}
+
 /** A run whose groups carry no signal for so many steps in a row is ended, with a word about it. */
 export const EMPTY_STEPS_LIMIT = 10;
 
-/** Of a fork its parent is an input too; without one the hash is that of runs from before there were forks. */
+/** Of a fork its parent is an input too. */
 export function planInitialise(config: RunConfig, branch: number): InitialiseInput {
   const fields = { branch, baseModel: config.baseModel, seed: config.seed, lora: config.train.lora };
-  // Recorded configurations from before there were forks lack the field.
-  const parent: Checkpoint | null = config.parent ?? null;
+  const { parent } = config;
   const hashed = parent === null ? fields : { ...fields, parent: nameless(parent) };
   return { ...fields, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
@@ -65,6 +75,18 @@ export function trainedGroups(played: GroupResult[]): GroupResult[] {
   return played.filter((group) => group.use === 'trained').toSorted((a, b) => a.group - b.group);
 }
 
+/** What the verdict on a step is made from: all that was played for it, whatever it came to. */
+export function planJudging(config: RunConfig, position: RunPosition, played: GroupResult[]): JudgeInput {
+  const hashed = {
+    branch: position.branch,
+    step: position.step + 1,
+    groups: played.map(toGroupRef),
+    minimumGroupSize: config.minimumGroupSize,
+    truncated: config.train.truncated,
+  };
+  return { ...hashed, run: config.run, inputsSha256: hashOf(hashed) };
+}
+
 /** Null where no group carries a signal: then there is no step to commit, and the policy stays. */
 export function planTraining(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
   const groups = trainedGroups(played).map(toGroupRef);
@@ -78,7 +100,7 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
     seed: config.seed,
     train: config.train,
   };
-  const parent = position.checkpoint;
+  const { parent } = position;
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
 }
 
@@ -92,13 +114,14 @@ export function hashTraining(
 
 /** Where a run stands after a step; without a new checkpoint the step was empty. */
 export function planNext(position: RunPosition, played: GroupResult[], checkpoint: Checkpoint | null): RunPosition {
-  return {
-    ...position,
+  return standAt({
+    branch: position.branch,
+    prepared: position.prepared,
     step: position.step + 1,
     dealt: position.dealt + played.length,
-    checkpoint: checkpoint ?? position.checkpoint,
+    checkpoint: checkpoint ?? position.parent,
     emptySteps: checkpoint === null ? position.emptySteps + 1 : 0,
-  };
+  });
 }
 
 /** A checkpoint as hashes know it: by its bytes and its place, not by the run's name. */
@@ -111,13 +134,17 @@ export function nameless({
   return { branch, step, manifestSha256, adapterSha256 };
 }
 
-export function toGroupRef({ group, rolloutsSha256, judgedSha256 }: GroupResult): GroupRef {
+export function toGroupRef({
+  group,
+  rolloutsSha256,
+  judgedSha256,
+}: Pick<GroupResult, 'group' | 'rolloutsSha256' | 'judgedSha256'>): GroupRef {
   if (judgedSha256 === null) throw new Error(`group ${group} is not judged`);
   return { group, rolloutsSha256, judgedSha256 };
 }
 
 function dealGroups(config: RunConfig, position: RunPosition, from: number, count: number): RolloutInput[] {
-  const { prepared } = position;
+  const { prepared, policy } = position;
   const deals = planDeal(config.seed, prepared.trainScenarios, position.dealt + from, count);
   return deals.map(({ scenario, epoch }, offset) => {
     const hashed = {
@@ -137,11 +164,11 @@ function dealGroups(config: RunConfig, position: RunPosition, from: number, coun
       run: config.run,
       agent: config.agent,
       agentCodeSha256: prepared.agentCodeSha256,
-      policy: position.checkpoint,
+      policy,
       // Who judges, and what is trained of it, changes nothing about what is played.
       truncated: config.train.truncated,
-      judge: config.judge ?? null,
-      inputsSha256: hashOf({ ...hashed, policy: nameless(position.checkpoint) }),
+      judge: config.judge,
+      inputsSha256: hashOf({ ...hashed, policy: nameless(policy) }),
     };
   });
 }

@@ -29,7 +29,6 @@ export function newRunState(config: RunConfig): RunState {
   };
 }
 
-/** What a step is summarised from. */
 /** What judging added to one step. */
 export interface StepJudging {
   metrics: Record<string, number>;
@@ -39,10 +38,11 @@ export interface StepJudging {
 /** The agents' own rewards are the verdicts. */
 export const NOT_JUDGED: StepJudging = { metrics: {}, seconds: {} };
 
+/** What a step is summarised from. */
 export interface StepFacts {
   config: RunConfig;
   /** After the step. */
-  position: Pick<RunPosition, 'step' | 'checkpoint'>;
+  position: Pick<RunPosition, 'step' | 'parent'>;
   played: GroupResult[];
   /** Empty where the agents' own rewards are the verdicts. */
   judged: StepJudging;
@@ -66,7 +66,7 @@ export function summariseStep({ config, position, played, judged, trained, secon
     attempts: sum(played.map((group) => group.attempts)),
     sampledTokens: sum(played.map((group) => group.sampledTokens)),
     seconds: { ...seconds, ...judged.seconds, ...prefixed('trainer', trained?.seconds ?? {}) },
-    adapterSha256: position.checkpoint.adapterSha256,
+    adapterSha256: position.parent.adapterSha256,
   };
 }
 

@@ -63,6 +63,9 @@ export const groupAnswerKey = (place: GroupPlace, question: string, number: numb
   `${groupAnswersPrefix(place)}/${question}.${number}.json`;
 export const groupTimesKey = (place: GroupPlace): string => `${groupsPrefix(place)}/${place.group}.times.json`;
 
+/** What all groups of a step came to, and which of them are trained. Write-once. */
+export const stepVerdictKey = (place: StepPlace): string => `${stepPrefix(place)}/verdict.json`;
+
 /** A group that a script's own loop played for an evaluation. */
 export const validationKey = (place: GroupPlace): string =>
   `${stepPrefix(place)}/validation/${place.group}.rollouts.jsonl.gz`;

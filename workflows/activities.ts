@@ -3,10 +3,13 @@ import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 
 import type {
   AmendInput,
+  CheckpointInput,
   EvalResult,
   EvaluateInput,
   GroupResult,
   InitialiseInput,
+  JudgeGroupInput,
+  JudgeGroupResult,
   JudgeInput,
   JudgeResult,
   Located,
@@ -21,11 +24,15 @@ import type {
 } from '../core/contract.ts';
 import { NON_RETRYABLE } from '../core/failures.ts';
 
-/** Played by TypeScript workers, which hold the agent. */
+/** Done by TypeScript workers, which hold the agent. */
 export interface AgentActivities {
   prepare(input: PrepareInput): Promise<Prepared>;
   rollout(input: RolloutInput): Promise<GroupResult>;
+  /** By the run's judge, where it has one. */
+  judgeGroup(input: JudgeGroupInput): Promise<JudgeGroupResult>;
   judge(input: JudgeInput): Promise<JudgeResult>;
+  /** What nobody waits for when a step is over. */
+  checkpoint(input: CheckpointInput): Promise<void>;
   evaluate(input: EvaluateInput): Promise<EvalResult>;
   record(input: RecordInput): Promise<void>;
   amend(input: AmendInput): Promise<void>;
@@ -66,6 +73,9 @@ export const RETRIED: ActivityOptions = {
   },
 };
 
+/** Reading and writing files, however many and however slow the store. */
+const STORE_TIMEOUT_MS = 30 * MINUTE_MS;
+
 /** A worker plays at least so many attempts of an activity at once, or the bound below is too short. */
 const ATTEMPTS_AT_ONCE = 8;
 
@@ -104,16 +114,24 @@ export function createRunActivities(queues: RunQueues): RunActivities {
   });
   return {
     ...createGpuActivities(queues.gpu),
-    prepare: (input) => agent.prepare.executeWithOptions(onAgent(30 * MINUTE_MS, 'prepare'), [input]),
+    prepare: (input) => agent.prepare.executeWithOptions(onAgent(STORE_TIMEOUT_MS, 'prepare'), [input]),
     rollout: (input) => {
       const summary = `step ${input.step} · group ${input.group} · scenario ${input.scenario}`;
       const bound = playTimeoutMs(input.rollout, input.attempts);
       return agent.rollout.executeWithOptions(onAgent(bound, summary), [input]);
     },
-    judge: (input) => {
+    judgeGroup: (input) => {
       const { step, group, judge, rollout } = input.group;
       const summary = `step ${step} · group ${group} · judged by ${judge}`;
-      return agent.judge.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), [input]);
+      return agent.judgeGroup.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), [input]);
+    },
+    judge: (input) => {
+      const summary = `step ${input.step} · verdict on ${input.groups.length} groups`;
+      return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), [input]);
+    },
+    checkpoint: (input) => {
+      const summary = `step ${input.summary.step} · checkpoint`;
+      return agent.checkpoint.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), [input]);
     },
     evaluate: (input) => {
       const summary = `step ${input.step} · eval · ${input.count} scenarios`;
@@ -122,7 +140,7 @@ export function createRunActivities(queues: RunQueues): RunActivities {
     },
     record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), [input]),
     amend: (input) => agent.amend.executeWithOptions(onAgent(MINUTE_MS, amendSummary(input)), [input]),
-    locate: (input) => agent.locate.executeWithOptions(onAgent(30 * MINUTE_MS, locateSummary(input)), [input]),
+    locate: (input) => agent.locate.executeWithOptions(onAgent(STORE_TIMEOUT_MS, locateSummary(input)), [input]),
     lastRecord: (input) =>
       agent.record.executeWithOptions(
         { ...onAgent(MINUTE_MS, recordSummary(input)), scheduleToCloseTimeout: MINUTE_MS },

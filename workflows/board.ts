@@ -20,6 +20,7 @@ import { because } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
 import { describeRun } from './run-details.ts';
 import { newRunState } from '../core/run-summary.ts';
+import { StepInHand, type StepPhase } from './step-in-hand.ts';
 import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
 
 /** What continue-as-new carries of it. Bounded: the whole curve is in the store. */
@@ -27,12 +28,11 @@ export interface CarriedBoard {
   state: RunState;
   recent: StepSummary[];
   startedAtMs: number;
-  /** Absent in histories of earlier versions. */
-  emptySteps?: number;
-  changes?: SettingChange[];
+  emptySteps: number;
+  changes: SettingChange[];
 }
 
-type RecordActivities = Pick<RunActivities, 'record' | 'lastRecord'>;
+type RecordActivities = Pick<RunActivities, 'record' | 'checkpoint' | 'lastRecord'>;
 
 const LAST_RECORD_PATIENCE_MS = 10_000;
 const SHOWN_WITHIN_MS = 2000;
@@ -51,6 +51,8 @@ export class Board {
   readonly #activities: RecordActivities;
   /** Changed settings that are in effect; the state shows those that were told, too. */
   #changes: SettingChange[];
+  /** In order: people see what the oldest one waits for. */
+  #inHand: StepInHand[] = [];
   #recorded: Promise<void> = Promise.resolve();
   #recording = false;
   #showing = 0;
@@ -81,10 +83,9 @@ export class Board {
     return this.#recording;
   }
 
-  /** The step that is being done, or the last one where no step is. */
-  get stepInHand(): number {
-    const { step, phase, waitingFor, state } = this.#state;
-    return waitingFor !== null && state !== 'paused' && (phase === 'rollout' || phase === 'train') ? step + 1 : step;
+  /** The newest step that is in hand, or the last finished one where none is. */
+  get lastBegun(): number {
+    return this.#inHand.at(-1)?.step ?? this.#state.step;
   }
 
   carried(): CarriedBoard {
@@ -102,7 +103,24 @@ export class Board {
     this.update({ phase, waitingFor: `${work} on queue ${queue}, since ${new Date().toISOString()}` });
   }
 
-  /** A stop was asked for; the run ends after the step in hand. */
+  begin(step: number): StepInHand {
+    const begun = new StepInHand(step);
+    this.#inHand = [...this.#inHand, begun];
+    return begun;
+  }
+
+  /** A step in hand goes on with its next phase. */
+  enter(step: StepInHand, phase: StepPhase, work: string, queue: string): void {
+    step.enter(phase);
+    if (step === this.#inHand[0]) this.waitFor(phase, work, queue);
+  }
+
+  /** Finished or given up. */
+  leave(step: StepInHand): void {
+    this.#inHand = this.#inHand.filter((other) => other !== step);
+  }
+
+  /** A stop was asked for; the run ends after what is in hand. */
   stopping(reason: string | null): void {
     this.update({ state: 'stopping', pause: null });
     this.note(
@@ -110,10 +128,10 @@ export class Board {
     );
   }
 
-  /** A pause was asked for; nothing moves after the step in hand. */
+  /** A pause was asked for; nothing moves after what is in hand. */
   pausing(pause: Pause): void {
     this.update({ state: 'pausing', pause });
-    this.note(`paused after step ${this.stepInHand}${because(pause.reason)}`);
+    this.note(`paused after step ${this.lastBegun}${because(pause.reason)}`);
   }
 
   /** Nothing moves, and people see what would change that. */
@@ -173,7 +191,6 @@ export class Board {
 
   /** Why the last step's groups could not be trained. */
   get lastUnused(): Unused {
-    // Summaries of earlier versions lack it.
     return this.#recent.at(-1)?.unused ?? {};
   }
 
@@ -194,13 +211,22 @@ export class Board {
   }
 
   /** Starts writing the state for people; waits only for the writing before it. */
-  async record(summaries: StepSummary[] = []): Promise<void> {
+  async record(): Promise<void> {
+    await this.#write((state) => this.#activities.record({ state }));
+  }
+
+  /** Starts what is left to do with a finished step: the next one is begun beside it. */
+  async checkpoint(summary: StepSummary): Promise<void> {
+    await this.#write((state) => this.#activities.checkpoint({ state, summary }));
+  }
+
+  async #write(activity: (state: RunState) => Promise<void>): Promise<void> {
     do await this.#recorded;
     while (this.#recording);
     this.#index();
-    const input = { state: this.#state, summaries };
+    const state = this.#state;
     this.#recording = true;
-    this.#recorded = CancellationScope.nonCancellable(() => this.#activities.record(input)).finally(() => {
+    this.#recorded = CancellationScope.nonCancellable(() => activity(state)).finally(() => {
       this.#recording = false;
     });
     // Its failure is thrown where it is awaited; that nobody listens until then is no unhandled rejection.
@@ -241,7 +267,7 @@ export class Board {
     await CancellationScope.nonCancellable(async () => {
       await condition(() => !this.#recording, LAST_RECORD_PATIENCE_MS);
       this.#index();
-      await this.#activities.lastRecord({ state: this.#state, summaries: [] }).catch(() => undefined);
+      await this.#activities.lastRecord({ state: this.#state }).catch(() => undefined);
     });
   }
 

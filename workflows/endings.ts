@@ -11,12 +11,12 @@ const MAX_FAILURE_LENGTH = 2000;
  * A run may not go on for ever with steps that train nothing. One that learned before has nothing left to learn from
  * these scenarios and keeps its result; one that never trained a step is a mistake, and fails with what to change.
  */
-export function isLearningOver(board: Board, { emptySteps, checkpoint }: RunPosition): boolean {
+export function isLearningOver(board: Board, { emptySteps, parent }: RunPosition): boolean {
   if (emptySteps < EMPTY_STEPS_LIMIT) return false;
   const facts = `${emptySteps} steps in a row were skipped; in the last one, ${describeUnused(board.lastUnused)}`;
-  if (checkpoint.step > 0) {
+  if (parent.step > 0) {
     board.note(
-      `ended early: ${facts}; nothing is left to learn from these scenarios; the result is checkpoint ${checkpoint.step}`,
+      `ended early: ${facts}; nothing is left to learn from these scenarios; the result is checkpoint ${parent.step}`,
     );
     return true;
   }

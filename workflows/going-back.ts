@@ -4,19 +4,19 @@ import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import type { Located, Prepared } from '../core/contract.ts';
 import { branchOfStep } from '../core/lineage.ts';
 import { isEvaluationDue } from '../core/plan-evaluation.ts';
-import type { RunPosition } from '../core/plan-step.ts';
+import { standAt, type RunPosition } from '../core/plan-step.ts';
 import { crossing } from './endings.ts';
 import type { Run } from './run.ts';
-import type { RollbackTold } from './steering.ts';
+import type { RollbackTold } from './instructions.ts';
 
 /** A new branch after an older step. Where there can be none (its weights were removed), the run goes on as it was. */
 export async function rollBack(run: Run, position: RunPosition, told: RollbackTold): Promise<RunPosition> {
-  const { board, queues, steering } = run;
+  const { board, queues, instructions } = run;
   board.waitFor('rollout', `go back to step ${told.step}`, queues.rollout);
   const located = await tryLocate(run, told);
-  steering.rolledBack(told);
+  instructions.rolledBack(told);
   if (located === null) return position;
-  run.judging.recall(located.judging ?? null);
+  run.judging.recall(located.judging);
   board.located(located);
   board.goingOn();
   await board.record();
@@ -26,29 +26,29 @@ export async function rollBack(run: Run, position: RunPosition, told: RollbackTo
 
 /** Where a run that had ended stood: on its newest branch, with all settings that were ever changed. */
 export async function goOn(run: Run, prepared: Prepared): Promise<RunPosition> {
-  const { activities, board, queues, steering } = run;
+  const { activities, board, queues, instructions } = run;
   board.waitFor('initialise', 'find where the run stands', queues.rollout);
-  const located = await activities.locate({ run: steering.config.run, rollback: null });
-  steering.recall(located.changes, located.amendments);
-  run.judging.recall(located.judging ?? null);
+  const located = await activities.locate({ run: instructions.config.run, rollback: null });
+  instructions.recall(located.changes, located.amendments);
+  run.judging.recall(located.judging);
   board.located(located);
-  if (steering.rollback === null) board.goingOn();
-  else board.goingBack(steering.rollback);
+  if (instructions.rollback === null) board.goingOn();
+  else board.goingBack(instructions.rollback);
   await board.record();
   return toPosition(prepared, located);
 }
 
 /** A run may have ended between a step and the evaluation that was due after it. */
-export function isEvaluationMissing({ board, steering }: Run, { branch, step }: RunPosition): boolean {
-  if (steering.rollback !== null || !isEvaluationDue(steering.config, step)) return false;
+export function isEvaluationMissing({ board, instructions }: Run, { branch, step }: RunPosition): boolean {
+  if (instructions.rollback !== null || !isEvaluationDue(instructions.config, step)) return false;
   const { evals, lineage } = board.state;
   return branchOfStep(lineage, step) === branch && !evals.some((result) => result.step === step);
 }
 
-async function tryLocate({ activities, board, steering }: Run, told: RollbackTold): Promise<Located | null> {
+async function tryLocate({ activities, board, instructions }: Run, told: RollbackTold): Promise<Located | null> {
   const { requestId, step } = told;
   try {
-    return await activities.locate({ run: steering.config.run, rollback: { requestId, step } });
+    return await activities.locate({ run: instructions.config.run, rollback: { requestId, step } });
   } catch (error) {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     const { type, message } = crossing(error);
@@ -58,5 +58,5 @@ async function tryLocate({ activities, board, steering }: Run, told: RollbackTol
 }
 
 function toPosition(prepared: Prepared, { branch, step, checkpoint, dealt, emptySteps }: Located): RunPosition {
-  return { branch, prepared, step, checkpoint, dealt, emptySteps };
+  return standAt({ branch, prepared, step, checkpoint, dealt, emptySteps });
 }

@@ -1,7 +1,8 @@
 /** What a run's judge has cost, and whether the next step may begin: money is counted here, it is not in the plan. */
 import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
-import type { GroupResult, JudgeResult, JudgeSpending, RunConfig } from '../core/contract.ts';
+import type { GroupResult, JudgeGroupResult, JudgeSpending, RunConfig } from '../core/contract.ts';
 import { addSpendings, formatUsd, NOTHING_SPENT } from '../core/judge-spending.ts';
+import type { StepInHand } from './step-in-hand.ts';
 
 /** What continue-as-new carries of it. */
 export interface CarriedJudging {
@@ -12,8 +13,6 @@ export interface CarriedJudging {
 export class Judging {
   #spent: JudgeSpending;
   #lastStepUsd: number;
-  /** Of the step in hand. */
-  #results: JudgeResult[] = [];
 
   constructor(carried: CarriedJudging | null) {
     this.#spent = carried?.spent ?? NOTHING_SPENT;
@@ -26,29 +25,26 @@ export class Judging {
     return calls + cached === 0 ? null : this.#spent;
   }
 
-  keep(result: JudgeResult): GroupResult {
-    this.#results.push(result);
+  keep(result: JudgeGroupResult, { judged }: StepInHand): GroupResult {
+    judged.push(result);
     this.#spent = addSpendings([this.#spent, result.spent]);
     return result.group;
   }
 
-  /** What the step in hand came to; the next one is counted by itself. */
-  takeStep(): StepJudging {
-    const results = this.#results;
-    this.#results = [];
-    if (results.length === 0) return NOT_JUDGED;
-    const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(results.map(({ spent }) => spent));
+  /** What judging a step came to, when all of its groups are judged. */
+  finish({ judged }: StepInHand): StepJudging {
+    if (judged.length === 0) return NOT_JUDGED;
+    const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(judged.map(({ spent }) => spent));
     this.#lastStepUsd = usd ?? 0;
     const money = usd === null ? {} : { judgeUsd: usd };
     return {
       metrics: { judgeCalls: calls, judgeCached: cached, judgeTokens: promptTokens + completionTokens, ...money },
-      seconds: { judge: Math.max(...results.map(({ seconds }) => seconds)) },
+      seconds: { 'rollout.judge': Math.max(...judged.map(({ seconds }) => seconds)) },
     };
   }
 
   /** What the store says was paid, that of work which was given up included. */
   recall(spent: JudgeSpending | null): void {
-    this.#results = [];
     if (spent !== null) this.#spent = { ...spent, cached: Math.max(spent.cached, this.#spent.cached) };
   }
 
@@ -58,8 +54,7 @@ export class Judging {
 
   /** Why the next step may not begin; null where it may. A step is taken to cost as much as the last one. */
   complaintAboutBudget({ judge, maxJudgeUsd }: RunConfig): string | null {
-    // Configurations from before there were judges lack both.
-    if (!judge || maxJudgeUsd === null || maxJudgeUsd === undefined) return null;
+    if (judge === null || maxJudgeUsd === null) return null;
     const { usd } = this.#spent;
     if (usd === null || (usd < maxJudgeUsd && usd + this.#lastStepUsd <= maxJudgeUsd)) return null;
     const last = this.#lastStepUsd === 0 ? '' : `, the last step $${formatUsd(this.#lastStepUsd)}`;

@@ -6,7 +6,7 @@ import type { Judging } from './judging.ts';
 import type { PauseRequest, RollbackRequest, SetRequest, StopRequest } from './messages.ts';
 
 /** What was told so far, and what follows from it. */
-interface Steered {
+interface Instructed {
   readonly told: { readonly stop: unknown; readonly pause: unknown };
   readonly wanted: RunConfig;
   readonly budgetComplaint: string | null;
@@ -15,7 +15,7 @@ interface Steered {
 }
 
 interface Facts {
-  steering: Steered;
+  instructions: Instructed;
   board: Board;
   judging: Judging;
 }
@@ -23,7 +23,7 @@ interface Facts {
 const MAX_REASON_LENGTH = 500;
 
 export function createRefusals(facts: Facts) {
-  const { steering } = facts;
+  const { instructions } = facts;
   return {
     stop: (request: StopRequest): void => {
       refuseBadReason(request);
@@ -40,7 +40,7 @@ export function createRefusals(facts: Facts) {
     set: (request: SetRequest): void => {
       refuseBadReason(request);
       refuseStopping(facts, 'changed');
-      refuseSettings(facts, request.settings, steering.lastKept);
+      refuseSettings(facts, request.settings, instructions.lastKept);
     },
     rollback: (request: RollbackRequest): void => {
       refuseBadReason(request);
@@ -59,37 +59,37 @@ function refuseBadReason(request: { reason: unknown } | undefined): void {
   throw new Error(`a reason must be null or text of at most ${MAX_REASON_LENGTH} characters; shorten it`);
 }
 
-function refuseEnding({ steering, board }: Facts, what: string): void {
+function refuseEnding({ instructions, board }: Facts, what: string): void {
   const { run, step } = board.state;
-  if (!steering.isEnding) return;
+  if (!instructions.isEnding) return;
   throw new Error(
     `${run} is ending after step ${step} and can no longer be ${what}; wait until it ends, then run temper show ${run}`,
   );
 }
 
 function refuseStopping(facts: Facts, what: string): void {
-  const { steering, board } = facts;
+  const { instructions, board } = facts;
   refuseEnding(facts, what);
-  if (!steering.told.stop) return;
+  if (!instructions.told.stop) return;
   throw new Error(
-    `${board.state.run} is stopping after step ${board.stepInHand} and cannot be ${what}; wait until it ends, then continue with temper rollback`,
+    `${board.state.run} is stopping after step ${board.lastBegun} and cannot be ${what}; wait until it ends, then continue with temper rollback`,
   );
 }
 
 /** Resumed without more to spend, it would only pause again. */
-function refuseOverBudget({ steering, board }: Facts): void {
-  const complaint = steering.budgetComplaint;
-  if (complaint === null || steering.told.pause === null) return;
+function refuseOverBudget({ instructions, board }: Facts): void {
+  const complaint = instructions.budgetComplaint;
+  if (complaint === null || instructions.told.pause === null) return;
   const { run } = board.state;
   throw new Error(
     `${run} cannot be resumed: ${complaint}; raise the limit first with temper set ${run} max-judge-usd=N`,
   );
 }
 
-function refuseSettings({ steering, board, judging }: Facts, settings: unknown, stepsDone: number): void {
+function refuseSettings({ instructions, board, judging }: Facts, settings: unknown, stepsDone: number): void {
   if (typeof settings !== 'object' || settings === null)
     throw new Error(`the settings of ${board.state.run} must be an object; pass names and numbers`);
-  const complaint = complaintAboutSettings(steering.wanted, stepsDone, settings);
+  const complaint = complaintAboutSettings(instructions.wanted, stepsDone, settings);
   if (complaint !== null) throw new Error(complaint);
   if ('maxJudgeUsd' in settings && judging.isCostUnknown)
     throw new Error(
@@ -97,13 +97,13 @@ function refuseSettings({ steering, board, judging }: Facts, settings: unknown, 
     );
 }
 
-function refuseBadStep({ steering, board }: Facts, step: unknown): void {
+function refuseBadStep({ instructions, board }: Facts, step: unknown): void {
   const { run, phase } = board.state;
   if (phase === 'prepare' || phase === 'initialise')
     throw new Error(
       `${run} has no step to roll back to yet (phase ${phase}); wait for its first step, or run temper cancel ${run}`,
     );
-  const last = steering.lastKept;
+  const last = instructions.lastKept;
   if (typeof step === 'number' && Number.isSafeInteger(step) && step >= 0 && step <= last) return;
   throw new Error(
     `the step to roll back to must be a whole number from 0 to ${last}, the last finished step of ${run}, got ${JSON.stringify(step)}; pass one of these`,
@@ -111,8 +111,8 @@ function refuseBadStep({ steering, board }: Facts, step: unknown): void {
 }
 
 /** A run that has no step left to train after going back would only end. */
-function refuseNothingLeft({ steering, board }: Facts, { step, settings }: RollbackRequest): void {
-  const steps = settings?.steps ?? steering.wanted.steps;
+function refuseNothingLeft({ instructions, board }: Facts, { step, settings }: RollbackRequest): void {
+  const steps = settings?.steps ?? instructions.wanted.steps;
   if (step < steps) return;
   throw new Error(
     `${board.state.run} has ${steps} steps and none is left after step ${step}; roll back to an earlier step, or pass --set steps=${step + 1} or more`,

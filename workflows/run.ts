@@ -5,7 +5,7 @@ import type { Settings } from '../core/settings.ts';
 import type { RunActivities, RunQueues } from './activities.ts';
 import type { Board, CarriedBoard } from './board.ts';
 import type { CarriedJudging, Judging } from './judging.ts';
-import type { CarriedSteering, RollbackTold, Steering } from './steering.ts';
+import type { CarriedInstructions, RollbackTold, Instructions } from './instructions.ts';
 
 /** No secret, no path: what is here stands in the history for everybody to read. */
 export interface TrainRunInput {
@@ -15,7 +15,7 @@ export interface TrainRunInput {
   /** Null at the start. */
   carried: CarriedRun | null;
   /** A run that had ended goes on where its store says that it stands, or back from there. */
-  goOn?: GoOn | null;
+  goOn: GoOn | null;
 }
 
 export interface GoOn {
@@ -27,17 +27,15 @@ export interface GoOn {
 interface CarriedRun {
   position: RunPosition;
   board: CarriedBoard;
-  stopping: boolean;
-  /** Absent in histories of earlier versions. */
-  steering?: CarriedSteering;
-  judging?: CarriedJudging;
+  instructions: CarriedInstructions;
+  judging: CarriedJudging;
 }
 
 export interface Run extends TrainRunInput {
   activities: RunActivities;
   board: Board;
   /** What people told the run, and the configuration that follows from it. */
-  steering: Steering;
+  instructions: Instructions;
   /** What the judge has cost, where there is one. */
   judging: Judging;
 }

@@ -4,23 +4,31 @@
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 
-import type { GroupResult, Prepared, RolloutInput, RunState } from '../core/contract.ts';
+import type { GroupResult, Prepared, RolloutInput, RunState, TrainInput, TrainResult } from '../core/contract.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
-import { planGroups, planInitialise, planNext, planReplacements, planTraining } from '../core/plan-step.ts';
-import type { RunPosition } from '../core/plan-step.ts';
+import {
+  planGroups,
+  planInitialise,
+  planJudging,
+  planNext,
+  planReplacements,
+  planTraining,
+  standAt,
+  type RunPosition,
+} from '../core/plan-step.ts';
 import { createRunActivities } from './activities.ts';
 import { Board } from './board.ts';
-import { createClock } from './clock.ts';
 import { endBadly, isLearningOver } from './endings.ts';
 import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
 import { summariseStep } from '../core/run-summary.ts';
 import { Judging } from './judging.ts';
 import type { Run, TrainRunInput } from './run.ts';
-import { Steering, type CarriedSteering } from './steering.ts';
+import type { StepInHand } from './step-in-hand.ts';
+import { Instructions, type CarriedInstructions } from './instructions.ts';
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
   const run = openRun(input);
-  run.steering.listen();
+  run.instructions.listen();
 
   try {
     const position = await takeSteps(run, input.carried?.position ?? (await startRun(run)));
@@ -32,23 +40,23 @@ export async function trainRun(input: TrainRunInput): Promise<RunState> {
 
 /** Between two steps a run hands itself on, goes back, rests or takes what else it was told; then it takes the next one. */
 async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
-  const { steering } = run;
+  const { instructions } = run;
   let position = start;
   while (await isToGoOn(run, position)) {
     if (isHistoryLong(run, position.step - start.step)) await carryOn(run, position);
-    if (steering.rollback !== null) position = await rollBack(run, position, steering.rollback);
-    else if (steering.settings !== null) await steering.takeSettings(position, steering.settings);
-    else if (steering.isPaused) await steering.rest(() => workflowInfo().continueAsNewSuggested);
-    else if (steering.isOverBudget) steering.pauseForBudget();
-    else position = (await steering.interruptible(() => advance(run, position))) ?? position;
+    if (instructions.rollback !== null) position = await rollBack(run, position, instructions.rollback);
+    else if (instructions.settings !== null) await instructions.takeSettings(position, instructions.settings);
+    else if (instructions.isPaused) await instructions.rest(() => workflowInfo().continueAsNewSuggested);
+    else if (instructions.isOverBudget) instructions.pauseForBudget();
+    else position = (await instructions.interruptible(() => advance(run, position))) ?? position;
   }
-  steering.end();
+  instructions.end();
   return position;
 }
 
 async function isToGoOn(run: Run, position: RunPosition): Promise<boolean> {
   await condition(() => !run.board.isShowing);
-  return run.steering.hasToTake || isUnfinished(run, position);
+  return run.instructions.hasToTake || isUnfinished(run, position);
 }
 
 /** Agent and scenarios read, checkpoint 0 committed, the untrained policy evaluated. */
@@ -56,14 +64,14 @@ async function startRun(run: Run): Promise<RunPosition> {
   const { config, queues, activities, board } = run;
   board.waitFor('prepare', `read agent ${config.agent}`, queues.rollout);
   const prepared = await activities.prepare({ config });
-  if (run.goOn) return startAgain(run, prepared);
+  if (run.goOn !== null) return startAgain(run, prepared);
 
   board.waitFor('initialise', `make the adapter of ${config.baseModel}`, queues.gpu);
   await board.record();
   const { checkpoint } = await activities.initialise(planInitialise(config, 0));
 
   board.update({ adapterSha256: checkpoint.adapterSha256 });
-  const position = { branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 };
+  const position = standAt({ branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 });
   await evaluate(run, position);
   return position;
 }
@@ -77,51 +85,75 @@ async function startAgain(run: Run, prepared: Prepared): Promise<RunPosition> {
 /** A step, and the evaluation that is due after it. */
 async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
   const next = await takeStep(run, position);
-  if (isEvaluationDue(run.steering.wanted, next.step)) await evaluate(run, next);
+  if (isEvaluationDue(run.instructions.wanted, next.step)) await evaluate(run, next);
   return next;
 }
 
-/** One step: plan → rollout × groups, each judged as soon as it is played → fresh groups for those without signal → train → committed. */
+/** One step: plan → rollout × groups → judge → train → committed; its checkpoint activity runs beside the next step. */
 async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
-  const { queues, activities, board, steering, judging } = run;
-  const { config } = steering;
-  const step = position.step + 1;
-  const clock = createClock();
+  const { board, instructions, judging } = run;
+  const { config } = instructions;
+  const inHand = board.begin(position.step + 1);
+  try {
+    const played = await judgeStep(run, inHand, position, await playStep(run, inHand, position));
+    const trained = await trainStep(run, inHand, planTraining(config, position, played));
 
-  board.waitFor('rollout', `play ${config.judge ? 'and judge ' : ''}step ${step}`, queues.rollout);
-  const played = await playGroups(run, planGroups(config, position));
-  for (let round = 0; round < config.replacementRounds; round++) {
-    played.push(...(await playGroups(run, planReplacements(config, position, played))));
+    const next = planNext(position, played, trained?.checkpoint ?? null);
+    const judged = judging.finish(inHand);
+    const summary = summariseStep({ config, position: next, played, judged, trained, seconds: inHand.seconds() });
+    board.stepped(summary, judging.spent);
+    if (trained === null) board.noteSkipped(summary);
+    await board.checkpoint(summary);
+    return next;
+  } finally {
+    board.leave(inHand);
   }
-  clock.lap('rollout');
-
-  const training = planTraining(config, position, played);
-  board.waitFor('train', `train step ${step}`, queues.gpu);
-  const trained = training && (await activities.train(training));
-  clock.lap('train');
-
-  const next = planNext(position, played, trained?.checkpoint ?? null);
-  const judged = judging.takeStep();
-  const summary = summariseStep({ config, position: next, played, judged, trained, seconds: clock.seconds() });
-  board.stepped(summary, judging.spent);
-  if (training === null) board.noteSkipped(summary);
-  await board.record([summary]);
-  return next;
 }
 
-async function playGroups(run: Run, plan: RolloutInput[]): Promise<GroupResult[]> {
-  return Promise.all(plan.map((group) => playGroup(run, group)));
+/** Each group is judged as soon as it is played, where a judge does it; fresh ones are dealt for those without signal. */
+async function playStep(run: Run, inHand: StepInHand, position: RunPosition): Promise<GroupResult[]> {
+  const { config } = run.instructions;
+  const play = (plan: RolloutInput[]) => Promise.all(plan.map((group) => playGroup(run, inHand, group)));
+  const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
+  run.board.enter(inHand, 'rollout', work, run.queues.rollout);
+  const played = await play(planGroups(config, position));
+  for (let round = 0; round < config.replacementRounds; round++) {
+    played.push(...(await play(planReplacements(config, position, played))));
+  }
+  return played;
+}
+
+/** What is trained is decided by what stands in the store, not by what a rollout answered. */
+async function judgeStep(
+  { activities, board, instructions, queues }: Run,
+  inHand: StepInHand,
+  position: RunPosition,
+  played: GroupResult[],
+): Promise<GroupResult[]> {
+  board.enter(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
+  const { groups } = await activities.judge(planJudging(instructions.config, position, played));
+  return groups;
+}
+
+async function trainStep(
+  { activities, board, queues }: Run,
+  inHand: StepInHand,
+  training: TrainInput | null,
+): Promise<TrainResult | null> {
+  if (training === null) return null;
+  board.enter(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
+  return activities.train(training);
 }
 
 /** The agent's own reward is the verdict, and was given with the rollout; or a judge gives it. */
-async function playGroup({ activities, judging }: Run, group: RolloutInput): Promise<GroupResult> {
+async function playGroup({ activities, judging }: Run, inHand: StepInHand, group: RolloutInput): Promise<GroupResult> {
   const played = await activities.rollout(group);
-  return played.use === 'unjudged' ? judging.keep(await activities.judge({ group })) : played;
+  return played.use === 'unjudged' ? judging.keep(await activities.judgeGroup({ group }), inHand) : played;
 }
 
-async function evaluate({ queues, activities, board, steering }: Run, position: RunPosition): Promise<void> {
+async function evaluate({ queues, activities, board, instructions }: Run, position: RunPosition): Promise<void> {
   board.waitFor('eval', `evaluate the policy after step ${position.step}`, queues.rollout);
-  board.evaluated(await activities.evaluate(planEvaluation(steering.wanted, position)));
+  board.evaluated(await activities.evaluate(planEvaluation(instructions.wanted, position)));
   await board.record();
 }
 
@@ -130,14 +162,18 @@ function openRun(input: TrainRunInput): Run {
   const activities = createRunActivities(queues);
   const board = new Board(config, carried?.board ?? null, activities);
   const judging = new Judging(carried?.judging ?? null);
-  const steering = new Steering(config, carried?.steering ?? toldAtStart(input), { board, activities, judging });
-  return { ...input, activities, board, steering, judging };
+  const instructions = new Instructions(config, carried?.instructions ?? toldAtStart(input), {
+    board,
+    activities,
+    judging,
+  });
+  return { ...input, activities, board, instructions, judging };
 }
 
-function toldAtStart({ carried, goOn: again }: TrainRunInput): CarriedSteering {
-  const { rollback = null, settings = null } = again ?? {};
+function toldAtStart({ goOn: again }: TrainRunInput): CarriedInstructions {
+  const { rollback, settings } = again ?? { rollback: null, settings: null };
   const told = {
-    stop: carried?.stopping ?? false,
+    stop: false,
     pause: null,
     settings: settings === null ? [] : [{ values: settings, reason: rollback?.reason ?? null }],
     rollbacks: rollback === null ? [] : [rollback],
@@ -145,21 +181,21 @@ function toldAtStart({ carried, goOn: again }: TrainRunInput): CarriedSteering {
   return { told, amendments: 0, lastRollback: null };
 }
 
-function isUnfinished({ board, steering }: Run, position: RunPosition): boolean {
-  return position.step < steering.config.steps && !steering.told.stop && !isLearningOver(board, position);
+function isUnfinished({ board, instructions }: Run, position: RunPosition): boolean {
+  return position.step < instructions.config.steps && !instructions.told.stop && !isLearningOver(board, position);
 }
 
 function isHistoryLong({ config }: Run, steps: number): boolean {
   return workflowInfo().continueAsNewSuggested || steps >= (config.continueAsNewEvery ?? Infinity);
 }
 
-async function close({ board, steering }: Run, position: RunPosition): Promise<RunState> {
+async function close({ board, instructions }: Run, position: RunPosition): Promise<RunState> {
   await condition(allHandlersFinished);
-  return board.close(position.step < steering.config.steps ? 'stopped' : 'completed');
+  return board.close(position.step < instructions.config.steps ? 'stopped' : 'completed');
 }
 
 /** Continue-as-new: nothing pending is left behind, and what was told until the last moment goes along. */
-async function carryOn({ queues, board, steering, judging }: Run, position: RunPosition): Promise<void> {
+async function carryOn({ queues, board, instructions, judging }: Run, position: RunPosition): Promise<void> {
   do {
     await board.recorded();
     await condition(allHandlersFinished);
@@ -167,9 +203,8 @@ async function carryOn({ queues, board, steering, judging }: Run, position: RunP
   const carried = {
     position,
     board: board.carried(),
-    stopping: steering.told.stop,
-    steering: steering.carried(),
+    instructions: instructions.carried(),
     judging: judging.carried(),
   };
-  await continueAsNew<typeof trainRun>({ config: steering.config, queues, carried });
+  await continueAsNew<typeof trainRun>({ config: instructions.config, queues, carried, goOn: null });
 }

@@ -33,7 +33,7 @@ export interface Screen {
   readonly colors: Colors;
 }
 
-const PHASES = ['prepare', 'initialise', 'eval', 'rollout', 'train'] as const;
+const PHASES = ['prepare', 'initialise', 'eval', 'rollout', 'judge', 'train'] as const;
 /** Steps that speed and time left are taken from. */
 const RECENT = 20;
 const LABEL_WIDTH = 9;

@@ -13,7 +13,8 @@ const WORK: Readonly<Record<string, Work>> = {
   initialise: { phase: 'initialise', words: 'make the adapter' },
   evaluate: { phase: 'eval', words: 'evaluate the policy' },
   rollout: { phase: 'rollout', words: 'play a step' },
-  judge: { phase: 'rollout', words: 'judge a step' },
+  judgeGroup: { phase: 'rollout', words: 'judge a group' },
+  judge: { phase: 'judge', words: 'decide what a step trains' },
   train: { phase: 'train', words: 'train a step' },
 };
 

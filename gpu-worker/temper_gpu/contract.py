@@ -125,6 +125,32 @@ class ImportanceSamplingLoss(BaseModel):
     dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
+class JudgeInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    groups: list[GroupRef]
+    minimum_group_size: Annotated[
+        int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
+    ]
+    truncated: Literal["mask", "penalise", "keep"]
+    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
+
+
+class JudgeResult(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    groups: list[GroupResult]
+
+
 class JudgeSpending(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -274,10 +300,10 @@ class RolloutInput(BaseModel):
     minimum_group_size: Annotated[
         int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
     ]
-    truncated: Literal["mask", "penalise", "keep"] | None = None
+    truncated: Literal["mask", "penalise", "keep"]
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
-    ] = None
+    ]
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -401,7 +427,7 @@ class InitialiseInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class JudgeInput(BaseModel):
+class JudgeGroupInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
@@ -410,7 +436,7 @@ class JudgeInput(BaseModel):
     group: RolloutInput
 
 
-class JudgeResult(BaseModel):
+class JudgeGroupResult(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
@@ -467,7 +493,7 @@ class RunState(BaseModel):
     state: Literal["running", "pausing", "paused", "stopping", "completed", "stopped", "cancelled", "failed"]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     steps: Annotated[int, Field(ge=1, le=9007199254740991)]
-    phase: Literal["prepare", "initialise", "eval", "rollout", "train", "done"]
+    phase: Literal["prepare", "initialise", "eval", "rollout", "judge", "train", "done"]
     waiting_for: Annotated[str | None, Field(alias="waitingFor")]
     reward: float | None
     eval_before: Annotated[EvalResult | None, Field(alias="evalBefore")]
@@ -530,6 +556,16 @@ class TrainInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
+class CheckpointInput(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    state: RunState
+    summary: StepSummary
+
+
 class ConcludeInput(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -548,7 +584,6 @@ class RecordInput(BaseModel):
         frozen=True,
     )
     state: RunState
-    summaries: list[StepSummary]
 
 
 class RunConfig(BaseModel):

@@ -53,13 +53,20 @@ async function summarise(
     seconds: trainer,
     found: true,
   };
-  return summariseStep({ config, position: { step, checkpoint }, played, judged: NOT_JUDGED, trained, seconds });
+  return summariseStep({
+    config,
+    position: { step, parent: checkpoint },
+    played,
+    judged: NOT_JUDGED,
+    trained,
+    seconds,
+  });
 }
 
 /** They have a verdict: it is published with the wish to train them. */
 async function readTrainedGroups({ store, name, config }: LoopRun, step: number): Promise<GroupResult[]> {
   const place = { run: name, branch: 0, step };
-  const truncated = (await readCommit(store, place))?.manifest.train?.truncated ?? null;
+  const truncated = (await readCommit(store, place))?.manifest.train?.truncated ?? config.train.truncated;
   const results: GroupResult[] = [];
   for (const { group, rollouts, judged } of await readGroups(store, place)) {
     const bytes = judged && (await store.read(judgedKey({ ...place, group })));

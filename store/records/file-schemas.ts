@@ -10,6 +10,8 @@ import {
   Checkpoint,
   EvalResult,
   firstIssue,
+  GroupRef,
+  GroupResult,
   Prepared,
   RunConfig,
   RunState,
@@ -80,6 +82,14 @@ export const JudgedSchema = z.looseObject({
   scores: z.array(z.number().nullable()).optional(),
   verdict: z.string().nullable().optional(),
   metrics: z.record(z.string(), z.number()),
+});
+
+export const StepVerdictFileSchema = z.looseObject({
+  schema,
+  inputsSha256: z.string(),
+  groups: z.array(
+    z.looseObject({ ...GroupRef.shape, use: GroupResult.shape.use, rewards: z.array(z.number().nullable()) }),
+  ),
 });
 
 const Message = z.looseObject({ role: z.string() });

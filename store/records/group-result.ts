@@ -35,10 +35,11 @@ export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rollo
 
 export function summariseGroup(
   input: Summarised,
-  { attempts }: Rollouts,
+  rollouts: Rollouts,
   judged: Judged,
   judgedSha256: string,
 ): GroupResult {
+  const { attempts } = rollouts;
   const rewards = judged.rewards.filter((reward) => reward !== null);
   const data = attempts.filter((_, index) => judged.rewards[index] !== null);
   return {
@@ -54,8 +55,22 @@ export function summariseGroup(
     sampledTokens: countTokens(attempts),
     rewards,
     metrics: { ...meanMetrics(data.map(({ metrics }) => metrics)), ...meanScores(judged, data) },
-    use: decideUse(input, data, rewards),
+    use: decideUse(input, rollouts, judged),
   };
+}
+
+/**
+ * By attempt: the reward that its advantage is computed from, which is the lowest of its group where a cut attempt is
+ * penalised; null where an attempt is no data.
+ */
+export function trainedRewards(
+  truncated: Summarised['truncated'],
+  { attempts }: Rollouts,
+  { rewards }: Pick<Judged, 'rewards'>,
+): (number | null)[] {
+  const lowest = Math.min(...rewards.filter((reward) => reward !== null));
+  const isPenalised = (index: number) => truncated === 'penalise' && attempts[index]!.truncated;
+  return rewards.map((reward, index) => (reward !== null && isPenalised(index) ? lowest : reward));
 }
 
 /** Where somebody else judges, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
@@ -68,18 +83,16 @@ function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): 
   return Object.fromEntries(Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
-/** `rewards` are those of `data`, in its order. */
 function decideUse(
   { minimumGroupSize, truncated }: Summarised,
-  data: readonly AttemptRecord[],
-  rewards: readonly number[],
+  rollouts: Rollouts,
+  judged: Judged,
 ): GroupResult['use'] {
-  if (rewards.length < minimumGroupSize) return 'too-few-attempts';
+  const data = rollouts.attempts.filter((_, index) => judged.rewards[index] !== null);
+  if (data.length < minimumGroupSize) return 'too-few-attempts';
   if (countTokens(data) === 0) return 'no-sampled-tokens';
   if (truncated === 'mask' && countTokens(data.filter((attempt) => !attempt.truncated)) === 0) return 'all-truncated';
-  const lowest = Math.min(...rewards);
-  const isPenalised = (index: number) => truncated === 'penalise' && data[index]!.truncated;
-  const trained = rewards.map((reward, index) => (isPenalised(index) ? lowest : reward));
+  const trained = trainedRewards(truncated, rollouts, judged).filter((reward) => reward !== null);
   return hasNoVariance(trained) ? 'no-variance' : 'trained';
 }
 

@@ -14,6 +14,7 @@ import * as layout from '../layout.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
 import { unmarkPruned } from './pruned.ts';
 import { readCommit, readEval } from './run-reader.ts';
+import { readStepVerdict, trainsNothing } from './step-verdict.ts';
 import { readRunSpending } from './verdicts.ts';
 import type { Store } from '../store.ts';
 
@@ -50,7 +51,7 @@ export async function openBranch(store: Store, run: string, { requestId, step }:
   }
 }
 
-/** The last step of the newest branch that is finished: its commit says so, its evaluation, or that the next one was begun. */
+/** The last step of the newest branch that is finished: its commit says so, that nothing of it is trained, its evaluation, or that the next one was begun. */
 export async function findLastStep(store: Store, run: string): Promise<number> {
   const newest = (await readBranches(store, run)).at(-1) ?? { branch: 0, fromStep: 0 };
   const { branch, fromStep } = newest;
@@ -133,6 +134,8 @@ function onTheWire({ step, attempts, failed, reward, metrics, rolloutsSha256 }: 
 }
 
 async function hasEnded(store: Store, place: layout.StepPlace): Promise<boolean> {
+  const verdict = await readStepVerdict(store, place);
+  if (verdict !== null && trainsNothing(verdict)) return true;
   const keys = [layout.manifestKey(place), layout.evalKey(place)];
   return (await Promise.all(keys.map((key) => store.read(key)))).some((bytes) => bytes !== null);
 }

@@ -5,8 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startPulse } from '../../activities/pulse.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { encodeJsonLines } from '../../store/bytes/json.ts';
-import { curvePrefix, evalRolloutsKey, stepJournalPrefix, stepsKey } from '../../store/layout.ts';
+import { curvePrefix, evalRolloutsKey, stepJournalPrefix } from '../../store/layout.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { readEval, readEvalRollouts, readState, readSteps } from '../../store/records/run-reader.ts';
 import { call, evaluateInput, openWorld, readBytes, rolloutInput, type World } from './world.ts';
@@ -90,11 +89,15 @@ function state(step: number, name: RunState['state'] = 'running'): RunState {
   };
 }
 
-test('the record keeps one line for each step, the newest word on it', async () => {
-  const { record } = world.activities;
-  await call(record, { state: state(1), summaries: [summary(1, 0.1)] });
-  await call(record, { state: state(3), summaries: [summary(2, 0.2), summary(3, 0.3)] });
-  await call(record, { state: state(3), summaries: [summary(2, 0.25)] });
+/** Each step's checkpoint activity, told the same state. */
+async function finishSteps(after: RunState, ...summaries: StepSummary[]): Promise<void> {
+  for (const line of summaries) await call(world.activities.checkpoint, { state: after, summary: line });
+}
+
+test('the curve keeps one line for each step, the newest word on it', async () => {
+  await finishSteps(state(1), summary(1, 0.1));
+  await finishSteps(state(3), summary(2, 0.2), summary(3, 0.3));
+  await finishSteps(state(3), summary(2, 0.25));
   expect((await readSteps(world.store, 'demo')).map(({ step, reward }) => [step, reward])).toEqual([
     [1, 0.1],
     [2, 0.25],
@@ -104,15 +107,14 @@ test('the record keeps one line for each step, the newest word on it', async () 
 });
 
 test('a step is recorded at a cost that does not grow with the run', async () => {
-  const { record } = world.activities;
   const files = join(world.root, curvePrefix('demo'));
   for (let step = 95; step <= 205; step++) {
-    await call(record, { state: state(step), summaries: [summary(step, step)] });
+    await finishSteps(state(step), summary(step, step));
   }
   expect(readdirSync(files).toSorted()).toEqual(['0.0.jsonl', '0.1.jsonl', '0.2.jsonl']);
   const writtenAt = (name: string): number => statSync(join(files, name)).ino;
   const [first, second, third] = [writtenAt('0.0.jsonl'), writtenAt('0.1.jsonl'), writtenAt('0.2.jsonl')];
-  await call(record, { state: state(206), summaries: [summary(206, 206)] });
+  await finishSteps(state(206), summary(206, 206));
   expect([writtenAt('0.0.jsonl'), writtenAt('0.1.jsonl')]).toEqual([first, second]);
   expect(writtenAt('0.2.jsonl')).not.toBe(third);
   const steps = (await readSteps(world.store, 'demo')).map(({ step }) => step);
@@ -120,12 +122,11 @@ test('a step is recorded at a cost that does not grow with the run', async () =>
 });
 
 test('after a rollback the curve has each step once: of the old branch up to where the new one began', async () => {
-  const { record } = world.activities;
   const recordStep = (branch: number, step: number) =>
-    call(record, { state: { ...state(step), branch }, summaries: [summary(step, branch * 1000 + step)] });
+    finishSteps({ ...state(step), branch }, summary(step, branch * 1000 + step));
   const curve = async () => (await readSteps(world.store, 'demo')).map(({ reward }) => reward);
   for (let step = 1; step <= 6; step++) await recordStep(0, step);
-  await call(record, { state: { ...state(3), branch: 1 }, summaries: [] });
+  await call(world.activities.record, { state: { ...state(3), branch: 1 } });
   expect(await curve()).toEqual([1, 2, 3]);
   for (let step = 4; step <= 7; step++) await recordStep(1, step);
   expect(await curve()).toEqual([1, 2, 3, 1004, 1005, 1006, 1007]);
@@ -133,54 +134,44 @@ test('after a rollback the curve has each step once: of the old branch up to whe
   expect(await curve()).toEqual([1, 2002]);
 });
 
-test('a run that an earlier version began keeps its curve', async () => {
-  const old = [1, 2, 3].map((step) => summary(step, step));
-  await world.store.replace(stepsKey('demo'), encodeJsonLines(old));
-  await call(world.activities.record, { state: state(3), summaries: [summary(3, 33)] });
-  await call(world.activities.record, { state: state(4), summaries: [summary(4, 4)] });
-  expect((await readSteps(world.store, 'demo')).map(({ reward }) => reward)).toEqual([1, 2, 33, 4]);
-});
-
 test('a run that is begun anew under its name leaves nothing of its earlier life in the curve', async () => {
-  const { record } = world.activities;
   for (let step = 99; step <= 102; step++) {
-    await call(record, { state: state(step), summaries: [summary(step, step)] });
+    await finishSteps(state(step), summary(step, step));
   }
-  for (const step of [1, 100]) await call(record, { state: state(step), summaries: [summary(step, -step)] });
+  for (const step of [1, 100]) await finishSteps(state(step), summary(step, -step));
   expect((await readSteps(world.store, 'demo')).map(({ reward }) => reward)).toEqual([-1, -100]);
 });
 
 test('journals are kept until two steps after the commit, and dropped when the run is complete', async () => {
-  const { rollout, evaluate, record } = world.activities;
+  const { rollout, evaluate } = world.activities;
   await call(evaluate, await evaluateInput(world.store));
   for (const step of [1, 2, 3]) await call(rollout, await rolloutInput(world.store, { step }));
   const kept = (): number[] =>
     [0, 1, 2, 3].filter((step) => existsSync(join(world.root, stepJournalPrefix({ run: 'demo', branch: 0, step }))));
   expect(kept()).toEqual([0, 1, 2, 3]);
-  await call(record, { state: state(2), summaries: [summary(1, 0), summary(2, 0)] });
+  await finishSteps(state(2), summary(1, 0), summary(2, 0));
   expect(kept()).toEqual([1, 2, 3]);
-  await call(record, { state: state(3), summaries: [summary(3, 0)] });
+  await finishSteps(state(3), summary(3, 0));
   expect(kept()).toEqual([2, 3]);
-  await call(record, { state: state(3, 'completed'), summaries: [] });
+  await call(world.activities.record, { state: state(3, 'completed') });
   expect(kept()).toEqual([]);
 });
 
-test('a process that stood still in the middle of a record takes nothing away that others wrote meanwhile', async () => {
+test('a process that stood still in the middle of a checkpoint takes nothing away that others wrote meanwhile', async () => {
   let now = 1_000_000;
   const clock = (): number => now;
   const pulse = startPulse(clock);
   const store = new FileStore(world.root);
   const read = store.read.bind(store);
   const frozen = await openWorld({}, { store, pulse, clock });
-  await call(world.activities.record, { state: state(1), summaries: [summary(1, 1)] });
+  await finishSteps(state(1), summary(1, 1));
   store.read = async (key) => {
     const bytes = await read(key);
-    for (const step of [2, 3])
-      await call(world.activities.record, { state: state(step), summaries: [summary(step, 1)] });
+    for (const step of [2, 3]) await finishSteps(state(step), summary(step, 1));
     now += 30_000;
     return bytes;
   };
-  const late = call(frozen.activities.record, { state: state(2), summaries: [summary(2, 1)] });
+  const late = call(frozen.activities.checkpoint, { state: state(2), summary: summary(2, 1) });
   await expect(late).rejects.toMatchObject({ type: 'StaleAttempt', nonRetryable: false });
   expect((await readSteps(world.store, 'demo')).map(({ step }) => step)).toEqual([1, 2, 3]);
   expect((await readState(world.store, 'demo'))?.step).toBe(3);

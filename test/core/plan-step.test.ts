@@ -16,6 +16,7 @@ import {
   planNext,
   planReplacements,
   planTraining,
+  standAt,
   trainedGroups,
   type RunPosition,
 } from '../../core/plan-step.ts';
@@ -33,7 +34,7 @@ function positionOf(run: string, change: Partial<RunPosition> = {}): RunPosition
     agentCodeSha256: hashOf('code'),
   };
   const checkpoint = { run, branch: 0, step: 4, manifestSha256: hashOf('manifest'), adapterSha256: hashOf('adapter') };
-  return { branch: 0, prepared, step: 4, checkpoint, dealt: 12, emptySteps: 0, ...change };
+  return { ...standAt({ branch: 0, prepared, step: 4, checkpoint, dealt: 12, emptySteps: 0 }), ...change };
 }
 const POSITION = positionOf('a');
 
@@ -45,6 +46,8 @@ function resultOf({ step, group, scenario, attempts }: RolloutInput, use: GroupR
 
 const played = planGroups(CONFIG, POSITION).map((group) => resultOf(group, 'trained'));
 const uneven = played.map((group, index) => (index === 1 ? { ...group, use: 'no-variance' as const } : group));
+
+const OTHER = { ...POSITION.parent, manifestSha256: hashOf('x') };
 
 /** Of the four kinds of write-once objects. */
 function hashes(config: RunConfig, position: RunPosition) {
@@ -63,10 +66,19 @@ test('plans are what the wire takes', () => {
   expect(InitialiseInput.safeParse(planInitialise(CONFIG, 0)).error).toBeUndefined();
 });
 
+test('the policy that samples and the parent that is trained are different fields', () => {
+  const policy = { ...POSITION.policy, step: 3, adapterSha256: hashOf('older') };
+  const position = { ...POSITION, policy };
+  const trained = planGroups(CONFIG, position).map((input) => resultOf(input, 'trained'));
+  expect(planGroups(CONFIG, position).map((input) => input.policy)).toEqual([policy, policy, policy]);
+  expect(planTraining(CONFIG, position, trained)?.parent).toEqual(POSITION.parent);
+  expect(planEvaluation(CONFIG, position).policy).toEqual(POSITION.parent);
+});
+
 test('a step plays its number of groups by the checkpoint at hand', () => {
   const groups = planGroups(CONFIG, POSITION);
   expect(groups.map(({ step, group, attempts, policy }) => [step, group, attempts, policy])).toEqual(
-    [0, 1, 2].map((group) => [5, group, 4, POSITION.checkpoint]),
+    [0, 1, 2].map((group) => [5, group, 4, POSITION.policy]),
   );
 });
 
@@ -89,7 +101,7 @@ describe('replacements', () => {
 
   test('are counted in the deal of the next step', () => {
     const replaced = [...uneven, resultOf(planReplacements(CONFIG, POSITION, uneven)[0]!, 'trained')];
-    expect(planNext(POSITION, replaced, POSITION.checkpoint).dealt).toBe(16);
+    expect(planNext(POSITION, replaced, POSITION.parent).dealt).toBe(16);
   });
 });
 
@@ -107,10 +119,15 @@ describe('training', () => {
 
   test('the policy stays after an empty step, and empty steps in a row are counted', () => {
     const empty = planNext(POSITION, uneven, null);
-    expect(empty).toMatchObject({ step: 5, checkpoint: POSITION.checkpoint, emptySteps: 1 });
+    expect(empty).toMatchObject({ step: 5, policy: POSITION.policy, parent: POSITION.parent, emptySteps: 1 });
     expect(planNext(empty, uneven, null).emptySteps).toBe(2);
-    const committed = { ...POSITION.checkpoint, step: 6 };
-    expect(planNext(empty, played, committed)).toMatchObject({ step: 6, checkpoint: committed, emptySteps: 0 });
+    const committed = { ...POSITION.parent, step: 6 };
+    expect(planNext(empty, played, committed)).toMatchObject({
+      step: 6,
+      policy: committed,
+      parent: committed,
+      emptySteps: 0,
+    });
   });
 });
 
@@ -134,12 +151,8 @@ describe('hashes of inputs', () => {
     ['another learning rate', { learningRate: 1 }, {}, ['step']],
     ['another group size', { groupSize: 5 }, {}, ['group']],
     ['another rank', { train: { ...CONFIG.train, lora: { ...CONFIG.train.lora, rank: 2 } } }, {}, ['step', 'initial']],
-    [
-      'another parent',
-      {},
-      { checkpoint: { ...POSITION.checkpoint, manifestSha256: hashOf('x') } },
-      ['group', 'step', 'eval'],
-    ],
+    ['another policy', {}, { policy: OTHER }, ['group']],
+    ['another parent', {}, { parent: OTHER }, ['step', 'eval']],
   ])('%s changes those that depend on it alone', (_, config, position, changed) => {
     const now = hashes({ ...CONFIG, ...config }, positionOf('a', position));
     const differing = (Object.keys(base) as (keyof typeof base)[]).filter((key) => now[key] !== base[key]);
@@ -197,19 +210,12 @@ describe('a fork', () => {
   const { baseModel, seed, train } = CONFIG;
   const fields = { branch: 0, baseModel, seed, lora: train.lora };
 
-  test('is no change for a run without a parent, recorded before there were forks too', () => {
-    const { parent: _, ...recorded } = CONFIG;
-    for (const config of [CONFIG, recorded as RunConfig]) {
-      expect(planInitialise(config, 0)).toMatchObject({ parent: null, inputsSha256: hashOf(fields) });
-    }
+  test('is no change for a run without a parent', () => {
+    expect(planInitialise(CONFIG, 0)).toMatchObject({ parent: null, inputsSha256: hashOf(fields) });
   });
 
   test('begins with its parent, which its hash knows by bytes and place and not by name', () => {
-    const [parent, renamed, other] = [
-      POSITION.checkpoint,
-      positionOf('b').checkpoint,
-      { ...POSITION.checkpoint, step: 3 },
-    ];
+    const [parent, renamed, other] = [POSITION.parent, positionOf('b').parent, { ...POSITION.parent, step: 3 }];
     const plan = planInitialise({ ...CONFIG, parent }, 0);
     expect(InitialiseInput.safeParse(plan).error).toBeUndefined();
     expect(plan.parent).toEqual(parent);

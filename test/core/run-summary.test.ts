@@ -19,7 +19,8 @@ const POSITION: RunPosition = {
     agentCodeSha256: hashOf('c'),
   },
   step: 2,
-  checkpoint: CHECKPOINT,
+  policy: CHECKPOINT,
+  parent: CHECKPOINT,
   dealt: 6,
   emptySteps: 0,
 };

@@ -197,7 +197,7 @@ test('the rollout gives no reward: what is trained with is the judge’s score o
   const input = await rolloutInput(world.store, { judge: 'endpoint/scripted', attempts: 12, rollout });
   const played = await call(world.activities.rollout, input);
   expect(played).toMatchObject({ use: 'unjudged' });
-  const { group } = await call(world.activities.judge, { group: input });
+  const { group } = await call(world.activities.judgeGroup, { group: input });
   expect(group).toMatchObject({ use: 'trained', failed: 0 });
   expect(returned).toHaveLength(12);
   for (const result of returned) expect(Object.keys(result as object)).toEqual(['metrics']);

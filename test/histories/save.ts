@@ -164,7 +164,7 @@ async function saveSteered(bed: TestBed): Promise<void> {
 async function saveJudged(bed: TestBed): Promise<void> {
   const spent = () => ({ calls: 1, cached: 0, promptTokens: 900, completionTokens: 100, usd: 0.5 });
   const config = { run: 'judged', steps: 3, judge: 'openai/gpt-5-mini', maxJudgeUsd: 2 };
-  const fake: FakeOptions = { spent, before: failFirst('judge') };
+  const fake: FakeOptions = { spent, before: failFirst('judgeGroup') };
   await bed.play({ config, fake }, async ({ handle }) => {
     await eventually(
       () => handle.query(progressQuery),

@@ -5,6 +5,7 @@ import { RunConfig } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/hashes.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
+import { summary } from '../cli/fixture-store.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from '../activities/world.ts';
 
 let world: World;
@@ -25,9 +26,19 @@ async function goodInputs(): Promise<Inputs> {
   return {
     prepare: { config: CONFIG },
     rollout,
-    judge: { group: rollout },
+    judgeGroup: { group: rollout },
+    judge: {
+      run: 'demo',
+      branch: 0,
+      step: 1,
+      groups: [],
+      minimumGroupSize: 2,
+      truncated: 'mask',
+      inputsSha256: sha256Hex('x'),
+    },
     evaluate: { ...(await evaluateInput(world.store)) },
-    record: { state: STATE, summaries: [] },
+    record: { state: STATE },
+    checkpoint: { state: STATE, summary: summary(1, 1) },
     allocate: { schedule: 'nightly', firing: 'a', config: CONFIG, from: null },
     conclude: { schedule: 'nightly', number: 1, state: STATE },
     amend: { run: 'demo', number: 1, changes: [CHANGE] },
@@ -64,16 +75,18 @@ test('every activity refuses what its contract does not name, before it writes o
 test.each(['../other', '/etc', 'a/b', '.hidden', 'a\0b', 'A', '', 7, null])(
   'a run called %j is no run to any activity: its name is part of paths',
   async (run) => {
-    const { rollout, evaluate, amend, locate } = await goodInputs();
+    const { rollout, judge, evaluate, amend, locate } = await goodInputs();
     const bad: [keyof Inputs, object][] = [
       ['prepare', { config: { ...CONFIG, run } }],
       ['prepare', { config: { ...CONFIG, agent: run } }],
       ['rollout', { ...rollout, run }],
       ['rollout', { ...rollout, agent: run }],
       ['rollout', { ...rollout, policy: { ...(rollout['policy'] as object), run } }],
-      ['judge', { group: { ...rollout, run } }],
+      ['judgeGroup', { group: { ...rollout, run } }],
+      ['judge', { ...judge, run }],
       ['evaluate', { ...evaluate, run }],
-      ['record', { state: { ...STATE, run }, summaries: [] }],
+      ['record', { state: { ...STATE, run } }],
+      ['checkpoint', { state: { ...STATE, run }, summary: summary(1, 1) }],
       ['allocate', { schedule: run, firing: 'a', config: CONFIG, from: null }],
       ['conclude', { schedule: run, number: 1, state: STATE }],
       ['amend', { ...amend, run }],

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/activity';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
-import type { RecordInput, RolloutInput } from '../../core/contract.ts';
+import type { RolloutInput } from '../../core/contract.ts';
 import type { ActivityName, FakeOptions } from './fake-activities.ts';
 import { CACHES, openTestBed, type TestBed } from './harness.ts';
 
@@ -95,10 +95,10 @@ test('an activity that no worker knows ends the run instead of being retried for
   });
 });
 
-test('a store that refuses the record ends the run all the same', async () => {
+test('a store that refuses the checkpoint’s records ends the run all the same', async () => {
   const fakes: FakeOptions = {
-    before: (name, input) => {
-      if (name !== 'record' || (input as RecordInput).state.step === 0) return;
+    before: (name) => {
+      if (name !== 'checkpoint') return;
       throw ApplicationFailure.create({ type: 'StoreCorrupt', message: 'no such folder' });
     },
   };

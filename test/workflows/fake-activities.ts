@@ -6,8 +6,10 @@ import { ApplicationFailure } from '@temporalio/activity';
 
 import {
   AmendInput,
+  CheckpointInput,
   EvaluateInput,
   InitialiseInput,
+  JudgeGroupInput,
   JudgeInput,
   LocateInput,
   PrepareInput,
@@ -110,9 +112,9 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
         run.rollouts.push(input);
         return playGroup(input, input.judge === null ? (options.use?.(input) ?? 'trained') : 'unjudged');
       }),
-    async judge(input) {
-      const { group } = JudgeInput.parse(input);
-      await options.before?.('judge', input);
+    async judgeGroup(input) {
+      const { group } = JudgeGroupInput.parse(input);
+      await options.before?.('judgeGroup', input);
       run.judgings.push(group);
       return {
         group: playGroup(group, options.use?.(group) ?? 'trained'),
@@ -125,11 +127,23 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
         run.evaluations.push(input);
         return evaluatePolicy(input);
       }),
+    judge: (input) =>
+      once('judge', `judge/${input.branch}/${input.step}`, JudgeInput.parse(input), () => {
+        const played = run.rollouts.filter(({ branch, step }) => branch === input.branch && step === input.step);
+        const byGroup = new Map(played.map((group) => [group.group, group]));
+        const groups = input.groups.map(({ group }) => byGroup.get(group)!);
+        return { groups: groups.map((group) => playGroup(group, options.use?.(group) ?? 'trained')) };
+      }),
     async record(input) {
       RecordInput.parse(input);
       await options.before?.('record', input);
       run.states.push(input.state);
-      run.summaries.push(...input.summaries);
+    },
+    async checkpoint(input) {
+      CheckpointInput.parse(input);
+      await options.before?.('checkpoint', input);
+      run.states.push(input.state);
+      run.summaries.push(input.summary);
     },
     amend: (input) => steering.amend(input),
     locate: (input) => steering.locate(input),

@@ -93,7 +93,7 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
   const config = defaultRunConfig({ ...SMALL, run, ...setup.config });
   const fake = createFakeRun(setup.fake);
   const workers = await createWorkers(bed, setup, queues, fake);
-  const input = { config, queues, carried: null };
+  const input = { config, queues, carried: null, goOn: null };
   const running = workers.map((worker) => worker.run());
   try {
     const handle: RunHandle = await bed.client.workflow.start<typeof trainRun>('trainRun', {

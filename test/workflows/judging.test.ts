@@ -43,7 +43,7 @@ describe.each(CACHES)('a run whose agent names a judge, %s', (_, maxCachedWorkfl
           expect.objectContaining({ judgeCalls: 2, judgeCached: 0, judgeTokens: 2000, judgeUsd: 1 }),
         ),
       );
-      expect(fake.summaries[0]!.seconds).toMatchObject({ judge: 1 });
+      expect(fake.summaries[0]!.seconds).toMatchObject({ 'rollout.judge': 1 });
     });
   });
 

@@ -49,7 +49,7 @@ test('a judge that limits its rate is named as what a group waits for', async ()
   const gate = createGate();
   const waiting = { attempts: 1, reason: '429 slow down', since: '2026-01-01T00:00:00.000Z', nextTryAt: null };
   const before = async (name: string) => {
-    if (name !== 'judge') return;
+    if (name !== 'judgeGroup') return;
     heartbeat({ step: 1, part: '0', judge: 'openai/gpt-5-mini', waiting });
     await gate.opened;
   };
@@ -59,7 +59,7 @@ test('a judge that limits its rate is named as what a group waits for', async ()
     expect(found.text).toContain(
       'step 1: judged by openai/gpt-5-mini; waiting for the judge openai/gpt-5-mini, since 2026-01-01T00:00:00.000Z: 429 slow down',
     );
-    expect(reason).toBe('judge: waiting for the judge openai/gpt-5-mini: 429 slow down');
+    expect(reason).toBe('judgeGroup: waiting for the judge openai/gpt-5-mini: 429 slow down');
   });
 });
 

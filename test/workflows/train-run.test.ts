@@ -20,7 +20,7 @@ describe.each(CACHES)('a run, %s', (_, maxCachedWorkflows) => {
         'prepare',
         'initialise',
         'evaluate',
-        ...Array.from({ length: 3 }, () => ['rollout', 'rollout', 'train']).flat(),
+        ...Array.from({ length: 3 }, () => ['rollout', 'rollout', 'judge', 'train']).flat(),
         'evaluate',
       ]);
       expect(state).toMatchObject({
@@ -63,7 +63,13 @@ describe.each(CACHES)('a run, %s', (_, maxCachedWorkflows) => {
       expect(fake.summaries.map(({ step }) => step)).toEqual([1, 2, 3]);
       expect(fake.states.at(-1)).toEqual(state);
       expect(fake.summaries[0]).toMatchObject({ groups: 2, replacedGroups: 0, attempts: 8, sampledTokens: 80 });
-      expect(Object.keys(fake.summaries[0]?.seconds ?? {})).toEqual(['rollout', 'train', 'step', 'trainer.train']);
+      expect(Object.keys(fake.summaries[0]?.seconds ?? {})).toEqual([
+        'rollout',
+        'judge',
+        'train',
+        'step',
+        'trainer.train',
+      ]);
     });
   });
 
@@ -75,15 +81,26 @@ describe.each(CACHES)('a run, %s', (_, maxCachedWorkflows) => {
   });
 });
 
-test('a slow record holds up no step', async () => {
-  const fakes: FakeOptions = { before: async (name) => (name === 'record' ? delay(300) : undefined) };
+test('a slow checkpoint holds up no step', async () => {
+  const fakes: FakeOptions = { before: async (name) => (name === 'checkpoint' ? delay(300) : undefined) };
   await bed.play({ fake: fakes, config: { steps: 2 } }, async ({ handle }) => {
     await handle.result();
     const { events } = await handle.fetchHistory();
     const kinds = (events ?? []).map((event) => event.activityTaskScheduledEventAttributes?.activityType?.name);
     const scheduled = kinds.filter((kind) => kind !== undefined && kind !== null);
     const first = scheduled.indexOf('train');
-    expect(scheduled.slice(first, first + 3)).toEqual(['train', 'record', 'rollout']);
+    expect(scheduled.slice(first, first + 3)).toEqual(['train', 'checkpoint', 'rollout']);
+  });
+});
+
+test('a step is four activities in the history', async () => {
+  await bed.play({ config: { steps: 2 } }, async ({ handle }) => {
+    await handle.result();
+    const { events } = await handle.fetchHistory();
+    const kinds = (events ?? []).map((event) => event.activityTaskScheduledEventAttributes?.activityType?.name);
+    const ofSteps = ['rollout', 'judge', 'train', 'checkpoint'];
+    const steps = kinds.filter((kind) => ofSteps.includes(kind ?? ''));
+    expect(steps).toEqual([1, 2].flatMap(() => ['rollout', 'rollout', 'judge', 'train', 'checkpoint']));
   });
 });
 

@@ -1,5 +1,5 @@
 import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
-import type { RunPosition } from '../../../core/plan-step.ts';
+import { standAt, type RunPosition } from '../../../core/plan-step.ts';
 import { configAt } from '../../../core/settings.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
@@ -38,7 +38,7 @@ export function plannedConfig(
 export function positionAt(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
   const { prepared } = context;
   if (context.config === null || prepared === null || walk.checkpoint === null) return null;
-  return { branch, prepared, step, checkpoint: walk.checkpoint, dealt: walk.dealt, emptySteps: 0 };
+  return standAt({ branch, prepared, step, checkpoint: walk.checkpoint, dealt: walk.dealt, emptySteps: 0 });
 }
 
 /** The hash of inputs as stored, and as the plans make it now. */

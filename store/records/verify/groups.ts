@@ -5,7 +5,7 @@ import type { GroupRef, GroupResult, RolloutInput } from '../../../core/contract
 import { TemperError } from '../../../core/failures.ts';
 import { planGroup, trainedGroups, type RunPosition } from '../../../core/plan-step.ts';
 import { childNames } from '../children.ts';
-import { judgeByAgent, summariseGroup } from '../group-result.ts';
+import { judgeByAgent, summariseGroup, trainedRewards } from '../group-result.ts';
 import { decodeJson } from '../../bytes/json.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
@@ -30,10 +30,16 @@ export interface PlayedStep {
   isDone: boolean;
 }
 
+/** A group as its files have it: what it came to, and the rewards that its advantages are computed from. */
+export interface VerifiedGroup {
+  result: GroupResult;
+  rewards: (number | null)[];
+}
+
 const AT_ONCE = 4;
 
 /** In plan order; null where a group's files are broken or its plan is not known. */
-export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(GroupResult | null)[]> {
+export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(VerifiedGroup | null)[]> {
   const refs = played.step.commit?.manifest.groups ?? [];
   const names = await childNames(context.store, groupsPrefix(played.step));
   const stored = names
@@ -43,9 +49,9 @@ export async function verifyGroups(context: VerifyContext, played: PlayedStep): 
   const limit = pLimit(AT_ONCE);
   const verify = (group: number) =>
     limit(() => verifyGroup(context, played, group, refs.find((ref) => ref.group === group) ?? null));
-  const results = await Promise.all(Array.from({ length: count }, (_, group) => verify(group)));
-  checkCount(context, played, results);
-  return results;
+  const groups = await Promise.all(Array.from({ length: count }, (_, group) => verify(group)));
+  checkCount(context, played, groups);
+  return groups;
 }
 
 async function verifyGroup(
@@ -53,7 +59,7 @@ async function verifyGroup(
   { step, position, isDone: isOver }: PlayedStep,
   group: number,
   ref: GroupRef | null,
-): Promise<GroupResult | null> {
+): Promise<VerifiedGroup | null> {
   // A script may gather groups that it does not train, and leave some unfinished.
   const isDone = isOver && (ref !== null || !context.isLoop);
   const place = { ...step, group };
@@ -65,9 +71,11 @@ async function verifyGroup(
   checkHeader(context, place, played.rollouts, planned);
   if (verdict === null) return null;
   checkVerdict(context, place, played, verdict.judged);
-  // Earlier versions trained groups of which a mask or a penalty left nothing: what was trained is held to its rewards.
-  const plan = planned && (ref === null ? planned : { ...planned, truncated: null });
-  return plan && summariseGroup(plan, played.rollouts, verdict.judged, verdict.sha256);
+  if (planned === null) return null;
+  return {
+    result: summariseGroup(planned, played.rollouts, verdict.judged, verdict.sha256),
+    rewards: trainedRewards(planned.truncated, played.rollouts, verdict.judged),
+  };
 }
 
 /** Which hash rollouts must have, and who says so. */
@@ -187,18 +195,14 @@ function checkVerdict(
 }
 
 /** So many as are planned, with one replacement for each that carried no signal. */
-function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, results: (GroupResult | null)[]): void {
+function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, groups: (VerifiedGroup | null)[]): void {
   const config = plannedConfig(context, step);
-  const known = results.filter((result) => result !== null);
-  if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < results.length) return;
+  const known = groups.flatMap((group) => group?.result ?? []);
+  if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < groups.length) return;
   let planned = config.groupsPerStep;
   for (let round = 0; round < config.replacementRounds; round++) {
     planned += config.groupsPerStep - trainedGroups(known.slice(0, planned)).length;
   }
-  if (planned !== results.length)
-    context.findings.problem(
-      'rollouts',
-      groupsPrefix(step),
-      `it must hold ${planned} groups, it has ${results.length}`,
-    );
+  if (planned !== groups.length)
+    context.findings.problem('rollouts', groupsPrefix(step), `it must hold ${planned} groups, it has ${groups.length}`);
 }

@@ -17,6 +17,7 @@ import { verifyEval } from './evals.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
 import { verifyRunFiles } from './run-files.ts';
+import { verifyStepVerdict } from './step-verdict.ts';
 import { verifyChange, verifyWeights, type SeenBlobs } from './weights.ts';
 
 export interface Verification {
@@ -78,7 +79,9 @@ async function verifyStep(context: VerifyContext, { step, parent, isDone, before
   if (isSound && step.commit !== null && parent !== null) verifyChange(context, step, parent.commit);
   const position = positionAt(context, step.branch, step.step - 1, before);
   const sound = isSound ? step : { ...step, commit: null };
-  const results = await verifyGroups(context, { step: sound, position, isDone });
+  const groups = await verifyGroups(context, { step: sound, position, isDone });
+  const results = groups.map((group) => group && group.result);
+  await verifyStepVerdict(context, { step, position, isDone }, groups);
   if (isSound && isDone) verifyTraining(context, step, position, parent, results);
   const checkpoint = checkpointAfter(context, step, before, results);
   const after = { dealt: before.dealt + results.length, checkpoint };

@@ -45,7 +45,6 @@ test.each([
   ['a failed one beside them', 'mask', [cut(1), cut(0), { reward: null }], 'all-truncated'],
   ['one that asked nothing beside them', 'mask', [cut(1), { reward: 0, isSilent: true }], 'all-truncated'],
   ['cut ones alone, kept', 'keep', [cut(1), cut(0)], 'trained'],
-  ['cut ones alone, in inputs of an earlier version', null, [cut(1), cut(0)], 'trained'],
   ['failures that were all cut, masked: the others are trained', 'mask', [whole(1), cut(0)], 'trained'],
   ['equal rewards once the best one is penalised', 'penalise', [cut(2), whole(1), whole(1)], 'no-variance'],
   ['cut ones alone, penalised', 'penalise', [cut(2), cut(1)], 'no-variance'],

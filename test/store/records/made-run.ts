@@ -2,14 +2,23 @@
 import type { Checkpoint, GroupResult, RolloutInput, RunConfig } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
-import { planGroups, planInitialise, planNext, planReplacements, planTraining } from '../../../core/plan-step.ts';
-import type { RunPosition } from '../../../core/plan-step.ts';
+import {
+  planGroups,
+  planInitialise,
+  planJudging,
+  planNext,
+  planReplacements,
+  planTraining,
+  standAt,
+  type RunPosition,
+} from '../../../core/plan-step.ts';
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
 import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
 import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
 import * as layout from '../../../store/layout.ts';
 import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
+import { decideVerdict, publishStepVerdict, type JudgedGroup } from '../../../store/records/step-verdict.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import type { Store } from '../../../store/store.ts';
 import { encodeRollouts, type AttemptRecord } from '../../../store/records/trajectories.ts';
@@ -23,10 +32,8 @@ export interface MadeOptions {
   still?: number;
   /** A step none of whose groups carries a signal. */
   empty?: number;
-  /** Group 0 of this step was cut off in all of its attempts, */
+  /** Group 0 of this step was cut off in all of its attempts. */
   cut?: number;
-  /** and was trained all the same, as versions before `truncated` stood in its input did. */
-  isEarlierVersion?: boolean;
   /** Metric by step; evaluated where there is one. */
   evals?: Readonly<Record<number, number>>;
 }
@@ -73,7 +80,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     learningRate: 0,
     train: null,
   });
-  let position: RunPosition = { branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 };
+  let position = standAt({ branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 });
   await evaluate(store, config, position, options);
   const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
@@ -106,20 +113,27 @@ async function takeStep(
   position: RunPosition,
   options: MadeOptions,
 ): Promise<RunPosition> {
-  const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
-  const played = await play(planGroups(config, position));
-  for (let round = 0; round < config.replacementRounds; round++)
-    played.push(...(await play(planReplacements(config, position, played))));
+  const judged: JudgedGroup[] = [];
+  const played: GroupResult[] = [];
+  const play = async (groups: RolloutInput[]) => {
+    const made = await Promise.all(groups.map((group) => playGroup(store, group, options)));
+    judged.push(...made);
+    played.push(
+      ...made.map(({ ref, ...files }, index) =>
+        summariseGroup(groups[index]!, files.rollouts, files.judged, ref.judgedSha256),
+      ),
+    );
+  };
+  await play(planGroups(config, position));
+  for (let round = 0; round < config.replacementRounds; round++) await play(planReplacements(config, position, played));
+  const judging = planJudging(config, position, played);
+  await publishStepVerdict(store, judging, decideVerdict(judging, judged).verdict);
   const training = planTraining(config, position, played);
   const checkpoint = training && (await commit(store, config, training.parent, training));
   return planNext(position, played, checkpoint);
 }
 
-async function playGroup(
-  store: Store,
-  input: RolloutInput,
-  { still, empty, cut, isEarlierVersion = false }: MadeOptions,
-): Promise<GroupResult> {
+async function playGroup(store: Store, input: RolloutInput, { still, empty, cut }: MadeOptions): Promise<JudgedGroup> {
   const isStill = input.group === still || input.step === empty;
   const truncated = input.step === cut && input.group === 0;
   const { inputsSha256, branch, step, group, scenario, policy } = input;
@@ -141,8 +155,8 @@ async function playGroup(
   const { bytes } = await store.publish(layout.rolloutsKey(input), await encodeRollouts({ header, attempts }));
   const judged = judgeByAgent({ header, attempts }, hashBytes(bytes));
   const verdict = await store.publish(layout.judgedKey(input), encodeJson(judged));
-  const plan = isEarlierVersion ? { ...input, truncated: null } : input;
-  return summariseGroup(plan, { header, attempts }, judged, hashBytes(verdict.bytes));
+  const ref = { group, rolloutsSha256: judged.rolloutsSha256, judgedSha256: hashBytes(verdict.bytes) };
+  return { ref, rollouts: { header, attempts }, judged };
 }
 
 async function evaluate(

@@ -8,7 +8,7 @@ import { findPosition, openBranch } from '../store/records/lineage.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
-export function createSteeringActivities(dependencies: Dependencies) {
+export function createAmendAndLocateActivities(dependencies: Dependencies) {
   const { store, logger } = dependencies;
 
   /** Kept before the first step that it changes is planned: a run that is started again goes on with it. */

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { Located, type SettingChange } from '../../core/contract.ts';
+import { Located, type GroupResult, type SettingChange } from '../../core/contract.ts';
+import { sha256Hex } from '../../core/hashes.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { branchKey, manifestKey, rolloutsKey } from '../../store/layout.ts';
 import { findLastStep, readBranches } from '../../store/records/lineage.ts';
+import { publishStepVerdict } from '../../store/records/step-verdict.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
@@ -39,6 +41,8 @@ async function writeRun(): Promise<void> {
     if (step !== 3) await commit(step);
   }
 }
+
+const HASH = sha256Hex('any');
 
 const locate = (rollback: { requestId: string; step: number } | null) =>
   call(world.activities.locate, { run: 'demo', rollback });
@@ -108,6 +112,26 @@ test('a run that is started again goes on where its newest branch stands, begun 
   expect(await locate(null)).toMatchObject({ step: 3, dealt: 7, emptySteps: 1, checkpoint: { branch: 0, step: 2 } });
   await commit(4, 1);
   expect(await locate(null)).toMatchObject({ step: 4, dealt: 9, emptySteps: 0, checkpoint: { branch: 1, step: 4 } });
+});
+
+test('a last step of which nothing is trained is over with its verdict', async () => {
+  await writeRun();
+  const decide = (step: number, use: GroupResult['use']) =>
+    publishStepVerdict(
+      world.store,
+      { run: 'demo', branch: 0, step },
+      {
+        schema: 1,
+        inputsSha256: '',
+        groups: [{ group: 0, rolloutsSha256: HASH, judgedSha256: HASH, use, rewards: [1, 1] }],
+      },
+    );
+  await playGroups(5, 1);
+  await decide(5, 'no-variance');
+  expect(await locate(null)).toMatchObject({ step: 5, dealt: 12, emptySteps: 1 });
+  await playGroups(6, 1);
+  await decide(6, 'trained');
+  expect(await locate(null)).toMatchObject({ step: 5 });
 });
 
 test('changed settings are kept in order, once', async () => {

@@ -2,7 +2,7 @@
  * What people tell a run. Handlers write `told` and wake the loop; the loop alone takes from it, between two pieces of
  * work. Everything that was told and not taken yet goes along with continue-as-new.
  */
-import { CancellationScope, condition, currentUpdateInfo, patched, setHandler } from '@temporalio/workflow';
+import { CancellationScope, condition, currentUpdateInfo, setHandler } from '@temporalio/workflow';
 
 import type { Pause, RunConfig, SettingChange } from '../core/contract.ts';
 import type { RunPosition } from '../core/plan-step.ts';
@@ -34,21 +34,21 @@ export interface RollbackTold {
 }
 
 /** What continue-as-new carries of it. */
-export interface CarriedSteering {
+export interface CarriedInstructions {
   told: Told;
   /** How many times settings were kept in the store. */
   amendments: number;
   lastRollback: RollbackTold | null;
 }
 
-/** What steering works on. */
-interface Steered {
+/** What a run's instructions act on. */
+interface Instructed {
   board: Board;
   activities: RunActivities;
   judging: Judging;
 }
 
-export class Steering {
+export class Instructions {
   /** Written by handlers, and by the loop where it pauses by itself. */
   readonly told: Told;
   readonly #run: string;
@@ -60,13 +60,13 @@ export class Steering {
   #rollbacksTaken = 0;
   #amendments: number;
   #lastRollback: RollbackTold | null;
-  #inHand: CancellationScope | null = null;
+  #work: CancellationScope | null = null;
   #ending = false;
 
-  constructor(config: RunConfig, carried: CarriedSteering | null, { board, activities, judging }: Steered) {
-    this.told = carried?.told ?? { stop: false, pause: null, settings: [], rollbacks: [] };
-    this.#amendments = carried?.amendments ?? 0;
-    this.#lastRollback = carried?.lastRollback ?? null;
+  constructor(config: RunConfig, carried: CarriedInstructions, { board, activities, judging }: Instructed) {
+    this.told = carried.told;
+    this.#amendments = carried.amendments;
+    this.#lastRollback = carried.lastRollback;
     this.#run = config.run;
     this.#config = config;
     this.#board = board;
@@ -124,7 +124,7 @@ export class Steering {
 
   /** Handlers stand before the run's first await, so that nothing told to a starting run is missed. */
   listen(): void {
-    const refusals = createRefusals({ steering: this, board: this.#board, judging: this.#judging });
+    const refusals = createRefusals({ instructions: this, board: this.#board, judging: this.#judging });
     setHandler(messages.progressQuery, () => this.#board.state);
     setHandler(messages.stopUpdate, (request) => this.#stop(request), { validator: refusals.stop });
     setHandler(messages.pauseUpdate, (request) => this.#pause(request), { validator: refusals.pause });
@@ -138,7 +138,7 @@ export class Steering {
     this.#ending = true;
   }
 
-  carried(): CarriedSteering {
+  carried(): CarriedInstructions {
     const { stop, pause, settings, rollbacks } = this.told;
     const untaken = {
       settings: settings.slice(this.#settingsTaken),
@@ -155,7 +155,7 @@ export class Steering {
   async interruptible<T>(work: () => Promise<T>): Promise<T | null> {
     if (this.rollback !== null) return null;
     const scope = new CancellationScope();
-    this.#inHand = scope;
+    this.#work = scope;
     try {
       return await scope.run(work);
     } catch (error) {
@@ -163,7 +163,7 @@ export class Steering {
       if (this.rollback === null || CancellationScope.current().consideredCancelled) throw error;
       return null;
     } finally {
-      this.#inHand = null;
+      this.#work = null;
     }
   }
 
@@ -209,11 +209,10 @@ export class Steering {
   async #stop({ reason }: messages.StopRequest): Promise<messages.StopAnswer> {
     const { told } = this;
     const first = !told.stop;
-    const afterStep = this.#board.stepInHand;
+    const afterStep = this.#board.lastBegun;
     told.stop = true;
     if (first) this.#board.stopping(reason);
-    // Runs of earlier versions are shown at the end of their step.
-    if (patched('a-stop-is-shown-at-once')) await this.#board.show();
+    await this.#board.show();
     return { first, afterStep };
   }
 
@@ -222,7 +221,7 @@ export class Steering {
     const first = told.pause === null;
     const pause = told.pause ?? { since: new Date().toISOString(), reason };
     told.pause = pause;
-    const afterStep = this.#board.stepInHand;
+    const afterStep = this.#board.lastBegun;
     if (first) this.#board.pausing(pause);
     if (first) await this.#board.show();
     return { first, afterStep, since: pause.since };
@@ -260,7 +259,7 @@ export class Steering {
     const wish = { requestId, step, finished, reason };
     this.told.rollbacks.push(wish);
     this.#board.goingBack(wish);
-    this.#inHand?.cancel();
+    this.#work?.cancel();
     await this.#board.show();
     return { step, from: finished, first: true };
   }
@@ -276,7 +275,7 @@ export class Steering {
   #nextPlan(): { branch: number; step: number } {
     const { branch } = this.#board.state;
     const pending = this.told.rollbacks.slice(this.#rollbacksTaken).at(-1);
-    return { branch, step: (pending?.step ?? this.#board.stepInHand) + 1 };
+    return { branch, step: (pending?.step ?? this.#board.lastBegun) + 1 };
   }
 
   /** For people: what was told and is not in effect yet. */

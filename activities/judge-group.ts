@@ -1,0 +1,129 @@
+/** `judgeGroup`: the attempts of one group that was played, compared by the judge that the agent names. */
+import { performance } from 'node:perf_hooks';
+
+import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
+import { TemperError } from '../core/failures.ts';
+import { OutageClock } from '../play/recorder/outage-clock.ts';
+import { conversationOf } from '../play/judge/conversation.ts';
+import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
+import { isJudgeName } from '../play/judge/judge-model.ts';
+import { withJudge, type Ruler } from '../play/judge/ruler.ts';
+import { judgeTurns, summariseGroup } from '../store/records/group-result.ts';
+import { judgedKey } from '../store/layout.ts';
+import type { AttemptRecord, Judged } from '../store/records/trajectories.ts';
+import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/verdicts.ts';
+import { asActivity, type Scope } from './activity.ts';
+import { requireAgent, type PlayDependencies } from './dependencies.ts';
+import { openRunJudge } from './open-judge.ts';
+import { publishVerdict, readRollouts, readVerdict, type Written } from './written-group.ts';
+import { checkInputs } from './write-once.ts';
+
+export function createJudgeGroupActivities(dependencies: PlayDependencies) {
+  const { store } = dependencies;
+
+  async function judgeGroup({ group: input }: JudgeGroupInput, scope: Scope): Promise<JudgeGroupResult> {
+    const startedAt = performance.now();
+    const played = await readRollouts(store, input);
+    const recorded = await store.read(judgedKey(input));
+    const verdict = recorded === null ? await judgePlayed(input, played, scope) : readVerdict(recorded, input);
+    const { judged, judgedSha256 } = verdict;
+    checkInputs(
+      `the verdict on group ${input.group} of step ${input.step} of the run ${input.run}`,
+      judged.inputsSha256,
+      input.inputsSha256,
+    );
+    const group = summariseGroup(input, played.rollouts, judged, judgedSha256);
+    // From the store, not from this try of the activity: what an earlier one paid was paid.
+    const spent = await readGroupSpending(store, input);
+    return { group, spent, seconds: (performance.now() - startedAt) / 1000 };
+  }
+
+  async function judgePlayed(input: RolloutInput, { rollouts, sha256 }: Written, scope: Scope) {
+    const ruler = requireRuler(dependencies, input);
+    const data = rollouts.attempts.filter(({ status }) => status === 'ok');
+    const judgement = data.length === 0 ? null : await ask(dependencies, input, ruler, data, scope);
+    const { inputsSha256 } = rollouts.header;
+    return publishVerdict(store, input, {
+      schema: 1,
+      inputsSha256,
+      rolloutsSha256: sha256,
+      ...toVerdict(ruler, rollouts.attempts, judgement),
+    });
+  }
+
+  return { judgeGroup: asActivity(dependencies, JudgeGroupInput, judgeGroup) };
+}
+
+async function ask(
+  dependencies: PlayDependencies,
+  input: RolloutInput,
+  ruler: Ruler,
+  data: readonly AttemptRecord[],
+  scope: Scope,
+): Promise<Judgement> {
+  const { store, logger } = dependencies;
+  const { run, branch, step, group, rollout } = input;
+  const outage = new OutageClock();
+  const { name } = ruler.judge;
+  scope.showDetail(() => ({ step, part: String(group), judge: name, waiting: describeWait(outage) }));
+  const { callTimeoutMs, callRetryBudgetMs } = rollout;
+  const { signal, checkFresh } = scope;
+  const judgement = await judgeConversations(data.map(conversationOf), {
+    ruler,
+    ...(await openRunJudge(dependencies, ruler)),
+    verdicts: storedVerdicts(store),
+    answers: storedAnswers(store, input),
+    patience: { callTimeoutMs, callRetryBudgetMs, signal, checkFresh, outage },
+  });
+  logger.info({ run, branch, step, group, judge: name, verdict: judgement.key, ...judgement.spent }, 'judged');
+  return judgement;
+}
+
+function requireRuler(
+  { agents, logger }: PlayDependencies,
+  { run, agent: name, judge: expected }: RolloutInput,
+): Ruler {
+  const ruler = requireAgent(agents, name).agent.reward;
+  if (ruler === undefined) {
+    const rule = `the run ${run} is judged by ${expected}, but its agent ${name} no longer has reward: ruler({ … })`;
+    throw new TemperError('BadConfig', `${rule}; restore it, or start another run`);
+  }
+  // Its own, by flag or from the file as it was; an endpoint that the file names no more cannot be found again.
+  if (expected !== null && isJudgeName(expected)) return withJudge(ruler, expected);
+  if (ruler.judge.name !== expected)
+    logger.warn(
+      { run, agent: name, judge: ruler.judge.name, expected },
+      'the judge has changed since the run started; the run continues with the new judge',
+    );
+  return ruler;
+}
+
+type Verdict = Pick<Judged, 'judge' | 'rewards' | 'turnRewards' | 'explanations' | 'scores' | 'verdict' | 'metrics'>;
+
+/** By attempt: the judge's score, and the reward that follows from it by the ruler's weights. */
+function toVerdict(ruler: Ruler, attempts: readonly AttemptRecord[], judgement: Judgement | null): Verdict {
+  const scores = new Map(judgement?.scores.map((score) => [score.id, score]));
+  const judged = attempts.map((record) => ({ record, score: scores.get(String(record.attempt)) ?? null }));
+  const { weights } = ruler;
+  return {
+    judge: ruler.judge.name,
+    rewards: judged.map(({ record, score }) =>
+      score === null ? null : weights.ruler * score.score + weights.agent * (record.reward ?? 0),
+    ),
+    // Of the agent's own reward they are parts, and weigh what it weighs.
+    ...judgeTurns(
+      attempts.map(({ calls }) => calls.map(({ reward = 0 }) => reward)),
+      weights.agent,
+    ),
+    explanations: judged.map(({ score }) => score?.explanation ?? null),
+    scores: judged.map(({ score }) => score?.score ?? null),
+    verdict: judgement?.key ?? null,
+    metrics: {},
+  };
+}
+
+function describeWait({ reason, waitingSince, nextTryAt }: OutageClock): object | null {
+  if (reason === null) return null;
+  const next = nextTryAt > Date.now() ? new Date(nextTryAt).toISOString() : null;
+  return { attempts: 1, reason, since: new Date(waitingSince ?? Date.now()).toISOString(), nextTryAt: next };
+}

@@ -1,0 +1,34 @@
+/** What was decided about a step, against what its groups' files say. */
+import { canonicalJson } from '../../../core/hashes.ts';
+import { planJudging } from '../../../core/plan-step.ts';
+import { stepVerdictKey } from '../../layout.ts';
+import { readStepVerdict, toDecided } from '../step-verdict.ts';
+import { checkInputs, plannedConfig, type VerifyContext } from './context.ts';
+import type { PlayedStep, VerifiedGroup } from './groups.ts';
+
+/** Of a script's own loop there is none: what it trains is in no plan. */
+export async function verifyStepVerdict(
+  context: VerifyContext,
+  { step, position, isDone }: PlayedStep,
+  groups: (VerifiedGroup | null)[],
+): Promise<void> {
+  const { store, findings, isLoop } = context;
+  if (isLoop || step.step === 0) return;
+  const key = stepVerdictKey(step);
+  const verdict = await findings.attempt('verdicts', key, () => readStepVerdict(store, step));
+  if (findings.isBroken(key)) return;
+  if (verdict === null) {
+    if (isDone) findings.problem('verdicts', key, 'it is missing');
+    return;
+  }
+  findings.count('verdicts');
+  const config = plannedConfig(context, step);
+  const known = groups.filter((group) => group !== null);
+  if (config === null || position === null || known.length < groups.length) return;
+  const results = known.map(({ result }) => result);
+  checkInputs(context, key, verdict.inputsSha256, planJudging(config, position, results).inputsSha256);
+  const decided = known.map(({ result, rewards }) => toDecided(result, rewards));
+  const stored = verdict.groups.map((group) => toDecided(group, group.rewards));
+  if (canonicalJson(decided) !== canonicalJson(stored))
+    findings.problem('verdicts', key, 'it decides otherwise than follows from the groups of its step');
+}
