@@ -10,6 +10,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\.judged\.json$/, 'judged'],
   [/\.answers\//, 'answer'],
   [/\/judgments\//, 'verdict'],
+  [/\/verdict\.json$/, 'step-verdict'],
   [/\.times\.json$/, 'times'],
   [/\/eval\.json$/, 'eval'],
   [/\/run\.json$/, 'run'],

@@ -54,10 +54,10 @@ function pointOf({ data }: Payload): string | null {
   const value = parse(data);
   if (value === null) return null;
   if ('carried' in value) return value['carried'] === null ? null : 'workflow.continues';
-  if ('minimumGroupSize' in value && 'group' in value) return 'workflow.plans-rollout';
+  if ('minimumGroupSize' in value) return 'group' in value ? 'workflow.plans-rollout' : 'workflow.plans-judge';
   if ('firstScenario' in value) return 'workflow.plans-evaluate';
   if ('parent' in value && 'groups' in value) return 'workflow.plans-train';
-  if ('summaries' in value) return 'workflow.plans-record';
+  if ('summary' in value) return 'workflow.plans-checkpoint';
   return 'phase' in value && 'wallSeconds' in value ? 'workflow.ends' : null;
 }
 
