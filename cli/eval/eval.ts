@@ -2,7 +2,7 @@ import { join, relative, resolve } from 'node:path';
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
 import type { Command, CommandContext } from '../command-line/command.ts';
 import { JSON_OPTION, stringFlag } from '../command-line/command.ts';
-import { CommandFailed, EXIT } from '../command-line/errors.ts';
+import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import type { EvalSummary } from './summarise.ts';
 import { printJson } from '../terminal/output.ts';
 
@@ -75,13 +75,13 @@ export const evaluate: Command = {
     json: JSON_OPTION,
   },
   async run(context) {
-    const { planEval } = await import('./plan-eval.ts');
+    const { readPlannedEval } = await import('./read-planned-eval.ts');
     const { playAll } = await import('./play-all.ts');
-    const { summariseEval } = await import('./summarise.ts');
-    const plan = await planEval(context);
+    const { summariseOutcomes } = await import('./summarise.ts');
+    const plan = await readPlannedEval(context);
     const outcomes = await playAll(plan, context);
     const { agentFile, scenarios, notes } = plan;
-    const summary = summariseEval(agentFile.agent.name, scenarios, notes, outcomes);
+    const summary = summariseOutcomes(agentFile.agent.name, scenarios, notes, outcomes);
     const { renderEvalReport } = await import('./eval-page.ts');
     const { writePage } = await import('../report/shell.ts');
     const { version } = await import('../command-line/version.ts');
@@ -111,5 +111,5 @@ function checkPlayed({ models }: EvalSummary): number {
   if (first === undefined) return EXIT.ok;
   const reason =
     first.error ?? `all ${first.attempts} attempts failed, the first with: ${first.failures[0] ?? 'no message'}`;
-  throw new CommandFailed(models.length === 1 ? reason : `${first.model}: ${reason}`);
+  throw new WorkFailed(models.length === 1 ? reason : `${first.model}: ${reason}`);
 }

@@ -4,7 +4,7 @@ import type { EngineAddress } from '../../play/connections/engine-connection.ts'
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { PlannedEval } from './plan-eval.ts';
+import type { PlannedEval } from './read-planned-eval.ts';
 import { playScenarios } from './play.ts';
 import type { Player } from './players.ts';
 import type { Outcome } from './summarise.ts';

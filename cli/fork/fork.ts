@@ -28,9 +28,9 @@ export const fork: Command = {
     ...ENGINE_OPTIONS,
   },
   async run(context) {
-    const { planFork } = await import('./plan-fork.ts');
+    const { readPlannedFork } = await import('./read-planned-fork.ts');
     const { playRun } = await import('../train/play-run.ts');
     const asked = engineFlags(context.flags);
-    return playRun(context, await planFork(context), asked);
+    return playRun(context, await readPlannedFork(context), asked);
   },
 };

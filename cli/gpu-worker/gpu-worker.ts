@@ -1,6 +1,6 @@
 import type { Command, Flags } from '../command-line/command.ts';
 import { stringFlag, stringFlags } from '../command-line/command.ts';
-import { CommandFailed, EXIT } from '../command-line/errors.ts';
+import { WorkFailed, EXIT } from '../command-line/errors.ts';
 
 export const gpuWorker: Command = {
   name: 'gpu-worker',
@@ -40,7 +40,7 @@ export const gpuWorker: Command = {
     // The worker itself has said what is wrong with its flags, its port or its store.
     if (code === EXIT.ok || code === EXIT.usage) return code;
     if (signal.aborted) return EXIT.ok;
-    throw new CommandFailed(`the GPU worker ended (${code ?? 'killed'}); see its last lines, then start it again`);
+    throw new WorkFailed(`the GPU worker ended (${code ?? 'killed'}); see its last lines, then start it again`);
   },
 };
 

@@ -7,7 +7,7 @@ import { version } from '../command-line/version.ts';
 
 export const report: Command = {
   name: 'report',
-  summary: 'write an HTML report: curves, groups side by side, episodes',
+  summary: 'write an HTML report: curves, groups side by side, attempts',
   usage: 'report RUN [--out FILE]',
   details: ['Reads the store and needs no server. The report is one file that works offline.'],
   positionals: ['RUN'],

@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { describeServerFailure } from '../../workers/connection.ts';
 import { rollbackUpdate } from '../../workflows/messages.ts';
 import type { RollbackRequest } from '../../workflows/messages.ts';
-import { CommandFailed, UsageError } from '../command-line/errors.ts';
+import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer } from '../connections/server.ts';
 import { startRun } from '../train/start-run.ts';
 import { tellRun } from '../connections/steer.ts';
@@ -53,9 +53,9 @@ export async function rollBackRun(
     return { kept: request.step, undone: finished, first: true, isAgain: true };
   } catch (cause) {
     const serverFailure = describeServerFailure(cause);
-    if (serverFailure !== null) throw new CommandFailed(serverFailure, { cause });
+    if (serverFailure !== null) throw new WorkFailed(serverFailure, { cause });
     if (!(cause instanceof WorkflowExecutionAlreadyStartedError)) throw cause;
-    throw new CommandFailed(`${run} was started by another command at the same time; run this command again`, {
+    throw new WorkFailed(`${run} was started by another command at the same time; run this command again`, {
       cause,
     });
   } finally {

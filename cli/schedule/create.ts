@@ -6,7 +6,7 @@ import { loadConfig } from '../../workers/config.ts';
 import { registerSearchAttributes } from '../../workers/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import type { PlannedSchedule, Timing } from './plan-schedule.ts';
+import type { PlannedSchedule, Timing } from './read-planned-schedule.ts';
 import { withSchedules } from './server.ts';
 
 /** A machine that was off leaves out what it missed by more: a run trains for long, and the next time comes anyway. */

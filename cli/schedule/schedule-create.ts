@@ -1,7 +1,7 @@
 import type { Command, CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatTime, plural } from '../terminal/format.ts';
-import type { PlannedSchedule } from './plan-schedule.ts';
+import type { PlannedSchedule } from './read-planned-schedule.ts';
 import { RUN_OPTIONS } from '../train/run-flags.ts';
 
 export const scheduleCreate: Command = {
@@ -30,9 +30,9 @@ export const scheduleCreate: Command = {
     ...RUN_OPTIONS,
   },
   async run(context) {
-    const { planSchedule } = await import('./plan-schedule.ts');
+    const { readPlannedSchedule } = await import('./read-planned-schedule.ts');
     const { createSchedule } = await import('./create.ts');
-    const plan = await planSchedule(context);
+    const plan = await readPlannedSchedule(context);
     const next = await createSchedule(context, plan);
     await tell(context, plan, next);
     return EXIT.ok;

@@ -1,7 +1,7 @@
 /** Firing a schedule by hand: now, or for times that have passed. */
 import type { Command } from '../command-line/command.ts';
 import { stringFlag } from '../command-line/command.ts';
-import { CommandFailed, EXIT, UsageError } from '../command-line/errors.ts';
+import { WorkFailed, EXIT, UsageError } from '../command-line/errors.ts';
 import { formatTime } from '../terminal/format.ts';
 
 export const scheduleTrigger: Command = {
@@ -16,7 +16,7 @@ export const scheduleTrigger: Command = {
     await withSchedule(context, async (handle, name) => {
       const { runningActions } = (await handle.describe()).info;
       if (runningActions.length > 0)
-        throw new CommandFailed(
+        throw new WorkFailed(
           `${name} was not triggered because a run is in progress; see temper schedule show ${name}`,
         );
       // By default Temporal lets a trigger overlap: two runs would begin with the same checkpoint.

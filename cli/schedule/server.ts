@@ -6,7 +6,7 @@ import { scheduleId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import { CommandFailed, UsageError } from '../command-line/errors.ts';
+import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer } from '../connections/server.ts';
 
 const ANSWER_WITHIN_MS = 20_000;
@@ -55,7 +55,7 @@ function explain(error: unknown): unknown {
       });
   if (isPassing(error)) {
     const message = `the Temporal server did not answer within ${ANSWER_WITHIN_MS / 1000} s; see temper doctor`;
-    return new CommandFailed(message, { cause: error });
+    return new WorkFailed(message, { cause: error });
   }
   return error;
 }

@@ -3,9 +3,9 @@ import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
-import { CommandFailed, EXIT } from '../command-line/errors.ts';
+import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { readProgress } from '../watch/follow-run.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { PlannedRun } from './read-planned-run.ts';
 
 export function playRun(context: CommandContext, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   return plan.isComplete ? showCompleted(context, plan) : play(context, plan, asked);
@@ -38,7 +38,7 @@ async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlag
     viewer.progress(await readProgress(plan.store, run));
     viewer.close();
     if (signal.aborted) return detached(context, plan, left);
-    if (error instanceof CommandFailed) await tellResult(context, plan).catch(() => undefined);
+    if (error instanceof WorkFailed) await tellResult(context, plan).catch(() => undefined);
     throw error;
   }
   await tellResult(context, plan);

@@ -21,9 +21,9 @@ export const train: Command = {
     ...ENGINE_OPTIONS,
   },
   async run(context) {
-    const { planRun } = await import('./plan-run.ts');
+    const { readPlannedRun } = await import('./read-planned-run.ts');
     const { playRun } = await import('./play-run.ts');
     const asked = engineFlags(context.flags);
-    return playRun(context, await planRun(context), asked);
+    return playRun(context, await readPlannedRun(context), asked);
   },
 };

@@ -9,7 +9,7 @@ import { printJson } from '../terminal/output.ts';
 import type { Output } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { createTable } from '../terminal/table.ts';
-import type { RecomputeChoice } from './plan-recompute.ts';
+import type { RecomputeChoice } from './read-recompute-plan.ts';
 import type { Recomputation } from './recompute.ts';
 
 export const verify: Command = {
@@ -68,9 +68,9 @@ async function recomputeStep(
   choice: RecomputeChoice,
   verification: Verification,
 ): Promise<Recomputation | null> {
-  const { planRecompute } = await import('./plan-recompute.ts');
+  const { readRecomputePlan } = await import('./read-recompute-plan.ts');
   const { findings, config } = verification;
-  const plan = await planRecompute(store, positionals[0]!, verification, config, choice);
+  const plan = await readRecomputePlan(store, positionals[0]!, verification, config, choice);
   if (typeof plan === 'string') {
     findings.notes.push(plan);
     return null;

@@ -1,6 +1,6 @@
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Command } from '../command-line/command.ts';
-import { CommandFailed, EXIT } from '../command-line/errors.ts';
+import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { isFinal, readProgress } from './follow-run.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { resultLines } from './result.ts';
@@ -36,7 +36,7 @@ export const watch: Command = {
     const { state } = progress;
     if (isFinal(state)) for (const line of resultLines(progress)) output.line(line);
     if (state?.state === 'failed')
-      throw new CommandFailed(`the run ${run} failed: ${state.failure ?? 'no reason was recorded'}`);
+      throw new WorkFailed(`the run ${run} failed: ${state.failure ?? 'no reason was recorded'}`);
     return EXIT.ok;
   },
 };

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CommandContext } from '../../cli/command-line/command.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
+import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -49,7 +49,7 @@ function runFile(config: RunConfig): Uint8Array {
 
 async function plan(source: string, flags: Record<string, string> = {}): Promise<RunConfig> {
   const context = { flags: { run: 'new', ...flags }, positionals: [source, agent], project, cwd: project };
-  return (await planFork(context as unknown as CommandContext)).config;
+  return (await readPlannedFork(context as unknown as CommandContext)).config;
 }
 
 const fork = (source: string, ...flags: string[]) => complaint(source, agent, '--run', 'new', ...flags);

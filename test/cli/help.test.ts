@@ -27,7 +27,7 @@ test('temper alone lists every command', async () => {
       rollback     go back to a finished step and train the following steps again, on a new branch
       stop         end a run after its current step, and keep the result
       cancel       end a run immediately; committed steps stay
-      report       write an HTML report: curves, groups side by side, episodes
+      report       write an HTML report: curves, groups side by side, attempts
       schedule     retrain on a schedule, each time from the newest checkpoint
       checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
       verify       check every hash of a run, and recompute one step
@@ -233,7 +233,7 @@ test('cancel', () => {
 
 test('report', () => {
   expect(help('report')).toMatchInlineSnapshot(`
-    "write an HTML report: curves, groups side by side, episodes
+    "write an HTML report: curves, groups side by side, attempts
 
     Usage: temper report RUN [--out FILE]
 

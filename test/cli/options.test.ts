@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandContext } from '../../cli/command-line/command.ts';
 import { COMMANDS } from '../../cli/commands.ts';
-import { planEval } from '../../cli/eval/plan-eval.ts';
+import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
 import { findCommand } from '../../cli/main.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
-import { planRun } from '../../cli/train/plan-run.ts';
+import { readPlannedSchedule } from '../../cli/schedule/read-planned-schedule.ts';
+import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -58,10 +58,10 @@ function contextOf(args: readonly string[], folder = project): CommandContext {
 }
 
 const PLANS: Readonly<Record<string, (context: CommandContext) => Promise<object>>> = {
-  train: planRun,
-  fork: planFork,
-  eval: planEval,
-  'schedule create': planSchedule,
+  train: readPlannedRun,
+  fork: readPlannedFork,
+  eval: readPlannedEval,
+  'schedule create': readPlannedSchedule,
 };
 
 /** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
@@ -241,8 +241,8 @@ describe('the configuration of a run', () => {
       const line = flag === 'base-model' ? 'train agent.ts' : TRAIN;
       const plain = contextOf(TRAIN.split(' '));
       const asked = contextOf(`${line} --${flag} ${given}`.trim().split(' '));
-      const { config: before } = await planRun(plain);
-      const after = await planRun(asked).then(
+      const { config: before } = await readPlannedRun(plain);
+      const after = await readPlannedRun(asked).then(
         ({ config }) => fieldOf(config, path),
         (error: Error) => error.message,
       );
@@ -259,9 +259,9 @@ describe('the configuration of a run', () => {
     const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
     const config = { ...file.config, train: { ...file.config.train, loss } };
     await store.replace(runKey('demo'), encodeJson({ ...file, config }));
-    const { existing } = await planRun(contextOf(`${TRAIN} ${same}`.split(' '), folder));
+    const { existing } = await readPlannedRun(contextOf(`${TRAIN} ${same}`.split(' '), folder));
     expect(existing?.file.config.train.loss).toEqual(loss);
-    await expect(planRun(contextOf(`${TRAIN} ${same} --dual-clip 4`.split(' '), folder))).rejects.toThrow(
+    await expect(readPlannedRun(contextOf(`${TRAIN} ${same} --dual-clip 4`.split(' '), folder))).rejects.toThrow(
       'have no effect',
     );
   });

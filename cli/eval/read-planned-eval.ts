@@ -29,7 +29,7 @@ export interface PlannedEval extends Players {
 /** As many as a run's evaluation plays at once. */
 const DEFAULT_CONCURRENCY = 64;
 
-export async function planEval(context: CommandContext): Promise<PlannedEval> {
+export async function readPlannedEval(context: CommandContext): Promise<PlannedEval> {
   const { flags, positionals, project, cwd, env } = context;
   const agentFile = await loadAgent(positionals[0]!, cwd);
   const store = await openProjectStore(project, env);

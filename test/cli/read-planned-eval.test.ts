@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { CommandContext, Flags } from '../../cli/command-line/command.ts';
-import { planEval } from '../../cli/eval/plan-eval.ts';
+import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
 import { loadAgent } from '../../cli/train/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -69,7 +69,7 @@ function plan(models: string[], flags: Flags = {}, env: NodeJS.ProcessEnv = {}) 
     output,
     signal: new AbortController().signal,
   };
-  return planEval(context);
+  return readPlannedEval(context);
 }
 
 const idsOf = ({ scenarios }: { scenarios: readonly { id: string }[] }) => scenarios.map(({ id }) => id);

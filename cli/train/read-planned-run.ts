@@ -13,7 +13,7 @@ import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
-import { checkJudge, judgeOptions } from './plan-judge.ts';
+import { checkJudge, judgeOptions } from './check-judge.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 import { applyRunFlags, parseRunFlags } from './run-flags.ts';
 
@@ -30,7 +30,7 @@ export interface PlannedRun {
   readonly isComplete: boolean;
 }
 
-export async function planRun({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
+export async function readPlannedRun({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
   const values = new Map(parseRunFlags(flags));
   const baseModel = stringFlag(flags, 'base-model');
   values.delete('baseModel');

@@ -15,12 +15,12 @@ import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import { checkFits, findParent, runOfLatest } from './find-parent.ts';
 import type { Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkJudge, judgeOptions } from '../train/plan-judge.ts';
-import { checkRunName, findExisting } from '../train/plan-run.ts';
-import type { PlannedRun } from '../train/plan-run.ts';
+import { checkJudge, judgeOptions } from '../train/check-judge.ts';
+import { checkRunName, findExisting } from '../train/read-planned-run.ts';
+import type { PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, parseRunFlags } from '../train/run-flags.ts';
 
-export async function planFork({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
+export async function readPlannedFork({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
   const [source, file] = positionals as [string, string];
   const values = new Map(parseRunFlags(flags));
   values.delete('baseModel');

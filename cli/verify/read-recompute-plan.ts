@@ -23,7 +23,7 @@ export interface RecomputeChoice {
 }
 
 /** A sentence where the step cannot be made again; what a person asked for by number must exist. */
-export async function planRecompute(
+export async function readRecomputePlan(
   store: Store,
   run: string,
   { chain, parents, findings }: Verification,

@@ -15,7 +15,7 @@ import { resolveBaseModel } from '../../workers/base-model.ts';
 import { checkFits, findNewest, findParent } from '../fork/find-parent.ts';
 import type { Parent } from '../fork/find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkJudge, judgeOptions } from '../train/plan-judge.ts';
+import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { applyRunFlags, parseRunFlags } from '../train/run-flags.ts';
 
 export interface PlannedSchedule {
@@ -35,7 +35,7 @@ export type Timing =
   | { readonly text: string; readonly everyMs: number; readonly cron: null }
   | { readonly text: string; readonly everyMs: null; readonly cron: string };
 
-export async function planSchedule({
+export async function readPlannedSchedule({
   flags,
   positionals,
   project,
