@@ -5,18 +5,17 @@ import { TemperError } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer } from './server.ts';
+import { requireServer, type ProjectPlace } from './server.ts';
 
 /** An update waits for a worker to take it; without one it would wait for ever. */
 const ANSWER_WITHIN_MS = 20_000;
 
 export async function steerRun<T>(
-  project: string,
-  env: NodeJS.ProcessEnv,
+  place: ProjectPlace,
   run: string,
   tell: (handle: WorkflowHandle) => Promise<T>,
 ): Promise<T> {
-  const server = await requireServer(project, env);
+  const server = await requireServer(place);
   try {
     const answer = await tellRun(server.client, run, tell);
     if (answer !== null) return answer;

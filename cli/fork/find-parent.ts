@@ -9,7 +9,7 @@ import { requireRun } from '../../store/records/run-reader.ts';
 import type { Run } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { RUN_FLAGS } from '../train/run-flag-table.ts';
+import { flagOf } from '../train/run-flags.ts';
 
 export interface Parent {
   readonly checkpoint: Checkpoint;
@@ -67,10 +67,12 @@ export function checkFits({ checkpoint, config: recorded }: Parent, config: RunC
     throw new UsageError(
       `--base-model must be ${recorded.baseModel} (${because}), got ${config.baseModel}; pass --base-model ${recorded.baseModel}`,
     );
-  for (const { flag, path } of RUN_FLAGS.filter((row) => row.path.startsWith('train.lora.'))) {
-    const key = path.split('.').at(-1) as keyof RunConfig['train']['lora'];
-    const [before, after] = [recorded, config].map(({ train }) => JSON.stringify(train.lora[key]));
+  const asked = new Map<string, unknown>(Object.entries(config.train.lora));
+  for (const [key, value] of Object.entries(recorded.train.lora)) {
+    const [before, after] = [value, asked.get(key)].map((each) => JSON.stringify(each));
     if (before !== after)
-      throw new UsageError(`--${flag} must stay ${before} (${because}), got ${after}; leave it out`);
+      throw new UsageError(
+        `--${flagOf(`train.lora.${key}`)} must stay ${before} (${because}), got ${after}; leave it out`,
+      );
   }
 }

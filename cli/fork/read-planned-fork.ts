@@ -7,31 +7,26 @@ import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
-import type { CommandContext } from '../command-line/command.ts';
-import { stringFlag } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
+import type { ForkContext } from './command.ts';
 import { checkFits, findParent, runOfLatest } from './find-parent.ts';
 import type { Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { checkRunName, findExisting } from '../train/read-planned-run.ts';
 import type { PlannedRun } from '../train/read-planned-run.ts';
-import { applyRunFlags, parseRunFlags } from '../train/run-flags.ts';
+import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 
-export async function readPlannedFork({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
-  const [source, file] = positionals as [string, string];
-  const values = new Map(parseRunFlags(flags));
-  values.delete('baseModel');
-  const run = checkRunName(stringFlag(flags, 'run'));
-  if (run === null) throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
-  const agentFile = await loadAgent(file, cwd);
+export async function readPlannedFork({ flags, args, project, cwd, env }: ForkContext): Promise<PlannedRun> {
+  const values = fieldsOf(flags);
+  const run = checkRunName(flags.run);
+  const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, run))?.file.config ?? null;
-  const parent = await findForkParent(store, source, recorded);
+  const parent = await findForkParent(store, args.parent, recorded);
   const { models: configured } = await loadConfig(project, env);
-  const named = stringFlag(flags, 'base-model');
+  const named = flags['base-model'];
   const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
   // The parent may have been pulled from somebody else's store: its word registers no model here.
   const model = named === null ? registeredOnly(resolved, configured) : resolved;

@@ -165,7 +165,7 @@ describe('bad input of checkpoints', () => {
 
   test('an action that is none, or lacks its store, or has one too many', async () => {
     expect(await complaint(['checkpoints', 'demo', 'pul', 'x'])).toMatchInlineSnapshot(
-      `"temper: checkpoints can be push, pull, prune, got "pul"; did you mean pull?"`,
+      `"temper: ACTION must be one of push, pull, prune, got "pul"; did you mean pull?"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push'])).toMatchInlineSnapshot(
       `"temper: STORE is missing; usage: temper checkpoints RUN push STORE"`,
@@ -198,13 +198,13 @@ describe('bad input of checkpoints', () => {
       `"temper: prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-last', '0'])).toMatchInlineSnapshot(
-      `"temper: --keep-last must keep a whole number of at least 1, got "0"; pass --keep-last 3"`,
+      `"temper: --keep-last must be a whole number of at least 1, got "0"; pass --keep-last N"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-best', 'reward'])).toMatchInlineSnapshot(
       `"temper: --keep-best must be METRIC:N, got "reward"; pass --keep-best reward:3"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-every', 'x'])).toMatchInlineSnapshot(
-      `"temper: --keep-every must keep a whole number of at least 1, got "x"; pass --keep-every 3"`,
+      `"temper: --keep-every must be a whole number of at least 1, got "x"; pass --keep-every N"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
       `"temper: --keep-last has no effect here, it is a flag of prune; write temper checkpoints RUN prune --keep-last"`,
@@ -222,7 +222,7 @@ describe('bad input of verify', () => {
 
   test('steps that are none', async () => {
     expect(await complaint(['verify', 'demo', '--step', 'last'])).toMatchInlineSnapshot(
-      `"temper: --step must be a whole number of at least 0, got "last"; pass --step 3"`,
+      `"temper: --step must be a whole number of at least 0, got "last"; pass --step N"`,
     );
     expect(await complaint(['verify', 'demo', '--step', '3', '--no-recompute'])).toMatchInlineSnapshot(
       `"temper: --step chooses the step to recompute, and --no-recompute skips recomputing; pass one of them"`,

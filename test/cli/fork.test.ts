@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CommandContext } from '../../cli/command-line/command.ts';
+import { forkCommand } from '../../cli/fork/command.ts';
 import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -13,7 +13,7 @@ import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { contextOf, runCli } from './run-cli.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
 let project: string;
@@ -48,8 +48,8 @@ function runFile(config: RunConfig): Uint8Array {
 }
 
 async function plan(source: string, flags: Record<string, string> = {}): Promise<RunConfig> {
-  const context = { flags: { run: 'new', ...flags }, positionals: [source, agent], project, cwd: project };
-  return (await readPlannedFork(context as unknown as CommandContext)).config;
+  const given = Object.entries({ run: 'new', ...flags }).flatMap(([name, value]) => [`--${name}`, value]);
+  return (await readPlannedFork(contextOf(forkCommand, project, [source, agent, ...given]))).config;
 }
 
 const fork = (source: string, ...flags: string[]) => complaint(source, agent, '--run', 'new', ...flags);

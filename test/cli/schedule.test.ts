@@ -63,7 +63,9 @@ describe('create refuses', () => {
       `"temper: --name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)"`,
     );
     for (const name of ['a/b', 'Nightly', '', 'a'.repeat(51)])
-      expect(await create('--name', name, '--every', '1d')).toContain('--name must be lower case letters');
+      expect(await create('--name', name, '--every', '1d', '--base-model', 'pocket')).toContain(
+        '--name must be lower case letters',
+      );
   });
 
   test('a base model that is missing, or a folder that workers would not know', async () => {

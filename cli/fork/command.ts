@@ -1,0 +1,30 @@
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { RUN_FLAGS } from '../train/run-flag-table.ts';
+
+export const forkCommand = defineCommand({
+  name: 'fork',
+  summary: 'start a run from a checkpoint of another run, without copying it',
+  details: [
+    'The new run starts with the adapter and the optimizer state of RUN@STEP (or RUN~BRANCH@STEP, or RUN@latest) and',
+    'counts its own steps from 1. It has the configuration of RUN, changed by the flags you pass. Base model and LoRA',
+    'settings cannot change. If a run of this name exists, it continues; Ctrl-C stops watching (exit code 130).',
+  ],
+  examples: [
+    'temper fork demo@40 examples/tic-tac-toe/agent.ts --run demo-slow --learning-rate 1e-3',
+    'temper fork demo@latest agent.ts --run demo-more --steps 50 --seed 2',
+  ],
+  arguments: { parent: { placeholder: 'RUN@STEP' }, agent: { placeholder: 'AGENT' } },
+  flags: {
+    run: {
+      kind: 'text',
+      placeholder: 'NEW',
+      description: 'name of the new run',
+      required: 'pass --run NAME, the name of the new run',
+    },
+    ...RUN_FLAGS,
+    ...ENGINE_FLAGS,
+  },
+});
+
+export type ForkContext = CommandContext<typeof forkCommand>;
