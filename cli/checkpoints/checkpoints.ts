@@ -1,3 +1,4 @@
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { CheckpointsContext } from './command.ts';
 import { copyCheckpoints } from './copy.ts';
@@ -16,14 +17,18 @@ const FLAGS = {
 type Action = keyof typeof FLAGS;
 
 export function checkpoints(context: CheckpointsContext): Promise<number> {
-  const { action, store } = context.args;
+  const { checkpoint, action, store } = context.args;
   checkFlags(context, action ?? 'list');
-  if (action === null) return showCheckpoints(context);
+  const name = readCheckpointName(checkpoint);
+  const { run } = name;
+  if (action === null) return showCheckpoints(context, name, checkpoint === run);
+  if (checkpoint !== run)
+    throw new UsageError(`${action} works on a whole run, got ${JSON.stringify(checkpoint)}; pass ${run}`);
   if (action === 'prune') {
-    if (store === null) return pruneCheckpoints(context);
+    if (store === null) return pruneCheckpoints(context, run);
     throw new UsageError(`prune works on the project's own store, got ${JSON.stringify(store)}; remove that argument`);
   }
-  if (store !== null) return copyCheckpoints(context, action, store);
+  if (store !== null) return copyCheckpoints(context, run, action, store);
   throw new UsageError(`STORE is missing; usage: temper checkpoints RUN ${action} STORE`);
 }
 

@@ -9,11 +9,11 @@ import { openProjectStore } from '../connections/project-store.ts';
 import type { CheckpointsContext } from './command.ts';
 
 export async function copyCheckpoints(
-  { flags, args, project, cwd, env, output, signal }: CheckpointsContext,
+  { flags, project, cwd, env, output, signal }: CheckpointsContext,
+  run: string,
   action: 'push' | 'pull',
   where: string,
 ): Promise<number> {
-  const { run } = args;
   const own = await openProjectStore(project, env);
   const other = await openStore(where.includes('://') ? where : resolve(cwd, where), { isForeign: action === 'pull' });
   const [from, to] = action === 'push' ? [own, other] : [other, own];

@@ -1,5 +1,7 @@
+import type { CheckpointName } from '../../core/policy-name.ts';
 import type { CheckpointEntry } from '../../store/records/checkpoints.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
+import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readSteps } from '../../store/records/run-reader.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
@@ -10,10 +12,18 @@ import type { CheckpointsContext } from './command.ts';
 
 const SHOWN_HASH = 12;
 
-export async function showCheckpoints({ flags, args, project, env, output }: CheckpointsContext): Promise<number> {
-  const { run } = args;
+/** All of a run, or the one that is named. */
+export async function showCheckpoints(
+  { flags, project, env, output }: CheckpointsContext,
+  name: CheckpointName,
+  areAll: boolean,
+): Promise<number> {
+  const { run } = name;
   const store = await openProjectStore(project, env);
-  const entries = await listCheckpoints(store, run);
+  const named = areAll ? null : await findCheckpoint(store, name);
+  const entries = (await listCheckpoints(store, run)).filter(
+    ({ branch, step }) => named === null || (branch === named.branch && step === named.step),
+  );
   const summaries = await readSteps(store, run);
   const rows = entries.map((entry) => {
     const { sha256 } = entry.commit.manifest.adapter;

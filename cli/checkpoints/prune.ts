@@ -6,10 +6,13 @@ import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import type { CheckpointsContext } from './command.ts';
 
-export async function pruneCheckpoints({ flags, args, project, env, output }: CheckpointsContext): Promise<number> {
+export async function pruneCheckpoints(
+  { flags, project, env, output }: CheckpointsContext,
+  run: string,
+): Promise<number> {
   const retention = parseRetention(flags);
   const store = await openProjectStore(project, env);
-  const plan = await planPrune(store, args.run, retention);
+  const plan = await planPrune(store, run, retention);
   const isDry = flags['dry-run'];
   if (!isDry) await prune(store, plan);
   if (flags.json) printJson(output, toJson(plan, isDry));

@@ -1,17 +1,19 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
+import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 
 export const evalCommand = defineCommand({
   name: 'eval',
   summary: 'compare models and checkpoints on held-out scenarios, without training',
   details: [
-    'MODEL is run@step, a run (its last step) or a base model on the local stack, or a hosted model: provider/model',
+    'MODEL is a CHECKPOINT or a base model on the local stack, or a hosted model: provider/model',
     `(${PROVIDER_NAMES.join(', ')}; its key is in`,
     'PROVIDER_API_KEY), or URL#MODEL for any OpenAI-compatible server. If you pass several, all play the same',
     'scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.',
+    ...CHECKPOINT_HELP,
   ],
   examples: [
-    'temper eval examples/tic-tac-toe/agent.ts --model demo --model demo@0 --model pocket',
+    'temper eval examples/tic-tac-toe/agent.ts --model demo@best --model demo@0 --model pocket',
     'temper eval agent.ts --model demo --model openai/gpt-5 --price openai/gpt-5=1.25/10 --max-tokens 2000',
     'temper eval agent.ts --model my-model --base-url http://127.0.0.1:8000/v1 --key-env MY_KEY',
   ],
@@ -21,7 +23,7 @@ export const evalCommand = defineCommand({
       kind: 'texts',
       placeholder: 'MODEL',
       description: 'model or checkpoint to evaluate; repeatable',
-      required: 'pass run@step, a run, a base model, or provider/model',
+      required: 'pass a checkpoint such as RUN@best, a base model, or provider/model',
     },
     scenarios: {
       kind: 'integer',

@@ -9,7 +9,7 @@ import { loadConfig } from '../../workers/config.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import { parsePrices } from './prices.ts';
-import { findCheckpoint } from './target.ts';
+import { findTarget } from './target.ts';
 import type { CheckpointTarget } from './target.ts';
 
 type Flags = EvalContext['flags'];
@@ -43,7 +43,13 @@ export async function findPlayers(context: EvalContext, store: Store, agent: str
   if (twice !== undefined) throw new UsageError(`--model ${twice} is given twice; pass each model once`);
   const find = await createFinder(context, store);
   const found: Found[] = [];
-  for (const name of names) found.push(await find(name));
+  for (const name of names) {
+    const player = await find(name);
+    const other = found.findIndex((each) => each.name === player.name);
+    if (other >= 0)
+      throw new UsageError(`--model ${names[other]} and --model ${name} are both ${player.name}; pass one of them`);
+    found.push(player);
+  }
   checkFlags(flags, found);
   const prices = parsePrices(flags.price, names);
   const shared = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint ?? null;
@@ -70,7 +76,7 @@ async function createFinder(
     // A name of one's own comes first: `openai/gpt-oss-20b` may be a folder here.
     const hosted = Object.hasOwn(configured, name) ? null : findElsewhere(name, baseUrl, keyVariable, env);
     if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
-    const checkpoint = await findCheckpoint(store, name);
+    const checkpoint = await findTarget(store, name);
     if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
     const base = resolveBaseModel(name, cwd, project, configured);
     return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };

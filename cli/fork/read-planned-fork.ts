@@ -2,15 +2,16 @@
 import type { LossConfig, RunConfig } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
-import { policyName } from '../../core/policy-name.ts';
+import type { CheckpointName } from '../../core/policy-name.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import type { ForkContext } from './command.ts';
-import { checkFits, findParent, runOfLatest } from './find-parent.ts';
+import { checkFits, findParent } from './find-parent.ts';
 import type { Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
@@ -19,12 +20,13 @@ import type { PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 
 export async function readPlannedFork({ flags, args, project, cwd, env }: ForkContext): Promise<PlannedRun> {
+  const parentName = readCheckpointName(args.parent);
   const values = fieldsOf(flags);
   const run = checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, run))?.file.config ?? null;
-  const parent = await findForkParent(store, args.parent, recorded);
+  const parent = await findForkParent(store, parentName, recorded);
   const { models: configured } = await loadConfig(project, env);
   const named = flags['base-model'];
   const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
@@ -41,11 +43,12 @@ export async function readPlannedFork({ flags, args, project, cwd, env }: ForkCo
   return { config, agentFile: agentFile.path, models: model.models, store, ...(await findExisting(store, config)) };
 }
 
-/** The newest checkpoint moves on while its run does; a fork that exists goes on with the one it began with. */
-async function findForkParent(store: Store, source: string, recorded: RunConfig | null): Promise<Parent> {
+/** `latest` and `best` move on with their run; a fork that exists goes on with the checkpoint that it began with. */
+async function findForkParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
   const began = recorded?.parent ?? null;
-  if (began === null || runOfLatest(source) !== began.run) return findParent(store, source);
-  return { ...(await findParent(store, policyName(began))), checkpoint: began };
+  const isSameRun = began?.run === name.run && (name.branch ?? began.branch) === began.branch;
+  if (began === null || !isSameRun || typeof name.step === 'number') return findParent(store, name);
+  return { ...(await findParent(store, began)), checkpoint: began };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 import { RUN_FLAGS } from '../train/run-flag-table.ts';
 
@@ -20,6 +21,7 @@ export const scheduleCreateCommand = defineCommand({
     'Runs are named NAME-1, NAME-2, … Each has --steps steps, its own seed, and the scenarios that the agent has at that',
     'time. A firing is skipped while a run is in progress, or if it is more than ten minutes late. A failed run pauses',
     'the schedule. Runs wait for a worker with the agent: start temper dev --agent AGENT, or temper worker.',
+    ...CHECKPOINT_HELP,
   ],
   examples: [
     "temper schedule create agent.ts --name nightly --cron '0 3 * * *' --base-model Qwen/Qwen3-4B --steps 50",
@@ -37,7 +39,7 @@ export const scheduleCreateCommand = defineCommand({
     cron: { kind: 'text', placeholder: 'LINE', description: 'cron line of five fields, in UTC' },
     from: {
       kind: 'text',
-      placeholder: 'RUN[@STEP]',
+      placeholder: 'CHECKPOINT',
       description: 'checkpoint that the first run starts from; default: a new adapter',
     },
     ...RUN_FLAGS,

@@ -8,10 +8,11 @@ import { newestOf, readFirings } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { Surroundings } from '../command-line/command.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
-import { checkFits, findNewest, findParent } from '../fork/find-parent.ts';
+import { checkFits, findParent } from '../fork/find-parent.ts';
 import type { Parent } from '../fork/find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
@@ -102,5 +103,5 @@ async function findFrom(
       `--from has no effect: a schedule ${name} has already trained ${run} and continues from it; choose another --name, or leave --from out`,
     );
   }
-  return NAME_PATTERN.test(text) ? findNewest(store, text) : findParent(store, text);
+  return findParent(store, readCheckpointName(text));
 }

@@ -1,6 +1,8 @@
+import type { CheckpointName } from '../../core/policy-name.ts';
 import type { Store } from '../../store/store.ts';
 import type { Findings } from '../../store/records/verify/findings.ts';
 import { verifyRun, type Verification } from '../../store/records/verify/verify-run.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { plural } from '../terminal/format.ts';
@@ -9,18 +11,23 @@ import type { Output } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { createTable } from '../terminal/table.ts';
 import type { verifyCommand } from './command.ts';
-import { readRecomputePlan, type RecomputeChoice } from './read-recompute-plan.ts';
+import { readRecomputePlan } from './read-recompute-plan.ts';
 import type { Recomputation } from './recompute.ts';
 
 type Context = CommandContext<typeof verifyCommand>;
 
 export async function verify(context: Context): Promise<number> {
   const { flags, args, project, env, output } = context;
-  const { run } = args;
-  const choice = parseChoice(flags);
+  const { checkpoint } = args;
+  const name = readCheckpointName(checkpoint);
+  const { run } = name;
+  if (flags['no-recompute'] && checkpoint !== run)
+    throw new UsageError(
+      `${checkpoint} names the step to recompute, and --no-recompute skips recomputing; pass ${run}, or leave --no-recompute out`,
+    );
   const store = await openProjectStore(project, env);
   const verification = await verifyRun(store, run);
-  const again = choice === null ? null : await recomputeStep(context, store, choice, verification);
+  const again = flags['no-recompute'] ? null : await recomputeStep(context, store, name, verification);
   const { findings } = verification;
   const isOk = findings.problems.length === 0;
   if (flags.json) printJson(output, toJson(run, store.uri, findings, again));
@@ -28,25 +35,15 @@ export async function verify(context: Context): Promise<number> {
   return isOk ? EXIT.ok : EXIT.failed;
 }
 
-/** Null: no step is made again. */
-function parseChoice({ step, branch, 'no-recompute': isNotRecomputed }: Context['flags']): RecomputeChoice | null {
-  if (!isNotRecomputed) return { step, branch };
-  const idle = step !== null ? 'step' : branch !== null ? 'branch' : null;
-  if (idle === null) return null;
-  throw new UsageError(
-    `--${idle} chooses the step to recompute, and --no-recompute skips recomputing; pass one of them`,
-  );
-}
-
 /** Null where it cannot be: a note says why. What differs is a problem of the run. */
 async function recomputeStep(
-  { args, project, env, signal, output }: Context,
+  { project, env, signal, output }: Context,
   store: Store,
-  choice: RecomputeChoice,
+  name: CheckpointName,
   verification: Verification,
 ): Promise<Recomputation | null> {
   const { findings, config } = verification;
-  const plan = await readRecomputePlan(store, args.run, verification, config, choice);
+  const plan = await readRecomputePlan(store, name, verification, config);
   if (typeof plan === 'string') {
     findings.notes.push(plan);
     return null;

@@ -12,16 +12,10 @@ import { readCommit, readEval, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 /** Refused where there is none, with what to name instead. */
-export async function findCheckpoint(store: Store, name: CheckpointName): Promise<Checkpoint> {
-  const { state } = await requireRun(store, name.run);
-  const { run, branch, step } = name;
+export async function findCheckpoint(store: Store, { run, branch, step }: CheckpointName): Promise<Checkpoint> {
+  const { state } = await requireRun(store, run);
   if (step === 'best') return findBest(store, run, branch);
-  if (step === 'latest') {
-    const found = branch === null ? state && (await readStanding(store, state)) : await findLast(store, run, branch);
-    if (found !== null) return found;
-    const whose = branch === null ? run : `branch ${branch} of ${run}`;
-    throw new TemperError('BadConfig', `${whose} has no committed step yet; wait for one, or name another run`);
-  }
+  if (step === 'latest') return findLatest(store, run, branch, state);
   const place = { run, branch: branch ?? 0, step };
   const found = await readCheckpoint(store, place);
   if (found !== null) return found;
@@ -29,6 +23,20 @@ export async function findCheckpoint(store: Store, name: CheckpointName): Promis
   throw new TemperError(
     'BadConfig',
     `${policyName(place)} is not committed (${run} is at step ${state?.step ?? 0}${at}); pass another step, or ${run}@latest`,
+  );
+}
+
+async function findLatest(
+  store: Store,
+  run: string,
+  branch: number | null,
+  state: RunState | null,
+): Promise<Checkpoint> {
+  const found = branch === null ? state && (await readStanding(store, state)) : await findLast(store, run, branch);
+  if (found !== null) return found;
+  throw new TemperError(
+    'BadConfig',
+    `${nameBranch(run, branch)} has no committed step yet; wait for one, or name another run`,
   );
 }
 
@@ -45,8 +53,12 @@ async function findBest(store: Store, run: string, branch: number | null): Promi
     const checkpoint = await readCheckpoint(store, place);
     if (checkpoint !== null) return checkpoint;
   }
-  const whose = branch === null ? run : `branch ${branch} of ${run}`;
-  throw new TemperError('BadConfig', `no checkpoint of ${whose} has been evaluated; pass ${run}@latest, or a step`);
+  const message = `no checkpoint of ${nameBranch(run, branch)} has been evaluated; pass ${run}@latest, or a step`;
+  throw new TemperError('BadConfig', message);
+}
+
+function nameBranch(run: string, branch: number | null): string {
+  return branch === null ? run : `branch ${branch} of ${run}`;
 }
 
 /** With the hashes that its readers verify; null where the step is not committed. */

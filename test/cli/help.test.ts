@@ -6,40 +6,6 @@ import { runCli } from './run-cli.ts';
 
 const help = (name: string) => COMMANDS.find((command) => command.name === name)!.help();
 
-test('temper alone lists every command', async () => {
-  const { exitCode, stdout } = await runCli(await temporaryFolder(), []);
-  expect(exitCode).toBe(0);
-  expect(stdout).toMatchInlineSnapshot(`
-    "temper 0.1.0: train LLM agents with reinforcement learning, durably
-
-    Usage: temper COMMAND [flags]
-
-    Commands:
-      train        start a training run or continue it, and show its progress
-      fork         start a run from a checkpoint of another run, without copying it
-      runs         list the runs of this project
-      show         show one run: its state, its results and what it is waiting for
-      watch        watch a run live
-      pause        pause a run after its current step
-      resume       continue a paused run
-      set          change settings of a running run, starting with its next step
-      rollback     go back to a finished step and train the following steps again, on a new branch
-      stop         end a run after its current step, and keep the result
-      cancel       end a run immediately; committed steps stay
-      report       write an HTML report: curves, groups side by side, attempts
-      schedule     retrain on a schedule, each time from the newest checkpoint
-      checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
-      verify       check every hash of a run, and recompute one step
-      eval         compare models and checkpoints on held-out scenarios, without training
-      dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
-      worker       run a TypeScript worker for a deployment: workflows and the agents you pass
-      gpu-worker   run a GPU worker on its own machine: it serves the model and trains it
-      doctor       check server, queues, engine, store and environments, and say what to fix
-
-    See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input."
-  `);
-});
-
 test.each(COMMANDS.map(({ name }) => name))(
   'temper %s --help says how it is used, without its arguments',
   async (name) => {
@@ -248,11 +214,14 @@ test('checkpoints', async () => {
   expect(await help('checkpoints')).toMatchInlineSnapshot(`
     "list a run's checkpoints, copy the run to or from another store, or remove old weights
 
-    Usage: temper checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]
+    Usage: temper checkpoints CHECKPOINT [push STORE | pull STORE | prune --keep-last N] [--json]
 
-    Without an action it lists committed steps. push and pull copy the whole run between the project's store and STORE (a
-    folder or a URI). They skip what exists, continue an interrupted copy, and pull repairs damaged objects. prune removes
-    weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.
+    Without an action it lists the committed steps of RUN, or shows the one that CHECKPOINT names. push and pull copy the
+    whole run between the project's store and STORE (a folder or a URI). They skip what exists, continue an interrupted
+    copy, and pull repairs damaged objects. prune removes weights and optimizer states that nothing needs; manifests,
+    rollouts and verdicts stay. Needs no server.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --keep-last N         prune: keep the newest N of each branch
@@ -264,6 +233,7 @@ test('checkpoints', async () => {
       -h, --help            print this help
 
     Examples:
+      temper checkpoints demo@best
       temper checkpoints demo push /mnt/backup/store
       temper checkpoints demo prune --keep-last 3 --keep-best reward:2 --dry-run"
   `);
@@ -273,17 +243,22 @@ test('verify', async () => {
   expect(await help('verify')).toMatchInlineSnapshot(`
     "check every hash of a run, and recompute one step
 
-    Usage: temper verify RUN [--step N] [--branch B] [--no-recompute] [--json]
+    Usage: temper verify CHECKPOINT [--no-recompute] [--json]
 
-    Reads the store, writes nothing and needs no server. One step is recomputed from its recorded rollouts on this
-    machine; on the platform that trained it, the bytes must match. Exit code 1 if a check fails.
+    Reads the store, writes nothing and needs no server. The whole run is checked, and the step of CHECKPOINT is
+    recomputed from its recorded rollouts on this machine; on the platform that trained it, the bytes must match. Exit
+    code 1 if a check fails.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
-      --step N        step to recompute; default: the last one
-      --branch B      branch of that step; default: the newest
       --no-recompute  only check hashes; needs no Python
       --json          print one JSON object
-      -h, --help      print this help"
+      -h, --help      print this help
+
+    Examples:
+      temper verify demo
+      temper verify demo@12"
   `);
 });
 
@@ -293,10 +268,12 @@ test('eval', async () => {
 
     Usage: temper eval AGENT --model MODEL… [flags]
 
-    MODEL is run@step, a run (its last step) or a base model on the local stack, or a hosted model: provider/model
+    MODEL is a CHECKPOINT or a base model on the local stack, or a hosted model: provider/model
     (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama; its key is in
     PROVIDER_API_KEY), or URL#MODEL for any OpenAI-compatible server. If you pass several, all play the same
     scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --model MODEL         model or checkpoint to evaluate; repeatable
@@ -313,7 +290,7 @@ test('eval', async () => {
       -h, --help            print this help
 
     Examples:
-      temper eval examples/tic-tac-toe/agent.ts --model demo --model demo@0 --model pocket
+      temper eval examples/tic-tac-toe/agent.ts --model demo@best --model demo@0 --model pocket
       temper eval agent.ts --model demo --model openai/gpt-5 --price openai/gpt-5=1.25/10 --max-tokens 2000
       temper eval agent.ts --model my-model --base-url http://127.0.0.1:8000/v1 --key-env MY_KEY"
   `);

@@ -50,8 +50,10 @@ async function writeRun(run: string, { agent = 'guess', train = ['t1'], held = [
   const config = defaultRunConfig({ run, agent, baseModel: 'pocket', seed: 9, rollout: { temperature } });
   const file = { schema: 1, config, agentCodeSha256: SHA, versions: {}, parent: null };
   await store.publish(runKey(run), encodeJson(file));
-  await store.replace(stateKey(run), encodeJson(fixtureState(run, 3)));
-  await store.publish(manifestKey({ run, branch: 0, step: 3 }), encodeJson(madeManifest({ branch: 0, step: 3 })));
+  const manifest = madeManifest({ branch: 0, step: 3 });
+  const adapterSha256 = manifest.adapter.sha256;
+  await store.replace(stateKey(run), encodeJson({ ...fixtureState(run, 3), adapterSha256 }));
+  await store.publish(manifestKey({ run, branch: 0, step: 3 }), encodeJson(manifest));
   const lines = [...train, ...held].map((id) => ({ id, scenario: { id } }));
   const scenarios = await store.putBlob(encodeJsonLines(lines));
   const counts = { trainScenarios: train.length, evalScenarios: held.length };
@@ -88,6 +90,15 @@ test('a run whose last steps trained nothing is played by the commit that it sta
   await store.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 5), adapterSha256 }));
   const planned = await plan(['demo']);
   expect(planned.players).toMatchObject([{ name: 'demo@3', adapterSha256, place: { step: 3 } }]);
+});
+
+test('a checkpoint is played once, whichever names it has', async () => {
+  await writeRun('demo');
+  const planned = await plan(['demo@latest']);
+  expect(planned.players).toMatchObject([{ name: 'demo@3', model: 'demo@3' }]);
+  await expect(plan(['demo', 'demo@3'])).rejects.toThrow(
+    '--model demo and --model demo@3 are both demo@3; pass one of them',
+  );
 });
 
 test('a checkpoint that was trained on what another run held out is named', async () => {

@@ -87,6 +87,10 @@ describe('create refuses', () => {
     expect(await create(...NAMED, '--every', '1d', '--from', 'nope')).toContain('no run nope in the store');
     await writeStanding('demo');
     expect(await create(...NAMED, '--every', '1d', '--from', 'demo@9')).toContain('demo@9 is not committed');
+    expect(await create(...NAMED, '--every', '1d', '--from', 'demo@last')).toContain(
+      'got "demo@last"; see temper runs',
+    );
+    expect(await create(...NAMED, '--every', '1d', '--from', 'demo@best')).toContain('no checkpoint of demo has been');
     const other = ['--from', 'demo', '--lora-rank', '8'];
     expect(await create(...NAMED, '--every', '1d', ...other)).toMatchInlineSnapshot(
       `"temper: --lora-rank must stay 16 (the run continues the adapter of demo@2), got 8; leave it out"`,
