@@ -8,15 +8,27 @@ import { readProgress } from '../watch/follow-run.ts';
 import type { PlannedRun } from './read-planned-run.ts';
 
 export function playRun(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
-  return plan.isComplete ? showCompleted(context, plan) : play(context, plan, asked);
+  return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);
 }
 
-/** Needs no server: the store has it all. */
-async function showCompleted(context: Surroundings, plan: PlannedRun): Promise<number> {
+/** Needs no server: the store has it all. The other flags of a run were compared with its configuration. */
+async function showCompleted(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   const { config } = plan;
   context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
+  const idle = idleFlags(asked);
+  if (idle !== null) context.output.line(idle);
   await tellResult(context, plan);
   return EXIT.ok;
+}
+
+/** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
+function idleFlags({ device, dtype }: EngineFlags): string | null {
+  const given = Object.entries({ device, dtype }).flatMap(([name, value]) =>
+    value === null ? [] : [`--${name} ${value}`],
+  );
+  if (given.length === 0) return null;
+  const [have, them] = given.length === 1 ? ['has', 'it'] : ['have', 'them'];
+  return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
 }
 
 async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
