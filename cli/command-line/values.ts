@@ -4,7 +4,7 @@ import type { Argument, Arguments, ArgumentValues, Flag, Flags, FlagValues, Numb
 import { UsageError } from './errors.ts';
 
 /** The texts that were given for each flag, in their order; for one without a value an empty text each time. */
-export type GivenFlags = ReadonlyMap<string, readonly string[]>;
+type GivenFlags = ReadonlyMap<string, readonly string[]>;
 
 export function readFlags<F extends Flags>(flags: F, given: GivenFlags): FlagValues<F> {
   const entries = Object.entries(flags).map(([name, flag]) => [name, readFlag(name, flag, given.get(name) ?? [])]);
@@ -108,6 +108,6 @@ function readArgument({ placeholder, choices }: Argument, word: string | undefin
   if (word === undefined) return null;
   if (choices === undefined || choices.includes(word)) return word;
   const guess = closestName(word, choices);
-  const remedy = guess === null ? `pass one of them` : `did you mean ${guess}?`;
+  const remedy = guess === null ? 'pass one of them' : `did you mean ${guess}?`;
   throw new UsageError(`${placeholder} must be one of ${choices.join(', ')}, got ${JSON.stringify(word)}; ${remedy}`);
 }
