@@ -1,44 +1,79 @@
-import type { Command } from './command-line/command.ts';
-import { cancel } from './cancel/cancel.ts';
-import { checkpoints } from './checkpoints/checkpoints.ts';
-import { dev } from './dev/dev.ts';
-import { doctor } from './doctor/doctor.ts';
-import { evaluate } from './eval/eval.ts';
-import { fork } from './fork/fork.ts';
-import { gpuWorker } from './gpu-worker/gpu-worker.ts';
-import { pause } from './pause/pause.ts';
-import { report } from './report/report.ts';
-import { resume } from './resume/resume.ts';
-import { rollback } from './rollback/rollback.ts';
-import { runs } from './runs/runs.ts';
-import { schedule } from './schedule/schedule.ts';
-import { set } from './set/set.ts';
-import { show } from './show/show.ts';
-import { stop } from './stop/stop.ts';
-import { train } from './train/train.ts';
-import { verify } from './verify/verify.ts';
-import { watch } from './watch/watch.ts';
-import { worker } from './worker/worker.ts';
+/** Every command: its definition is light, and its work is imported here, when it runs. */
+import { createCommand, createGroup, type Command } from './command-line/create-command.ts';
+import { cancelCommand } from './cancel/command.ts';
+import { checkpointsCommand } from './checkpoints/command.ts';
+import { devCommand } from './dev/command.ts';
+import { doctorCommand } from './doctor/command.ts';
+import { evalCommand } from './eval/command.ts';
+import { forkCommand } from './fork/command.ts';
+import { gpuWorkerCommand } from './gpu-worker/command.ts';
+import { pauseCommand } from './pause/command.ts';
+import { reportCommand } from './report/command.ts';
+import { resumeCommand } from './resume/command.ts';
+import { rollbackCommand } from './rollback/command.ts';
+import { runsCommand } from './runs/command.ts';
+import * as schedules from './schedule/command.ts';
+import { setCommand } from './set/command.ts';
+import { showCommand } from './show/command.ts';
+import { stopCommand } from './stop/command.ts';
+import { trainCommand } from './train/command.ts';
+import { verifyCommand } from './verify/command.ts';
+import { watchCommand } from './watch/command.ts';
+import { workerCommand } from './worker/command.ts';
+
+const describeRunFlags = async () => (await import('./train/describe-run-flags.ts')).describeRunFlags();
+const describeForkFlags = async () => (await import('./train/describe-run-flags.ts')).describeForkFlags();
+const loadSchedule = () => import('./schedule/schedule.ts');
+const loadScheduleFire = () => import('./schedule/schedule-fire.ts');
+
+const SCHEDULE_ACTIONS: readonly Command[] = [
+  createCommand({
+    ...schedules.scheduleCreateCommand,
+    load: async () => (await import('./schedule/schedule-create.ts')).scheduleCreate,
+    loadDescriptions: describeRunFlags,
+  }),
+  createCommand({ ...schedules.scheduleListCommand, load: async () => (await loadSchedule()).scheduleList }),
+  createCommand({ ...schedules.scheduleShowCommand, load: async () => (await loadSchedule()).scheduleShow }),
+  createCommand({ ...schedules.schedulePauseCommand, load: async () => (await loadSchedule()).schedulePause }),
+  createCommand({ ...schedules.scheduleResumeCommand, load: async () => (await loadSchedule()).scheduleResume }),
+  createCommand({ ...schedules.scheduleTriggerCommand, load: async () => (await loadScheduleFire()).scheduleTrigger }),
+  createCommand({
+    ...schedules.scheduleBackfillCommand,
+    load: async () => (await loadScheduleFire()).scheduleBackfill,
+  }),
+  createCommand({ ...schedules.scheduleDeleteCommand, load: async () => (await loadSchedule()).scheduleDelete }),
+];
 
 export const COMMANDS: readonly Command[] = [
-  train,
-  fork,
-  runs,
-  show,
-  watch,
-  pause,
-  resume,
-  set,
-  rollback,
-  stop,
-  cancel,
-  report,
-  schedule,
-  checkpoints,
-  verify,
-  evaluate,
-  dev,
-  worker,
-  gpuWorker,
-  doctor,
+  createCommand({
+    ...trainCommand,
+    load: async () => (await import('./train/train.ts')).train,
+    loadDescriptions: describeRunFlags,
+  }),
+  createCommand({
+    ...forkCommand,
+    load: async () => (await import('./fork/fork.ts')).fork,
+    loadDescriptions: describeForkFlags,
+  }),
+  createCommand({ ...runsCommand, load: async () => (await import('./runs/runs.ts')).runs }),
+  createCommand({ ...showCommand, load: async () => (await import('./show/show.ts')).show }),
+  createCommand({ ...watchCommand, load: async () => (await import('./watch/watch.ts')).watch }),
+  createCommand({ ...pauseCommand, load: async () => (await import('./pause/pause.ts')).pause }),
+  createCommand({ ...resumeCommand, load: async () => (await import('./resume/resume.ts')).resume }),
+  createCommand({ ...setCommand, load: async () => (await import('./set/set.ts')).set }),
+  createCommand({ ...rollbackCommand, load: async () => (await import('./rollback/rollback.ts')).rollback }),
+  createCommand({ ...stopCommand, load: async () => (await import('./stop/stop.ts')).stop }),
+  createCommand({ ...cancelCommand, load: async () => (await import('./cancel/cancel.ts')).cancel }),
+  createCommand({ ...reportCommand, load: async () => (await import('./report/report.ts')).report }),
+  createGroup(schedules.scheduleGroup, SCHEDULE_ACTIONS),
+  createCommand({
+    ...checkpointsCommand,
+    load: async () => (await import('./checkpoints/checkpoints.ts')).checkpoints,
+  }),
+  createCommand({ ...verifyCommand, load: async () => (await import('./verify/verify.ts')).verify }),
+  createCommand({ ...evalCommand, load: async () => (await import('./eval/eval.ts')).evaluate }),
+  createCommand({ ...devCommand, load: async () => (await import('./dev/dev.ts')).dev }),
+  createCommand({ ...workerCommand, load: async () => (await import('./worker/worker.ts')).worker }),
+  createCommand({ ...gpuWorkerCommand, load: async () => (await import('./gpu-worker/gpu-worker.ts')).serveAndTrain }),
+  createCommand({ ...doctorCommand, load: async () => (await import('./doctor/doctor.ts')).doctor }),
 ];

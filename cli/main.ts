@@ -1,22 +1,20 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
 import { COMMANDS } from './commands.ts';
-import type { Command, CommandContext } from './command-line/command.ts';
+import { closestName } from './command-line/closest-name.ts';
+import type { Surroundings } from './command-line/command.ts';
+import type { Command } from './command-line/create-command.ts';
 import { describeError, EXIT, UsageError } from './command-line/errors.ts';
-import { commandHelp, overview } from './command-line/help.ts';
+import { overview } from './command-line/help.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
-import type { Output } from './terminal/output.ts';
-import { closestName, parseCommandLine } from './command-line/parse.ts';
 import { findProject } from '../workers/project.ts';
 import { version } from './command-line/version.ts';
 
-export interface Surroundings {
-  readonly output: Output;
-  readonly cwd: string;
-  readonly env: Readonly<NodeJS.ProcessEnv>;
-  readonly signal: AbortSignal;
-}
+type ProcessSurroundings = Omit<Surroundings, 'project'>;
 
-export async function main(args: readonly string[], given: Surroundings = processSurroundings()): Promise<number> {
+export async function main(
+  args: readonly string[],
+  given: ProcessSurroundings = processSurroundings(),
+): Promise<number> {
   const surroundings = { ...given, output: printableOutput(given.output) };
   try {
     return await dispatch(args, surroundings);
@@ -29,7 +27,7 @@ export async function main(args: readonly string[], given: Surroundings = proces
   }
 }
 
-async function dispatch(args: readonly string[], { output, ...surroundings }: Surroundings): Promise<number> {
+async function dispatch(args: readonly string[], { output, ...surroundings }: ProcessSurroundings): Promise<number> {
   const [name, ...rest] = args;
   const isHelp = name === 'help' || name === '--help' || name === '-h';
   // `temper help train` and `temper help schedule create` are that command's --help.
@@ -44,19 +42,7 @@ async function dispatch(args: readonly string[], { output, ...surroundings }: Su
     return EXIT.ok;
   }
   const { command, args: own } = findCommand(name, rest);
-  const { flags, positionals, help } = parseCommandLine(command, own);
-  if (help) {
-    output.line(commandHelp(command));
-    return EXIT.ok;
-  }
-  const context: CommandContext = {
-    ...surroundings,
-    output,
-    flags,
-    positionals,
-    project: findProject(surroundings.cwd),
-  };
-  return command.run(context);
+  return command.run(own, { ...surroundings, output, project: findProject(surroundings.cwd) });
 }
 
 /** The command, or, of one with actions, the action that its next word names. */
@@ -83,7 +69,7 @@ function findNamed(commands: readonly Command[], name: string): Command {
 const SAME_SIGNAL_MS = 500;
 
 /** The first Ctrl-C asks the command to end what it started; the second one ends it at once (its children hang on a leash). */
-function processSurroundings(): Surroundings {
+function processSurroundings(): ProcessSurroundings {
   const controller = new AbortController();
   let abortedAt = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -1,10 +1,22 @@
-/** `run@step`, on a branch b > 0 `run~b@step`: the model's name under which engines serve a checkpoint. */
+/** Names of checkpoints: as engines serve them, and as people may write them in every command. */
 import type { Checkpoint } from './contract.ts';
 
 export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'>;
 
-const POLICY_NAME = /^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$/;
+/** A checkpoint as a person names it: `RUN[~BRANCH][@STEP]`. */
+export interface CheckpointName {
+  readonly run: string;
+  /** Null where it is not named: branch 0 for a number, else the branches that the run stands on. */
+  readonly branch: number | null;
+  readonly step: number | 'latest' | 'best';
+}
 
+const RUN = '[a-z0-9][a-z0-9._-]{0,62}';
+const NUMBER = '0|[1-9][0-9]*';
+const POLICY_NAME = new RegExp(`^(${RUN})(?:~([1-9][0-9]*))?@(${NUMBER})$`);
+const CHECKPOINT_NAME = new RegExp(`^(${RUN})(?:~(${NUMBER}))?(?:@(${NUMBER}|latest|best))?$`);
+
+/** `run@step`, on a branch b > 0 `run~b@step`: the model's name under which engines serve a checkpoint. */
 export function policyName({ run, branch, step }: Policy): string {
   return branch === 0 ? `${run}@${step}` : `${run}~${branch}@${step}`;
 }
@@ -15,4 +27,16 @@ export function parsePolicyName(name: string): Policy | null {
   if (match === null) return null;
   const [, run = '', branch, step] = match;
   return { run, branch: Number(branch ?? 0), step: Number(step) };
+}
+
+/** Null where the text names no checkpoint. A run alone is its latest one. */
+export function parseCheckpointName(text: string): CheckpointName | null {
+  const match = CHECKPOINT_NAME.exec(text);
+  if (match === null) return null;
+  const [, run = '', branch, step = 'latest'] = match;
+  return {
+    run,
+    branch: branch === undefined ? null : Number(branch),
+    step: step === 'latest' || step === 'best' ? step : Number(step),
+  };
 }

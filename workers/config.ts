@@ -4,15 +4,12 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { TemperError } from '../core/failures.ts';
 import { GPU_QUEUE, WORKFLOW_QUEUE } from '../core/queues.ts';
+import { DEVICE, DTYPES } from './engine-choices.ts';
 import { importDefault } from './import-file.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
 
-/** As the GPU worker has them (gpu-worker/temper_gpu/process/arguments.py). */
-export const DEVICE = /^(auto|cpu|cuda(:\d+)?)$/;
-export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
-export type Dtype = (typeof DTYPES)[number];
 const MEBIBYTE = 1024 * 1024;
 
 const KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
@@ -38,7 +35,7 @@ export const TemperConfigSchema = z.strictObject({
       keyVariable: z.string().prefault(KEY_VARIABLE),
       threads: z.int().min(1).prefault(2),
       /** `auto`: a CUDA GPU if there is one, else the CPU. */
-      device: z.string().regex(DEVICE, 'must be auto, cpu, cuda or cuda:N').prefault('auto'),
+      device: z.string().regex(DEVICE.pattern, `must be ${DEVICE.rule}`).prefault('auto'),
       /** Of the base model's weights; `auto`: bfloat16 on a GPU, float32 on the CPU. */
       dtype: z.enum(DTYPES).prefault('auto'),
       /** Memory that keys and values of requests may take. */

@@ -1,18 +1,11 @@
-import type { Command } from '../command-line/command.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
+import { steerRun } from '../connections/steer.ts';
+import type { cancelCommand } from './command.ts';
 
-export const cancel: Command = {
-  name: 'cancel',
-  summary: 'end a run immediately; committed steps stay',
-  usage: 'cancel RUN',
-  details: ['The current step is discarded. To finish it first, use temper stop.'],
-  positionals: ['RUN'],
-  options: {},
-  async run({ positionals, project, env, output }) {
-    const { steerRun } = await import('../connections/steer.ts');
-    const run = positionals[0]!;
-    await steerRun(project, env, run, (handle) => handle.cancel());
-    output.line(`${run} is being cancelled; its committed steps stay in the store`);
-    return EXIT.ok;
-  },
-};
+export async function cancel(context: CommandContext<typeof cancelCommand>): Promise<number> {
+  const { run } = context.args;
+  await steerRun(context, run, (handle) => handle.cancel());
+  context.output.line(`${run} is being cancelled; its committed steps stay in the store`);
+  return EXIT.ok;
+}

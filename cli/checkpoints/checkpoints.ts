@@ -1,84 +1,47 @@
-import type { Command, CommandContext } from '../command-line/command.ts';
-import { JSON_OPTION } from '../command-line/command.ts';
-import { EXIT, UsageError } from '../command-line/errors.ts';
-import { closestName } from '../command-line/parse.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { UsageError } from '../command-line/errors.ts';
+import type { CheckpointsContext } from './command.ts';
+import { copyCheckpoints } from './copy.ts';
+import { showCheckpoints } from './list.ts';
+import { pruneCheckpoints } from './prune.ts';
 
-const ACTIONS = ['push', 'pull', 'prune'] as const;
-type Action = (typeof ACTIONS)[number];
+type Flag = keyof CheckpointsContext['flags'];
 
 /** Which flags mean something to which action. */
-const FLAGS: Readonly<Record<Action | 'list', readonly string[]>> = {
+const FLAGS = {
   list: ['json'],
   push: ['with-pruned', 'json'],
   pull: ['with-pruned', 'json'],
   prune: ['keep-last', 'keep-best', 'keep-every', 'dry-run', 'json'],
-};
+} satisfies Record<string, readonly Flag[]>;
+type Action = keyof typeof FLAGS;
 
-export const checkpoints: Command = {
-  name: 'checkpoints',
-  summary: "list a run's checkpoints, copy the run to or from another store, or remove old weights",
-  usage: 'checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]',
-  details: [
-    "Without an action it lists committed steps. push and pull copy the whole run between the project's store and STORE (a",
-    'folder or a URI). They skip what exists, continue an interrupted copy, and pull repairs damaged objects. prune removes',
-    'weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.',
-  ],
-  examples: [
-    'temper checkpoints demo push /mnt/backup/store',
-    'temper checkpoints demo prune --keep-last 3 --keep-best reward:2 --dry-run',
-  ],
-  positionals: ['RUN'],
-  optionalPositionals: ['push|pull|prune', 'STORE'],
-  options: {
-    'keep-last': { type: 'string', placeholder: 'N', description: 'prune: keep the newest N of each branch' },
-    'keep-best': {
-      type: 'string',
-      multiple: true,
-      placeholder: 'METRIC:N',
-      description: 'prune: keep the N best by an evaluation metric; repeatable',
-    },
-    'keep-every': { type: 'string', placeholder: 'N', description: 'prune: keep every Nth step' },
-    'dry-run': { type: 'boolean', description: 'prune: only show what would be removed' },
-    'with-pruned': { type: 'boolean', description: 'push, pull: also copy weights that were pruned in the target' },
-    json: JSON_OPTION,
-  },
-  async run(context) {
-    const action = parseAction(context);
-    checkFlags(context, action ?? 'list');
-    if (action === null) {
-      const { showCheckpoints } = await import('./list.ts');
-      return showCheckpoints(context);
-    }
-    if (action === 'prune') {
-      const { pruneCheckpoints } = await import('./prune.ts');
-      return pruneCheckpoints(context);
-    }
-    const { copyCheckpoints } = await import('./copy.ts');
-    await copyCheckpoints(context, action, context.positionals[2]!);
-    return EXIT.ok;
-  },
-};
-
-function parseAction({ positionals: [, name, store] }: CommandContext): Action | null {
-  if (name === undefined) return null;
-  const action = ACTIONS.find((candidate) => candidate === name);
-  if (action === undefined) {
-    const guess = closestName(name, ACTIONS);
-    const remedy = guess === null ? 'see temper checkpoints --help' : `did you mean ${guess}?`;
-    throw new UsageError(`checkpoints can be ${ACTIONS.join(', ')}, got ${JSON.stringify(name)}; ${remedy}`);
-  }
-  if (action === 'prune' && store !== undefined)
+export function checkpoints(context: CheckpointsContext): Promise<number> {
+  const { checkpoint, action, store } = context.args;
+  checkFlags(context, action ?? 'list');
+  const name = readCheckpointName(checkpoint);
+  const { run } = name;
+  if (action === null) return showCheckpoints(context, name, checkpoint === run);
+  if (checkpoint !== run)
+    throw new UsageError(`${action} works on a whole run, got ${JSON.stringify(checkpoint)}; pass ${run}`);
+  if (action === 'prune') {
+    if (store === null) return pruneCheckpoints(context, run);
     throw new UsageError(`prune works on the project's own store, got ${JSON.stringify(store)}; remove that argument`);
-  if (action !== 'prune' && store === undefined)
-    throw new UsageError(`STORE is missing; usage: temper checkpoints RUN ${action} STORE`);
-  return action;
+  }
+  if (store !== null) return copyCheckpoints(context, run, action, store);
+  throw new UsageError(`STORE is missing; usage: temper checkpoints RUN ${action} STORE`);
 }
 
-function checkFlags({ flags }: CommandContext, action: Action | 'list'): void {
-  const idle = Object.keys(flags).find((flag) => !FLAGS[action].includes(flag));
+function checkFlags({ flags }: CheckpointsContext, action: Action): void {
+  const own: readonly string[] = FLAGS[action];
+  const idle = Object.entries(flags).find(([name, value]) => isGiven(value) && !own.includes(name))?.[0];
   if (idle === undefined) return;
-  const owner = ACTIONS.find((candidate) => FLAGS[candidate].includes(idle));
+  const owner = Object.entries(FLAGS).find(([, names]: [string, readonly string[]]) => names.includes(idle))?.[0];
   throw new UsageError(
     `--${idle} has no effect here, it is a flag of ${owner}; write temper checkpoints RUN ${owner} --${idle}`,
   );
+}
+
+function isGiven(value: CheckpointsContext['flags'][Flag]): boolean {
+  return typeof value === 'object' && value !== null ? value.length > 0 : value !== null && value !== false;
 }

@@ -2,13 +2,18 @@ import { resolve } from 'node:path';
 import { copyRun } from '../../store/records/copy/copy-run.ts';
 import type { Copied } from '../../store/records/copy/copy-run.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import type { CommandContext } from '../command-line/command.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
+import type { CheckpointsContext } from './command.ts';
 
-export async function copyCheckpoints(context: CommandContext, action: 'push' | 'pull', where: string): Promise<void> {
-  const { flags, positionals, project, cwd, env, output, signal } = context;
+export async function copyCheckpoints(
+  { flags, project, cwd, env, output, signal }: CheckpointsContext,
+  run: string,
+  action: 'push' | 'pull',
+  where: string,
+): Promise<number> {
   const own = await openProjectStore(project, env);
   const other = await openStore(where.includes('://') ? where : resolve(cwd, where), { isForeign: action === 'pull' });
   const [from, to] = action === 'push' ? [own, other] : [other, own];
@@ -17,15 +22,16 @@ export async function copyCheckpoints(context: CommandContext, action: 'push' | 
   };
   // What is far away is not read back; what is here is, so that pull repairs it.
   const isThorough = action === 'pull';
-  const copied = await copyRun(from, to, positionals[0]!, {
+  const copied = await copyRun(from, to, run, {
     isThorough,
-    withPruned: flags['with-pruned'] === true,
+    withPruned: flags['with-pruned'],
     signal,
     onStep,
   });
   if (output.isTerminal) output.stream.write('\r');
-  if (flags['json'] === true) printJson(output, { run: positionals[0], from: from.uri, to: to.uri, ...copied });
-  else for (const line of describe(positionals[0]!, to.uri, copied)) output.line(line);
+  if (flags.json) printJson(output, { run, from: from.uri, to: to.uri, ...copied });
+  else for (const line of describe(run, to.uri, copied)) output.line(line);
+  return EXIT.ok;
 }
 
 function describe(

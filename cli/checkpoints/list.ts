@@ -1,27 +1,38 @@
+import type { CheckpointName } from '../../core/policy-name.ts';
 import type { CheckpointEntry } from '../../store/records/checkpoints.ts';
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
+import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readSteps } from '../../store/records/run-reader.ts';
-import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { createTable } from '../terminal/table.ts';
+import type { CheckpointsContext } from './command.ts';
 
 const SHOWN_HASH = 12;
 
-export async function showCheckpoints({ flags, positionals, project, env, output }: CommandContext): Promise<number> {
+/** All of a run, or the one that is named. */
+export async function showCheckpoints(
+  { flags, project, env, output }: CheckpointsContext,
+  name: CheckpointName,
+  areAll: boolean,
+): Promise<number> {
+  const { run } = name;
   const store = await openProjectStore(project, env);
-  const entries = await listCheckpoints(store, positionals[0]!);
-  const summaries = await readSteps(store, positionals[0]!);
+  const named = areAll ? null : await findCheckpoint(store, name);
+  const entries = (await listCheckpoints(store, run)).filter(
+    ({ branch, step }) => named === null || (branch === named.branch && step === named.step),
+  );
+  const summaries = await readSteps(store, run);
   const rows = entries.map((entry) => {
     const { sha256 } = entry.commit.manifest.adapter;
     // The curve is the newest branch's: the hash tells which of several steps of that number it speaks of.
     const summary = summaries.find((each) => each.step === entry.step && each.adapterSha256 === sha256);
     return toRow(entry, summary?.reward ?? entry.commit.manifest.metrics['rewardMean'] ?? null);
   });
-  if (flags['json'] === true) printJson(output, rows);
-  else if (rows.length === 0) output.line(`${positionals[0]} has no checkpoints yet`);
+  if (flags.json) printJson(output, rows);
+  else if (rows.length === 0) output.line(`${run} has no checkpoints yet`);
   else output.line(render(rows));
   return EXIT.ok;
 }

@@ -1,53 +1,39 @@
 import { planPrune, prune } from '../../store/records/prune.ts';
 import type { PrunePlan, Retention } from '../../store/records/prune.ts';
-import type { CommandContext, Flags } from '../command-line/command.ts';
-import { stringFlag, stringFlags } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
+import type { CheckpointsContext } from './command.ts';
 
-export async function pruneCheckpoints({ flags, positionals, project, env, output }: CommandContext): Promise<number> {
+export async function pruneCheckpoints(
+  { flags, project, env, output }: CheckpointsContext,
+  run: string,
+): Promise<number> {
   const retention = parseRetention(flags);
   const store = await openProjectStore(project, env);
-  const plan = await planPrune(store, positionals[0]!, retention);
-  const isDry = flags['dry-run'] === true;
+  const plan = await planPrune(store, run, retention);
+  const isDry = flags['dry-run'];
   if (!isDry) await prune(store, plan);
-  if (flags['json'] === true) printJson(output, toJson(plan, isDry));
+  if (flags.json) printJson(output, toJson(plan, isDry));
   else for (const line of describe(plan, isDry)) output.line(line);
   return EXIT.ok;
 }
 
 /** What is kept must be said: a command that removes has no default. */
-function parseRetention(flags: Flags): Retention {
-  const [last, every, best] = [
-    stringFlag(flags, 'keep-last'),
-    stringFlag(flags, 'keep-every'),
-    stringFlags(flags, 'keep-best'),
-  ];
+function parseRetention(flags: CheckpointsContext['flags']): Retention {
+  const { 'keep-last': last, 'keep-every': every, 'keep-best': best } = flags;
   if (last === null && every === null && best.length === 0)
     throw new UsageError(
       'prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N',
     );
-  return {
-    keepLast: last === null ? 0 : parsePositive('keep-last', last),
-    keepEvery: every === null ? null : parsePositive('keep-every', every),
-    keepBest: best.map(parseBest),
-  };
+  return { keepLast: last ?? 0, keepEvery: every, keepBest: best.map(parseBest) };
 }
 
 function parseBest(text: string): { metric: string; count: number } {
-  const match = /^(.+):(\d+)$/.exec(text);
-  if (match === null)
-    throw new UsageError(`--keep-best must be METRIC:N, got ${JSON.stringify(text)}; pass --keep-best reward:3`);
-  return { metric: match[1]!, count: parsePositive('keep-best', match[2]!) };
-}
-
-function parsePositive(flag: string, text: string): number {
-  if (/^[1-9]\d*$/.test(text)) return Number(text);
-  throw new UsageError(
-    `--${flag} must keep a whole number of at least 1, got ${JSON.stringify(text)}; pass --${flag} ${flag === 'keep-best' ? 'reward:3' : 3}`,
-  );
+  const [, metric, count] = /^(.+):(0*[1-9]\d*)$/.exec(text) ?? [];
+  if (metric !== undefined) return { metric, count: Number(count) };
+  throw new UsageError(`--keep-best must be METRIC:N, got ${JSON.stringify(text)}; pass --keep-best reward:3`);
 }
 
 const nameOf = ({ branch, step }: { branch: number; step: number }): string =>

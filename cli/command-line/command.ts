@@ -1,22 +1,101 @@
-/** A command is data: main.ts parses its flags, prints its help and runs it. */
+/** A command is data: its name, what it takes and what help says. `../commands.ts` adds its work, which is imported when it runs. */
 import type { Output } from '../terminal/output.ts';
 
-export interface CommandOption {
-  readonly type: 'string' | 'boolean';
-  readonly short?: string;
-  readonly multiple?: boolean;
-  /** Shown after the flag in help, e.g. `NAME`. */
-  readonly placeholder?: string;
+interface BooleanFlag {
+  readonly kind: 'boolean';
   readonly description: string;
 }
 
-export type CommandOptions = Readonly<Record<string, CommandOption>>;
-type FlagValue = string | boolean | (string | boolean)[] | undefined;
-export type Flags = Readonly<Record<string, FlagValue>>;
+interface ValueFlag {
+  /** Shown after the flag, e.g. `NAME`. */
+  readonly placeholder: string;
+  readonly description: string;
+  /** For a flag that has to be there: what to pass, said where it is missing. */
+  readonly required?: string;
+}
 
-export interface CommandContext {
-  readonly flags: Flags;
-  readonly positionals: readonly string[];
+interface TextFlag extends ValueFlag {
+  readonly kind: 'text';
+  /** What it must look like, in a regular expression, in words and by example. */
+  readonly form?: { readonly pattern: RegExp; readonly rule: string; readonly example: string };
+}
+
+/** May be given several times. */
+interface TextsFlag extends ValueFlag {
+  readonly kind: 'texts';
+}
+
+/** Items with commas between them. */
+interface ListFlag extends ValueFlag {
+  readonly kind: 'list';
+}
+
+export interface NumberFlag extends ValueFlag {
+  readonly kind: 'integer' | 'number' | 'port';
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+interface ChoiceFlag extends ValueFlag {
+  readonly kind: 'choice';
+  readonly choices: readonly string[];
+}
+
+export type Flag = BooleanFlag | TextFlag | TextsFlag | ListFlag | NumberFlag | ChoiceFlag;
+export type Flags = Readonly<Record<string, Flag>>;
+
+type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly (infer Choice)[] }
+  ? Choice
+  : F extends { kind: NumberFlag['kind'] }
+    ? number
+    : F extends { kind: 'list' }
+      ? readonly string[]
+      : string;
+
+type FlagValue<F extends Flag> = F extends { kind: 'boolean' }
+  ? boolean
+  : F extends { kind: 'texts' }
+    ? readonly string[]
+    : F extends { required: string }
+      ? GivenValue<F>
+      : GivenValue<F> | null;
+
+/** What was given: null, false or an empty list where a flag was not. */
+export type FlagValues<All extends Flags> = { readonly [Name in keyof All]: FlagValue<All[Name]> };
+
+export interface Argument {
+  /** In usage, e.g. `RUN`. */
+  readonly placeholder: string;
+  readonly choices?: readonly string[];
+  readonly optional?: true;
+  /** Of the last one: it may stand several times. */
+  readonly repeats?: true;
+}
+
+/** By name, in the order of the command line. */
+export type Arguments = Readonly<Record<string, Argument>>;
+
+type ArgumentText<A extends Argument> = A extends { choices: readonly (infer Choice)[] } ? Choice : string;
+type ArgumentValue<A extends Argument> = A extends { repeats: true }
+  ? readonly string[]
+  : A extends { optional: true }
+    ? ArgumentText<A> | null
+    : ArgumentText<A>;
+export type ArgumentValues<All extends Arguments> = { readonly [Name in keyof All]: ArgumentValue<All[Name]> };
+
+export interface Definition<F extends Flags = Flags, A extends Arguments = Arguments> {
+  readonly name: string;
+  readonly summary: string;
+  /** What follows `temper`, where arguments and flags do not say it. */
+  readonly usage?: string;
+  readonly details?: readonly string[];
+  readonly examples?: readonly string[];
+  readonly arguments: A;
+  readonly flags: F;
+}
+
+/** Where a command runs. */
+export interface Surroundings {
   /** The folder whose `.temper/` holds the state. */
   readonly project: string;
   readonly cwd: string;
@@ -26,33 +105,23 @@ export interface CommandContext {
   readonly signal: AbortSignal;
 }
 
-export interface Command {
-  readonly name: string;
-  readonly summary: string;
-  /** What follows `temper`, e.g. `show RUN [--json]`. */
-  readonly usage: string;
-  readonly details?: readonly string[];
-  readonly examples?: readonly string[];
-  /** Names of the positional arguments, all required. */
-  readonly positionals: readonly string[];
-  /** True where the last of them may stand several times. */
-  readonly repeats?: boolean;
-  /** Those that may follow. */
-  readonly optionalPositionals?: readonly string[];
-  readonly options: CommandOptions;
-  /** Commands of two words, named so: `schedule list`. */
-  readonly actions?: readonly Command[];
-  run(context: CommandContext): Promise<number>;
+/** What the work of a command gets. */
+export interface CommandContext<D extends Definition> extends Surroundings {
+  readonly flags: FlagValues<D['flags']>;
+  readonly args: ArgumentValues<D['arguments']>;
 }
 
-export function stringFlag(flags: Flags, name: string): string | null {
-  const value = flags[name];
-  return typeof value === 'string' ? value : null;
+/** Keeps the types of flags and arguments, from which those of their values follow. */
+export function defineCommand<const F extends Flags, const A extends Arguments>(
+  definition: Definition<F, A>,
+): Definition<F, A> {
+  return definition;
 }
 
-export function stringFlags(flags: Flags, name: string): string[] {
-  const value = flags[name];
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
-}
-
-export const JSON_OPTION = { type: 'boolean', description: 'print one JSON object' } as const;
+export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;
+export const JSON_FLAG = { kind: 'boolean', description: 'print one JSON object' } satisfies Flag;
+export const REASON_FLAG = {
+  kind: 'text',
+  placeholder: 'TEXT',
+  description: 'recorded with the run',
+} satisfies Flag;

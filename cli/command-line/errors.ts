@@ -10,8 +10,8 @@ export class UsageError extends Error {
 }
 
 /** The command was understood, and what it was to do failed for a reason that is no bug of Temper. */
-export class CommandFailed extends Error {
-  override readonly name = 'CommandFailed';
+export class WorkFailed extends Error {
+  override readonly name = 'WorkFailed';
 }
 
 /** Failures a person mends where they sit: another flag, a free disk, a started server. */
@@ -19,7 +19,7 @@ const USERS: ReadonlySet<FailureType> = new Set(['BadConfig', 'StoreUnavailable'
 
 export function describeError(error: unknown): { text: string; exitCode: number } {
   if (error instanceof UsageError) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.usage };
-  if (error instanceof CommandFailed) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.failed };
+  if (error instanceof WorkFailed) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.failed };
   if (error instanceof TemperError) {
     return { text: `temper: ${oneLine(error.message)}`, exitCode: USERS.has(error.type) ? EXIT.usage : EXIT.failed };
   }

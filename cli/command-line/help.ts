@@ -1,15 +1,21 @@
-import type { Command, CommandOption } from './command.ts';
+import type { Definition, Flag } from './command.ts';
+import { usageOf } from './usage.ts';
 
-export function commandHelp(command: Command): string {
-  const lines = [command.summary, '', `Usage: temper ${command.usage}`];
+interface Helped extends Definition {
+  readonly actions?: readonly Definition[];
+}
+
+/** `descriptions` go before those of the definition. */
+export function commandHelp(command: Helped, descriptions: Readonly<Record<string, string>> = {}): string {
+  const lines = [command.summary, '', `Usage: temper ${usageOf(command)}`];
   if (command.details !== undefined) lines.push('', ...command.details);
   if (command.actions !== undefined) lines.push('', 'Actions:', ...actionLines(command.actions));
-  lines.push('', 'Options:', ...optionLines(command));
+  lines.push('', 'Options:', ...flagLines(command, descriptions));
   if (command.examples !== undefined) lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
   return lines.join('\n');
 }
 
-export function overview(commands: readonly Command[], version: string): string {
+export function overview(commands: readonly Definition[], version: string): string {
   return [
     `temper ${version}: train LLM agents with reinforcement learning, durably`,
     '',
@@ -22,27 +28,25 @@ export function overview(commands: readonly Command[], version: string): string 
   ].join('\n');
 }
 
-function nameLines(commands: readonly Pick<Command, 'name' | 'summary'>[]): string[] {
+function nameLines(commands: readonly Pick<Definition, 'name' | 'summary'>[]): string[] {
   const width = Math.max(...commands.map(({ name }) => name.length));
   return commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
 }
 
 /** By their second word: the first stands in the line above. */
-function actionLines(actions: readonly Command[]): string[] {
+function actionLines(actions: readonly Definition[]): string[] {
   return nameLines(actions.map(({ name, summary }) => ({ name: name.split(' ')[1] ?? name, summary })));
 }
 
-function optionLines(command: Command): string[] {
-  const rows = Object.entries(command.options).map(
-    ([name, option]) => [flagColumn(name, option), option.description] as const,
+function flagLines({ flags }: Definition, descriptions: Readonly<Record<string, string>>): string[] {
+  const rows = Object.entries(flags).map(
+    ([name, flag]) => [flagColumn(name, flag), descriptions[name] ?? flag.description] as const,
   );
   rows.push(['-h, --help', 'print this help']);
   const width = Math.max(...rows.map(([flag]) => flag.length));
   return rows.map(([flag, description]) => `  ${flag.padEnd(width)}  ${description}`);
 }
 
-function flagColumn(name: string, option: CommandOption): string {
-  const short = option.short === undefined ? '' : `-${option.short}, `;
-  const value = option.type === 'string' ? ` ${option.placeholder ?? 'VALUE'}` : '';
-  return `${short}--${name}${value}`;
+function flagColumn(name: string, flag: Flag): string {
+  return flag.kind === 'boolean' ? `--${name}` : `--${name} ${flag.placeholder}`;
 }

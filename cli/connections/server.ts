@@ -3,9 +3,13 @@ import { TemperError } from '../../core/failures.ts';
 import { configuredTarget, connectClient } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { runningTarget } from '../../workers/local-stack/running-target.ts';
+import type { Surroundings } from '../command-line/command.ts';
+
+/** Where a command looks for the server, and with which settings. */
+export type ProjectPlace = Pick<Surroundings, 'project' | 'env'>;
 
 /** For commands that steer a run. */
-export async function requireServer(project: string, env: NodeJS.ProcessEnv): Promise<TemporalClient> {
+export async function requireServer({ project, env }: ProjectPlace): Promise<TemporalClient> {
   const target = runningTarget(project, env);
   if (target === null) throw noServer();
   try {
@@ -23,11 +27,7 @@ function noServer(cause?: unknown): TemperError {
 }
 
 /** For commands that can do without: null where nothing answers in time. */
-export async function tryServer(
-  project: string,
-  env: NodeJS.ProcessEnv,
-  withinMs: number,
-): Promise<TemporalClient | null> {
+export async function tryServer({ project, env }: ProjectPlace, withinMs: number): Promise<TemporalClient | null> {
   const target = runningTarget(project, env);
   if (target === null) return null;
   const connecting = connectClient(target, env).catch(() => null);

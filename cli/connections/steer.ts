@@ -4,19 +4,18 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { TemperError } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';
-import { CommandFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer } from './server.ts';
+import { WorkFailed, UsageError } from '../command-line/errors.ts';
+import { requireServer, type ProjectPlace } from './server.ts';
 
 /** An update waits for a worker to take it; without one it would wait for ever. */
 const ANSWER_WITHIN_MS = 20_000;
 
 export async function steerRun<T>(
-  project: string,
-  env: NodeJS.ProcessEnv,
+  place: ProjectPlace,
   run: string,
   tell: (handle: WorkflowHandle) => Promise<T>,
 ): Promise<T> {
-  const server = await requireServer(project, env);
+  const server = await requireServer(place);
   try {
     const answer = await tellRun(server.client, run, tell);
     if (answer !== null) return answer;
@@ -48,10 +47,10 @@ function explain(run: string, cause: unknown): unknown {
   if (cause instanceof WorkflowUpdateFailedError) {
     // What a validator said; another failure is one of the run's own.
     const refusal = cause.cause?.message;
-    return refusal === undefined ? new CommandFailed(cause.message, { cause }) : new UsageError(refusal, { cause });
+    return refusal === undefined ? new WorkFailed(cause.message, { cause }) : new UsageError(refusal, { cause });
   }
   if (isPassing(cause)) {
-    return new CommandFailed(
+    return new WorkFailed(
       `${run} did not answer within ${ANSWER_WITHIN_MS / 1000} s (is a worker running?); see temper doctor`,
       { cause },
     );

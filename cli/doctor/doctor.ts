@@ -1,34 +1,18 @@
 import pc from 'picocolors';
-import type { examine } from '../../workers/doctor/doctor.ts';
-import type { Command } from '../command-line/command.ts';
-import { JSON_OPTION, stringFlags } from '../command-line/command.ts';
+import { examine } from '../../workers/doctor/doctor.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
+import type { doctorCommand } from './command.ts';
 
-export const doctor: Command = {
-  name: 'doctor',
-  summary: 'check server, queues, engine, store and environments, and say what to fix',
-  usage: 'doctor [--agent NAME]… [--json]',
-  details: ['Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.'],
-  positionals: [],
-  options: {
-    agent: {
-      type: 'string',
-      multiple: true,
-      placeholder: 'NAME',
-      description: "also check this agent's queue; repeatable",
-    },
-    json: JSON_OPTION,
-  },
-  async run({ flags, project, env, output }) {
-    const doctors = await import('../../workers/doctor/doctor.ts');
-    const checks = await doctors.examine({ project, env, agents: stringFlags(flags, 'agent') });
-    if (flags['json'] === true) printJson(output, checks);
-    else output.line(renderChecks(checks, output.isTerminal));
-    return checks.some(({ ok }) => ok === false) ? EXIT.failed : EXIT.ok;
-  },
-};
+export async function doctor(context: CommandContext<typeof doctorCommand>): Promise<number> {
+  const { flags, project, env, output } = context;
+  const checks = await examine({ project, env, agents: flags.agent });
+  if (flags.json) printJson(output, checks);
+  else output.line(renderChecks(checks, output.isTerminal));
+  return checks.some(({ ok }) => ok === false) ? EXIT.failed : EXIT.ok;
+}
 
 type Check = Awaited<ReturnType<typeof examine>>[number];
 

@@ -4,9 +4,9 @@ import type { Measure } from './measures.ts';
 import type { EvalSummary, Outcome } from './summarise.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { Estimate } from '../report/statistics.ts';
-import { NOT_JUDGED, viewAttempt } from '../report/attempt-view.ts';
+import { NO_VERDICT, viewAttempt } from '../report/attempt-view.ts';
 import { BOUNDS, clipText } from '../report/data.ts';
-import type { EpisodeSet, GroupView } from '../report/data.ts';
+import type { AttemptSet, GroupView } from '../report/data.ts';
 import { markup } from '../report/html.ts';
 import type { Html } from '../report/html.ts';
 import { renderPage } from '../report/shell.ts';
@@ -24,7 +24,7 @@ export function renderEvalReport({ summary, outcomes, scenarioIds, version }: Ev
   const names = models.map(({ model }) => model);
   return renderPage({
     title: `${agent}, ${names.join(' · ')}`,
-    data: { charts: [], episodes: compareEpisodes(outcomes, scenarioIds) },
+    data: { charts: [], attemptSets: compareAttempts(outcomes, scenarioIds) },
     body: markup`<header class="masthead">
       <h1>${agent}</h1>
       <span class="dim">${scenarios} scenarios, each played once by every model; lines are 95 % intervals</span>
@@ -35,9 +35,9 @@ export function renderEvalReport({ summary, outcomes, scenarioIds, version }: Ev
     <div id="charts" class="charts"></div>
     <h2>Numbers</h2>
     ${table(measures, summary)}
-    <h2>Episodes</h2>
+    <h2>Attempts</h2>
     <div id="picker" class="picker"></div>
-    <div id="episodes"></div>
+    <div id="attempts"></div>
     <footer><p>Made by Temper ${version}. This file is self-contained and loads nothing from the network.</p></footer>`,
   });
 }
@@ -109,7 +109,7 @@ function table(measures: readonly Measure[], { models }: EvalSummary): Html {
 }
 
 /** A scenario is a group, a model's attempt at it stands beside the others'. */
-function compareEpisodes(outcomes: readonly Outcome[], scenarioIds: readonly string[]): EpisodeSet[] {
+function compareAttempts(outcomes: readonly Outcome[], scenarioIds: readonly string[]): AttemptSet[] {
   const played = outcomes.flatMap(({ model, played: games }) => (games === null ? [] : [{ model, games }]));
   if (played.length === 0) return [];
   const shown = scenarioIds.slice(0, BOUNDS.evalGames);
@@ -120,7 +120,7 @@ function compareEpisodes(outcomes: readonly Outcome[], scenarioIds: readonly str
       const record = games.attempts[index];
       return record === undefined
         ? []
-        : [viewAttempt(record, model, { own: record.reward, mean: null, ...NOT_JUDGED })];
+        : [viewAttempt(record, model, { own: record.reward, mean: null, ...NO_VERDICT })];
     });
     const group = { title: clipText(id, 200), scenario: '', attempts };
     room -= JSON.stringify(group).length;

@@ -2,15 +2,15 @@
 import { TemperError } from '../../core/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
-import type { CommandContext } from '../command-line/command.ts';
+import type { Surroundings } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import type { PlannedEval } from './plan-eval.ts';
+import type { PlannedEval } from './read-planned-eval.ts';
 import { playScenarios } from './play.ts';
 import type { Player } from './players.ts';
 import type { Outcome } from './summarise.ts';
 
 /** In the order of the players. */
-export async function playAll(plan: PlannedEval, context: CommandContext): Promise<Outcome[]> {
+export async function playAll(plan: PlannedEval, context: Surroundings): Promise<Outcome[]> {
   if (plan.players.every(({ hosted }) => hosted !== null)) return playEach(plan, null, context);
   const { project, output, signal, env } = context;
   const stack = await openLocalStack({
@@ -30,7 +30,7 @@ export async function playAll(plan: PlannedEval, context: CommandContext): Promi
 }
 
 /** One after the other: models of one engine would only take each other's time, and their latencies are compared. */
-async function playEach(plan: PlannedEval, engine: EngineAddress | null, context: CommandContext): Promise<Outcome[]> {
+async function playEach(plan: PlannedEval, engine: EngineAddress | null, context: Surroundings): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const player of plan.players) outcomes.push(await play(plan, player, engine, context));
   return outcomes;
@@ -41,7 +41,7 @@ async function play(
   plan: PlannedEval,
   player: Player,
   engine: EngineAddress | null,
-  { signal, output }: CommandContext,
+  { signal, output }: Surroundings,
 ): Promise<Outcome> {
   const model = player.name;
   const onProgress = (done: number, of: number, waitingFor: string | null) => {

@@ -6,7 +6,7 @@ import type { EngineAddress } from '../../play/connections/engine-connection.ts'
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { Ledger } from './ledger.ts';
 import type { AttemptCost } from './ledger.ts';
-import type { PlannedEval } from './plan-eval.ts';
+import type { PlannedEval } from './read-planned-eval.ts';
 import type { Player } from './players.ts';
 
 export interface PlayOptions {

@@ -1,18 +1,18 @@
 /** Who plays: checkpoints and base models on the local stack, hosted models anywhere; each checked before anything is started. */
 import type { RolloutConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { findHostedModel, readKey } from '../../play/connections/providers.ts';
+import { checkBaseUrl, findHostedModel, readKey } from '../../play/connections/providers.ts';
 import type { HostedModel, Price } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
-import { stringFlag, stringFlags } from '../command-line/command.ts';
-import type { CommandContext, Flags } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { baseUrlFlag, countFlag, temperatureFlag } from './flags.ts';
+import type { EvalContext } from './command.ts';
 import { parsePrices } from './prices.ts';
-import { findCheckpoint } from './target.ts';
+import { findTarget } from './target.ts';
 import type { CheckpointTarget } from './target.ts';
+
+type Flags = EvalContext['flags'];
 
 export interface Player {
   /** As tables show it. */
@@ -36,18 +36,22 @@ export interface Players {
 
 type Found = Pick<Player, 'name' | 'model' | 'checkpoint' | 'hosted'> & { models: Readonly<Record<string, string>> };
 
-export async function findPlayers(context: CommandContext, store: Store, agent: string): Promise<Players> {
+export async function findPlayers(context: EvalContext, store: Store, agent: string): Promise<Players> {
   const { flags } = context;
-  const names = stringFlags(flags, 'model');
-  if (names.length === 0)
-    throw new UsageError('--model is missing; pass run@step, a run, a base model, or provider/model');
+  const names = flags.model;
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsageError(`--model ${twice} is given twice; pass each model once`);
   const find = await createFinder(context, store);
   const found: Found[] = [];
-  for (const name of names) found.push(await find(name));
+  for (const name of names) {
+    const player = await find(name);
+    const other = found.findIndex((each) => each.name === player.name);
+    if (other >= 0)
+      throw new UsageError(`--model ${names[other]} and --model ${name} are both ${player.name}; pass one of them`);
+    found.push(player);
+  }
   checkFlags(flags, found);
-  const prices = parsePrices(flags, names);
+  const prices = parsePrices(flags.price, names);
   const shared = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint ?? null;
   const settle = (each: Found, index: number): Player => ({
     ...each,
@@ -62,17 +66,17 @@ export async function findPlayers(context: CommandContext, store: Store, agent: 
 }
 
 async function createFinder(
-  { flags, env, cwd, project }: CommandContext,
+  { flags, env, cwd, project }: EvalContext,
   store: Store,
 ): Promise<(name: string) => Promise<Found>> {
-  const baseUrl = baseUrlFlag(flags);
-  const keyVariable = stringFlag(flags, 'key-env');
+  const baseUrl = flags['base-url'] === null ? null : checkBaseUrl('--base-url', flags['base-url']);
+  const keyVariable = flags['key-env'];
   const configured = (await loadConfig(project, env)).models;
   return async (name) => {
     // A name of one's own comes first: `openai/gpt-oss-20b` may be a folder here.
     const hosted = Object.hasOwn(configured, name) ? null : findElsewhere(name, baseUrl, keyVariable, env);
     if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
-    const checkpoint = await findCheckpoint(store, name);
+    const checkpoint = await findTarget(store, name);
     if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
     const base = resolveBaseModel(name, cwd, project, configured);
     return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };
@@ -84,7 +88,7 @@ function findElsewhere(
   name: string,
   baseUrl: string | null,
   keyVariable: string | null,
-  env: CommandContext['env'],
+  env: EvalContext['env'],
 ): HostedModel | null {
   const byUrl = baseUrl === null ? null : { name, model: name, baseUrl, maxTokensName: 'max_tokens' as const };
   const hosted = byUrl === null ? findHostedModel(name, env) : { ...byUrl, key: null, keyVariable: null };
@@ -99,10 +103,10 @@ function isNamedByUrl({ name }: HostedModel, baseUrl: string | null): boolean {
 /** No option without effect. */
 function checkFlags(flags: Flags, found: readonly Found[]): void {
   const hosted = found.flatMap((each) => each.hosted ?? []);
-  const baseUrl = stringFlag(flags, 'base-url');
-  if (stringFlag(flags, 'key-env') !== null && !hosted.some((each) => isNamedByUrl(each, baseUrl)))
+  const baseUrl = flags['base-url'];
+  if (flags['key-env'] !== null && !hosted.some((each) => isNamedByUrl(each, baseUrl)))
     throw new UsageError('--key-env has no effect without --base-url or a model named by URL; pass one of them');
-  if (stringFlag(flags, 'max-tokens') !== null && hosted.length === 0)
+  if (flags['max-tokens'] !== null && hosted.length === 0)
     throw new UsageError('--max-tokens has no effect without a hosted model; leave it out');
 }
 
@@ -115,7 +119,7 @@ function settingsOf(
 ): Pick<Player, 'rollout' | 'place'> {
   const config = (own ?? shared)?.config ?? defaultRunConfig({ run: agent, agent, baseModel: 'pocket' });
   return {
-    rollout: { ...config.rollout, temperature: temperatureFlag(flags) ?? config.rollout.temperature },
-    place: { branch: 0, step: 0, ...own?.policy, seed: countFlag(flags, 'seed') ?? config.seed },
+    rollout: { ...config.rollout, temperature: flags.temperature ?? config.rollout.temperature },
+    place: { branch: 0, step: 0, ...own?.policy, seed: flags.seed ?? config.seed },
   };
 }

@@ -44,7 +44,7 @@ export interface Outcome {
 
 const SHOWN_FAILURES = 3;
 
-export function summariseEval(
+export function summariseOutcomes(
   agent: string,
   scenarios: readonly Scenario[],
   notes: readonly string[],

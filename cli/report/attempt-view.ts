@@ -29,7 +29,7 @@ export interface Rewards {
   readonly judged: Readonly<Record<string, number>>;
 }
 
-export const NOT_JUDGED: Pick<Rewards, 'explanation' | 'judged'> = { explanation: null, judged: {} };
+export const NO_VERDICT: Pick<Rewards, 'explanation' | 'judged'> = { explanation: null, judged: {} };
 
 function viewTurn(call: CallRecord, previous: CallRecord | null): TurnView {
   const { messages } = call.request;

@@ -5,7 +5,7 @@ export interface ReportData {
   readonly state: RunState;
   readonly config: RunConfig | null;
   readonly steps: readonly StepSummary[];
-  readonly episodes: readonly EpisodeSet[];
+  readonly attemptSets: readonly AttemptSet[];
   /** Sentences that say what was left out. */
   readonly leftOut: readonly string[];
   readonly storeUri: string;
@@ -13,7 +13,7 @@ export interface ReportData {
 }
 
 /** One step's groups, or one evaluation's games. */
-export interface EpisodeSet {
+export interface AttemptSet {
   readonly kind: 'step' | 'eval';
   /** What its button says; absent: its kind and step. */
   readonly label?: string;
@@ -70,7 +70,7 @@ export const BOUNDS = {
   callsPerAttempt: 40,
   textLength: 8000,
   tokensPerTurn: 600,
-  /** Characters of all episodes together. */
+  /** Characters of all attempts together. */
   total: 6_000_000,
 } as const;
 

@@ -10,16 +10,16 @@ import { renderSummary } from './summary.ts';
 export function renderReport(data: ReportData): string {
   return renderPage({
     title: data.state.run,
-    data: { charts: planCharts(data.steps, data.state.evals), episodes: data.episodes },
+    data: { charts: planCharts(data.steps, data.state.evals), attemptSets: data.attemptSets },
     body: markup`${renderSummary(data)}
 <h2>Curves</h2>
 <div id="charts" class="charts"></div>
 <h2>Steps</h2>
 ${stepTable(data)}
-<h2>Episodes</h2>
+<h2>Attempts</h2>
 <p class="note">The calls of an attempt are listed in the order in which it made them.</p>
 <div id="picker" class="picker"></div>
-<div id="episodes"></div>
+<div id="attempts"></div>
 ${footer(data)}`,
   });
 }

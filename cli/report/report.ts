@@ -1,26 +1,15 @@
 import { relative, resolve } from 'node:path';
-import type { Command } from '../command-line/command.ts';
-import { stringFlag } from '../command-line/command.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { openProjectStore } from '../connections/project-store.ts';
 import { version } from '../command-line/version.ts';
+import { openProjectStore } from '../connections/project-store.ts';
+import type { reportCommand } from './command.ts';
+import { defaultReportFile, writeReport } from './write-report.ts';
 
-export const report: Command = {
-  name: 'report',
-  summary: 'write an HTML report: curves, groups side by side, episodes',
-  usage: 'report RUN [--out FILE]',
-  details: ['Reads the store and needs no server. The report is one file that works offline.'],
-  positionals: ['RUN'],
-  options: {
-    out: { type: 'string', placeholder: 'FILE', description: 'output file; default: .temper/reports/RUN.html' },
-  },
-  async run({ flags, positionals, project, cwd, env, output }) {
-    const { defaultReportFile, writeReport } = await import('./write-report.ts');
-    const run = positionals[0]!;
-    const out = stringFlag(flags, 'out');
-    const file = out === null ? defaultReportFile(project, run) : resolve(cwd, out);
-    await writeReport(await openProjectStore(project, env), run, file, version());
-    output.line(`report: ${relative(cwd, file) || file}`);
-    return EXIT.ok;
-  },
-};
+export async function report(context: CommandContext<typeof reportCommand>): Promise<number> {
+  const { flags, args, project, cwd, env, output } = context;
+  const file = flags.out === null ? defaultReportFile(project, args.run) : resolve(cwd, flags.out);
+  await writeReport(await openProjectStore(project, env), args.run, file, version());
+  output.line(`report: ${relative(cwd, file) || file}`);
+  return EXIT.ok;
+}

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import type { Chart } from './charts.ts';
-import type { EpisodeSet } from './data.ts';
+import type { AttemptSet } from './data.ts';
 import { embedJson, htmlText, markup, trusted } from './html.ts';
 import type { Html } from './html.ts';
 
@@ -14,7 +14,7 @@ interface Page {
   readonly title: string;
   readonly body: Html;
   /** What the page's script draws; the body has the places for it. */
-  readonly data: { readonly charts: readonly Chart[]; readonly episodes: readonly EpisodeSet[] };
+  readonly data: { readonly charts: readonly Chart[]; readonly attemptSets: readonly AttemptSet[] };
 }
 
 export function renderPage({ title, body, data }: Page): string {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { readEpisodes } from './episodes.ts';
+import { readAttempts } from './read-attempts.ts';
 import { renderReport } from './page.ts';
 import { writePage } from './shell.ts';
 
@@ -15,12 +15,12 @@ export async function writeReport(store: Store, run: string, file: string, versi
   const { file: recorded, state, steps } = await requireRun(store, run);
   if (state === null)
     throw new TemperError('BadConfig', `run ${run} has no results yet; wait for its first evaluation`);
-  const { sets, leftOut } = await readEpisodes(store, state);
+  const { sets, leftOut } = await readAttempts(store, state);
   const page = renderReport({
     state,
     config: recorded.config,
     steps,
-    episodes: sets,
+    attemptSets: sets,
     leftOut,
     storeUri: store.uri,
     version,

@@ -1,18 +1,12 @@
-import type { Command } from '../command-line/command.ts';
+import { resumeUpdate } from '../../workflows/messages.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
+import { steerRun } from '../connections/steer.ts';
+import type { resumeCommand } from './command.ts';
 
-export const resume: Command = {
-  name: 'resume',
-  summary: 'continue a paused run',
-  usage: 'resume RUN',
-  positionals: ['RUN'],
-  options: {},
-  async run({ positionals, project, env, output }) {
-    const { steerRun } = await import('../connections/steer.ts');
-    const { resumeUpdate } = await import('../../workflows/messages.ts');
-    const run = positionals[0]!;
-    const { first } = await steerRun(project, env, run, (handle) => handle.executeUpdate(resumeUpdate));
-    output.line(first ? `${run} continues` : `${run} is not paused`);
-    return EXIT.ok;
-  },
-};
+export async function resume(context: CommandContext<typeof resumeCommand>): Promise<number> {
+  const { run } = context.args;
+  const { first } = await steerRun(context, run, (handle) => handle.executeUpdate(resumeUpdate));
+  context.output.line(first ? `${run} continues` : `${run} is not paused`);
+  return EXIT.ok;
+}

@@ -9,8 +9,8 @@ import type { Store } from '../../store/store.ts';
 import { describeServerFailure } from '../../workers/connection.ts';
 import { rollbackUpdate } from '../../workflows/messages.ts';
 import type { RollbackRequest } from '../../workflows/messages.ts';
-import { CommandFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer } from '../connections/server.ts';
+import { WorkFailed, UsageError } from '../command-line/errors.ts';
+import { requireServer, type ProjectPlace } from '../connections/server.ts';
 import { startRun } from '../train/start-run.ts';
 import { tellRun } from '../connections/steer.ts';
 
@@ -29,8 +29,7 @@ export interface RolledBack {
 
 export async function rollBackRun(
   store: Store,
-  project: string,
-  env: NodeJS.ProcessEnv,
+  { project, env }: ProjectPlace,
   { run, ...request }: Rollback,
 ): Promise<RolledBack> {
   const { file } = await requireRun(store, run);
@@ -38,7 +37,7 @@ export async function rollBackRun(
     throw new UsageError(
       `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${request.step})`,
     );
-  const server = await requireServer(project, env);
+  const server = await requireServer({ project, env });
   try {
     const answer = await tellRun(server.client, run, (handle) =>
       handle.executeUpdate(rollbackUpdate, { args: [request] }),
@@ -53,9 +52,9 @@ export async function rollBackRun(
     return { kept: request.step, undone: finished, first: true, isAgain: true };
   } catch (cause) {
     const serverFailure = describeServerFailure(cause);
-    if (serverFailure !== null) throw new CommandFailed(serverFailure, { cause });
+    if (serverFailure !== null) throw new WorkFailed(serverFailure, { cause });
     if (!(cause instanceof WorkflowExecutionAlreadyStartedError)) throw cause;
-    throw new CommandFailed(`${run} was started by another command at the same time; run this command again`, {
+    throw new WorkFailed(`${run} was started by another command at the same time; run this command again`, {
       cause,
     });
   } finally {

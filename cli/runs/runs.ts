@@ -1,40 +1,33 @@
 import { TemperError } from '../../core/failures.ts';
-import type { Command } from '../command-line/command.ts';
-import { JSON_OPTION } from '../command-line/command.ts';
+import { listRuns, readRun } from '../../store/records/run-reader.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
 import { describeHeadline, formatDuration, formatNumber } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
+import type { runsCommand } from './command.ts';
 import { summariseRun } from './run-summary.ts';
 import type { RunSummary } from './run-summary.ts';
 import { createTable } from '../terminal/table.ts';
 
-export const runs: Command = {
-  name: 'runs',
-  summary: 'list the runs of this project',
-  usage: 'runs [--json]',
-  positionals: [],
-  options: { json: JSON_OPTION },
-  async run({ flags, project, env, output }) {
-    const { listRuns, readRun } = await import('../../store/records/run-reader.ts');
-    const store = await openProjectStore(project, env);
-    const broken: unknown[] = [];
-    const read = (name: string) =>
-      readRun(store, name).catch((error: unknown) => {
-        if (!(error instanceof TemperError && error.type === 'StoreCorrupt')) throw error;
-        broken.push(error);
-        return null;
-      });
-    const found = await Promise.all((await listRuns(store)).map(read));
-    const summaries = found.flatMap((run) => (run === null ? [] : [summariseRun(run, store.uri)]));
-    if (flags['json'] === true) printJson(output, summaries);
-    else if (found.length === 0) output.line('no runs yet; start one with temper train AGENT');
-    else if (summaries.length > 0) output.line(renderTable(summaries));
-    // One broken run, which may have been pulled from somebody else, hides no other.
-    for (const error of broken) output.errorLine(describeError(error).text);
-    return broken.length === 0 ? EXIT.ok : EXIT.failed;
-  },
-};
+export async function runs({ flags, project, env, output }: CommandContext<typeof runsCommand>): Promise<number> {
+  const store = await openProjectStore(project, env);
+  const broken: unknown[] = [];
+  const read = (name: string) =>
+    readRun(store, name).catch((error: unknown) => {
+      if (!(error instanceof TemperError && error.type === 'StoreCorrupt')) throw error;
+      broken.push(error);
+      return null;
+    });
+  const found = await Promise.all((await listRuns(store)).map(read));
+  const summaries = found.flatMap((run) => (run === null ? [] : [summariseRun(run, store.uri)]));
+  if (flags.json) printJson(output, summaries);
+  else if (found.length === 0) output.line('no runs yet; start one with temper train AGENT');
+  else if (summaries.length > 0) output.line(renderTable(summaries));
+  // One broken run, which may have been pulled from somebody else, hides no other.
+  for (const error of broken) output.errorLine(describeError(error).text);
+  return broken.length === 0 ? EXIT.ok : EXIT.failed;
+}
 
 function renderTable(summaries: readonly RunSummary[]): string {
   const head = ['run', 'agent', 'model', 'state', 'step', 'reward', 'before', 'after', 'time'];

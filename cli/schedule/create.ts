@@ -5,20 +5,20 @@ import { rolloutQueue, scheduleId } from '../../core/queues.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { registerSearchAttributes } from '../../workers/namespace.ts';
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
-import type { CommandContext } from '../command-line/command.ts';
-import type { PlannedSchedule, Timing } from './plan-schedule.ts';
+import type { ProjectPlace } from '../connections/server.ts';
+import type { PlannedSchedule, Timing } from './read-planned-schedule.ts';
 import { withSchedules } from './server.ts';
 
 /** A machine that was off leaves out what it missed by more: a run trains for long, and the next time comes anyway. */
 export const CATCH_UP_MINUTES = 10;
 
 /** Returns the first time. */
-export async function createSchedule(context: CommandContext, plan: PlannedSchedule): Promise<Date | null> {
+export async function createSchedule(place: ProjectPlace, plan: PlannedSchedule): Promise<Date | null> {
   const { name, config, from, timing, store } = plan;
-  const { queues } = await loadConfig(context.project, context.env);
+  const { queues } = await loadConfig(place.project, place.env);
   const rollout = rolloutQueue(await store.id(), config.agent);
   const input: RetrainInput = { schedule: name, config, from, queues: { rollout, gpu: queues.gpu } };
-  return withSchedules(context, async (schedules, server) => {
+  return withSchedules(place, async (schedules, server) => {
     // A run cannot write attributes that the namespace does not know; who may not register them is told by the doctor.
     await registerSearchAttributes(server).catch(() => undefined);
     const handle = await schedules.create<typeof retrain>({

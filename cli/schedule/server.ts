@@ -5,17 +5,16 @@ import { TemperError } from '../../core/failures.ts';
 import { scheduleId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
-import type { CommandContext } from '../command-line/command.ts';
-import { CommandFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer } from '../connections/server.ts';
+import { WorkFailed, UsageError } from '../command-line/errors.ts';
+import { requireServer, type ProjectPlace } from '../connections/server.ts';
 
 const ANSWER_WITHIN_MS = 20_000;
 
 export async function withSchedules<T>(
-  { project, env }: CommandContext,
+  place: ProjectPlace,
   ask: (schedules: ScheduleClient, server: TemporalClient) => Promise<T>,
 ): Promise<T> {
-  const server = await requireServer(project, env);
+  const server = await requireServer(place);
   try {
     const { schedule } = server.client;
     return await schedule.withDeadline(Date.now() + ANSWER_WITHIN_MS, () => ask(schedule, server));
@@ -28,11 +27,11 @@ export async function withSchedules<T>(
 
 /** One schedule, by its name. */
 export function withSchedule<T>(
-  context: CommandContext,
-  ask: (handle: ScheduleHandle, name: string) => Promise<T>,
+  place: ProjectPlace,
+  name: string,
+  ask: (handle: ScheduleHandle) => Promise<T>,
 ): Promise<T> {
-  const name = context.positionals[0]!;
-  return withSchedules(context, (schedules) => ask(schedules.getHandle(scheduleId(name)), name));
+  return withSchedules(place, (schedules) => ask(schedules.getHandle(scheduleId(name))));
 }
 
 /** INVALID_ARGUMENT */
@@ -55,7 +54,7 @@ function explain(error: unknown): unknown {
       });
   if (isPassing(error)) {
     const message = `the Temporal server did not answer within ${ANSWER_WITHIN_MS / 1000} s; see temper doctor`;
-    return new CommandFailed(message, { cause: error });
+    return new WorkFailed(message, { cause: error });
   }
   return error;
 }

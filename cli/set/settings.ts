@@ -1,11 +1,12 @@
 /** `KEY=VALUE` as `temper set` takes it: named and held to the rules as the flags of `temper train` are. */
 import { ONE_PASS } from '../../core/loss-options.ts';
-import { SETTINGS, type Settings } from '../../core/settings.ts';
+import { SETTINGS, type Setting, type Settings } from '../../core/settings.ts';
+import type { NumberFlag } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { closestName } from '../command-line/parse.ts';
-import { RUN_FLAGS } from '../train/run-flag-table.ts';
-import type { RunFlag } from '../train/run-flag-table.ts';
-import { checkField, parseValue } from '../train/run-flags.ts';
+import { closestName } from '../command-line/closest-name.ts';
+import { isNumberFlag, readNumber } from '../command-line/values.ts';
+import { RUN_FLAG_ROWS, type RunFlag } from '../train/run-flag-table.ts';
+import { checkField } from '../train/run-flags.ts';
 
 /** `prefix` stands before a setting where a person types it: nothing, or `--set `. */
 interface Place {
@@ -14,30 +15,34 @@ interface Place {
 }
 
 export function parseSettings(texts: readonly string[], place: Place): Settings {
-  const settings: Record<string, number> = {};
+  const settings: Settings = {};
   for (const text of texts) {
     const [key = '', ...rest] = text.split('=');
     if (rest.length === 0)
       throw new UsageError(`a setting must be KEY=VALUE, got ${JSON.stringify(text)}; pass ${place.prefix}steps=300`);
-    const row = findRow(key.trim(), place);
-    const name = leaf(row);
+    const { name, row } = findSetting(key.trim(), place);
     if (settings[name] !== undefined) throw new UsageError(`${name} is given twice; pass it once`);
-    const naming = { name, prefix: `${place.prefix}${name}=`, help: place.help };
-    const value = parseValue(row, rest.join('='), naming);
-    checkField(row, value, naming);
-    settings[name] = value as number;
+    const value = readNumber(row, rest.join('='), { name, prefix: `${place.prefix}${name}=` });
+    checkField(row, value, { name, help: place.help });
+    settings[name] = value;
   }
   return settings;
 }
 
-function findRow(key: string, { help }: Place): RunFlag {
-  const row = RUN_FLAGS.find((candidate) => leaf(candidate) === key || candidate.flag === key);
-  if (row !== undefined && SETTINGS.some((setting) => setting === leaf(row))) return row;
+interface FoundSetting {
+  readonly name: Setting;
+  readonly row: RunFlag & NumberFlag;
+}
+
+function findSetting(key: string, { help }: Place): FoundSetting {
+  const [flag, row] = RUN_FLAG_ROWS.find(([name, candidate]) => leaf(candidate) === key || name === key) ?? [];
+  const name = row && SETTINGS.find((setting) => setting === leaf(row));
+  if (name !== undefined && row !== undefined && isNumberFlag(row)) return { name, row };
   const names = SETTINGS.join(', ');
   if (row?.path.startsWith('train.loss.')) throw new UsageError(`${key} has no effect: ${ONE_PASS}; leave ${key} out`);
   if (row !== undefined)
     throw new UsageError(
-      `${key} cannot be changed after a run has started, only ${names} can; start another run with --${row.flag}`,
+      `${key} cannot be changed after a run has started, only ${names} can; start another run with --${flag}`,
     );
   const guess = closestName(key, SETTINGS);
   throw new UsageError(

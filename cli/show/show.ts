@@ -2,8 +2,7 @@ import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { because, describeChange } from '../../core/settings.ts';
 import { isEnded, requireRun } from '../../store/records/run-reader.ts';
-import type { Command } from '../command-line/command.ts';
-import { JSON_OPTION } from '../command-line/command.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../terminal/format.ts';
@@ -11,41 +10,33 @@ import { printJson } from '../terminal/output.ts';
 import type { Output } from '../terminal/output.ts';
 import type { PendingActivity } from '../watch/pending.ts';
 import { openProjectStore } from '../connections/project-store.ts';
+import type { ProjectPlace } from '../connections/server.ts';
 import { flattenEval, summariseRun } from '../runs/run-summary.ts';
 import type { RunSummary } from '../runs/run-summary.ts';
+import type { showCommand } from './command.ts';
 
 const SERVER_WITHIN_MS = 2000;
 const UNATTENDED = 'server     not running; the run continues once a server runs (start temper train or temper dev)';
 const OWNED = 'script     trains this run; start the script again to continue';
 
-export const show: Command = {
-  name: 'show',
-  summary: 'show one run: its state, its results and what it is waiting for',
-  usage: 'show RUN [--json]',
-  details: [
-    'Reads the store and needs no server. If a server answers within two seconds, you also see the pending activities.',
-  ],
-  positionals: ['RUN'],
-  options: { json: JSON_OPTION },
-  async run({ flags, positionals, project, env, output }) {
-    const run = positionals[0]!;
-    const store = await openProjectStore(project, env);
-    const found = await requireRun(store, run);
-    const recorded = summariseRun(found, store.uri);
-    const isLoop = found.file.loop !== undefined;
-    const pending = !isEnded(recorded) && !isLoop ? await askServer(project, env, run) : null;
-    const summary = withPending(recorded, pending ?? []);
-    if (flags['json'] === true) printJson(output, toJson(summary, pending));
-    else print(output, summary, pending, isLoop ? OWNED : UNATTENDED);
-    return EXIT.ok;
-  },
-};
+export async function show(context: CommandContext<typeof showCommand>): Promise<number> {
+  const { flags, args, project, env, output } = context;
+  const store = await openProjectStore(project, env);
+  const found = await requireRun(store, args.run);
+  const recorded = summariseRun(found, store.uri);
+  const isLoop = found.file.loop !== undefined;
+  const pending = !isEnded(recorded) && !isLoop ? await askServer(context, args.run) : null;
+  const summary = withPending(recorded, pending ?? []);
+  if (flags.json) printJson(output, toJson(summary, pending));
+  else print(output, summary, pending, isLoop ? OWNED : UNATTENDED);
+  return EXIT.ok;
+}
 
 /** Null: nobody answered in time. */
-async function askServer(project: string, env: NodeJS.ProcessEnv, run: string): Promise<PendingActivity[] | null> {
+async function askServer(place: ProjectPlace, run: string): Promise<PendingActivity[] | null> {
   const { tryServer } = await import('../connections/server.ts');
   const { readPending } = await import('../watch/pending.ts');
-  const server = await tryServer(project, env, SERVER_WITHIN_MS);
+  const server = await tryServer(place, SERVER_WITHIN_MS);
   if (server === null) return null;
   try {
     return await readPending(server, run, SERVER_WITHIN_MS);

@@ -1,25 +1,15 @@
-import type { Command } from '../command-line/command.ts';
-import { stringFlag } from '../command-line/command.ts';
+import { stopUpdate } from '../../workflows/messages.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
+import { steerRun } from '../connections/steer.ts';
+import type { stopCommand } from './command.ts';
 
-export const stop: Command = {
-  name: 'stop',
-  summary: 'end a run after its current step, and keep the result',
-  usage: 'stop RUN [--reason TEXT]',
-  positionals: ['RUN'],
-  options: { reason: { type: 'string', placeholder: 'TEXT', description: 'recorded with the run' } },
-  async run({ flags, positionals, project, env, output }) {
-    const { steerRun } = await import('../connections/steer.ts');
-    const { stopUpdate } = await import('../../workflows/messages.ts');
-    const run = positionals[0]!;
-    const answer = await steerRun(project, env, run, (handle) =>
-      handle.executeUpdate(stopUpdate, { args: [{ reason: stringFlag(flags, 'reason') }] }),
-    );
-    output.line(
-      answer.first
-        ? `${run} stops after step ${answer.afterStep}`
-        : `${run} is already stopping after step ${answer.afterStep}`,
-    );
-    return EXIT.ok;
-  },
-};
+export async function stop(context: CommandContext<typeof stopCommand>): Promise<number> {
+  const { run } = context.args;
+  const { reason } = context.flags;
+  const { first, afterStep } = await steerRun(context, run, (handle) =>
+    handle.executeUpdate(stopUpdate, { args: [{ reason }] }),
+  );
+  context.output.line(`${run} ${first ? 'stops' : 'is already stopping'} after step ${afterStep}`);
+  return EXIT.ok;
+}

@@ -12,7 +12,7 @@ export function createEventPrinter(line: (text: string) => void): (event: StackE
   const toldAt = new Map<string, number>();
   return (event) => {
     if (event.kind === 'waiting' && event.seconds < SHORT_WAIT_SECONDS) return;
-    if (isPassing(event)) {
+    if (isOverwritten(event)) {
       const name = event.kind === 'progress' ? event.task : event.for;
       if (Date.now() - (toldAt.get(name) ?? 0) < LINE_EVERY_MS[event.kind]) return;
       toldAt.set(name, Date.now());
@@ -44,7 +44,7 @@ export function describeStackEvent(event: StackEvent): string | null {
 }
 
 /** True for what is overwritten by the next event instead of being kept. */
-export function isPassing(event: StackEvent): event is Extract<StackEvent, { kind: 'waiting' | 'progress' }> {
+export function isOverwritten(event: StackEvent): event is Extract<StackEvent, { kind: 'waiting' | 'progress' }> {
   return event.kind === 'waiting' || (event.kind === 'progress' && !event.finished);
 }
 

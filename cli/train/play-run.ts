@@ -1,25 +1,37 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
-import type { CommandContext } from '../command-line/command.ts';
+import type { Surroundings } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
-import { CommandFailed, EXIT } from '../command-line/errors.ts';
+import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { readProgress } from '../watch/follow-run.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { PlannedRun } from './read-planned-run.ts';
 
-export function playRun(context: CommandContext, plan: PlannedRun, asked: EngineFlags): Promise<number> {
-  return plan.isComplete ? showCompleted(context, plan) : play(context, plan, asked);
+export function playRun(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+  return plan.isComplete ? showCompleted(context, plan, asked) : play(context, plan, asked);
 }
 
-/** Needs no server: the store has it all. */
-async function showCompleted(context: CommandContext, plan: PlannedRun): Promise<number> {
+/** Needs no server: the store has it all. The other flags of a run were compared with its configuration. */
+async function showCompleted(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   const { config } = plan;
   context.output.line(`the run ${config.run} is complete; to start another run, pass --run NAME`);
+  const idle = idleFlags(asked);
+  if (idle !== null) context.output.line(idle);
   await tellResult(context, plan);
   return EXIT.ok;
 }
 
-async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+/** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
+function idleFlags({ device, dtype }: EngineFlags): string | null {
+  const given = Object.entries({ device, dtype }).flatMap(([name, value]) =>
+    value === null ? [] : [`--${name} ${value}`],
+  );
+  if (given.length === 0) return null;
+  const [have, them] = given.length === 1 ? ['has', 'it'] : ['have', 'them'];
+  return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
+}
+
+async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
@@ -31,21 +43,21 @@ async function play(context: CommandContext, plan: PlannedRun, asked: EngineFlag
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
-    await playSession({ plan, project, viewer, signal, env, ...asked, onLeft });
+    await playSession({ plan, project, viewer, signal, env, device: asked.device, dtype: asked.dtype, onLeft });
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.
     viewer.progress(await readProgress(plan.store, run));
     viewer.close();
     if (signal.aborted) return detached(context, plan, left);
-    if (error instanceof CommandFailed) await tellResult(context, plan).catch(() => undefined);
+    if (error instanceof WorkFailed) await tellResult(context, plan).catch(() => undefined);
     throw error;
   }
   await tellResult(context, plan);
   return EXIT.ok;
 }
 
-function detached({ output }: CommandContext, { config, agentFile }: PlannedRun, left: StackLeft | null): number {
+function detached({ output }: Surroundings, { config, agentFile }: PlannedRun, left: StackLeft | null): number {
   output.line(`detached from ${config.run}: ${whatGoesOn(agentFile, left)}`);
   return EXIT.interrupted;
 }
@@ -59,7 +71,7 @@ function whatGoesOn(agentFile: string, left: StackLeft | null): string {
 }
 
 /** The report is written at the end of every run, and named among the last lines. */
-async function tellResult({ output, project, cwd }: CommandContext, { store, config }: PlannedRun): Promise<void> {
+async function tellResult({ output, project, cwd }: Surroundings, { store, config }: PlannedRun): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
   const { version } = await import('../command-line/version.ts');

@@ -1,206 +1,222 @@
 /** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
-import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
+import type { Flag, FlagValues } from '../command-line/command.ts';
 
-export type FlagKind = 'integer' | 'number' | 'boolean' | 'text' | 'list';
-
-export interface RunFlag {
-  readonly flag: string;
+export type RunFlag = Flag & {
   /** Where the value stands in RunConfig, e.g. `train.lora.rank`. */
   readonly path: string;
-  readonly kind: FlagKind;
-  readonly description: string;
-  /** Said in parentheses when the rule is broken. */
+  /** Said in parentheses when the rule of the field is broken. */
   readonly because?: string;
-}
+};
 
-const OTHER_LOSSES = LOSS_NAMES.filter((name) => name !== DEFAULT_LOSS);
-
-export const RUN_FLAGS: readonly RunFlag[] = [
-  {
-    flag: 'base-model',
-    path: 'baseModel',
+export const RUN_FLAGS = {
+  'base-model': {
     kind: 'text',
+    placeholder: 'MODEL',
+    path: 'baseModel',
     description: 'pocket, pocket-tools, a folder, or a name of the Hugging Face hub',
   },
-  { flag: 'seed', path: 'seed', kind: 'integer', description: 'seed of all random choices' },
-  {
-    flag: 'steps',
-    path: 'steps',
+  seed: { kind: 'integer', placeholder: 'N', path: 'seed', description: 'seed of all random choices' },
+  steps: {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'steps',
     description: 'optimizer steps',
     because: 'a run of no steps trains nothing',
   },
-  { flag: 'groups-per-step', path: 'groupsPerStep', kind: 'integer', description: 'scenarios per step' },
-  {
-    flag: 'group-size',
-    path: 'groupSize',
+  'groups-per-step': { kind: 'integer', placeholder: 'N', path: 'groupsPerStep', description: 'scenarios per step' },
+  'group-size': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'groupSize',
     description: 'attempts per scenario',
     because: 'an advantage is relative to its group',
   },
-  {
-    flag: 'minimum-group-size',
-    path: 'minimumGroupSize',
+  'minimum-group-size': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'minimumGroupSize',
     description: 'minimum of successful attempts for a group to be trained',
   },
-  {
-    flag: 'replacement-rounds',
-    path: 'replacementRounds',
+  'replacement-rounds': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'replacementRounds',
     description: 'how often a step replaces groups with identical rewards by new scenarios',
   },
-  {
-    flag: 'max-scenarios',
-    path: 'maxScenarios',
+  'max-scenarios': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'maxScenarios',
     description: 'maximum number of training scenarios',
   },
-  {
-    flag: 'eval-scenarios',
-    path: 'evalScenarios',
+  'eval-scenarios': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'evalScenarios',
     description: 'maximum number of held-out scenarios',
   },
-  {
-    flag: 'eval-every',
-    path: 'evalEvery',
+  'eval-every': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'evalEvery',
     description: 'also evaluate every N steps; 0: only before and after training',
   },
-  { flag: 'learning-rate', path: 'learningRate', kind: 'number', description: 'learning rate of AdamW' },
-  {
-    flag: 'learning-rate-schedule',
-    path: 'learningRateSchedule',
+  'learning-rate': { kind: 'number', placeholder: 'X', path: 'learningRate', description: 'learning rate of AdamW' },
+  'learning-rate-schedule': {
     kind: 'text',
+    placeholder: 'NAME',
+    path: 'learningRateSchedule',
     description: 'constant, linear or cosine',
   },
-  {
-    flag: 'final-learning-rate-share',
-    path: 'finalLearningRateShare',
+  'final-learning-rate-share': {
     kind: 'number',
+    placeholder: 'X',
+    path: 'finalLearningRateShare',
     description: 'final learning rate, as a share of the initial one',
   },
-  {
-    flag: 'warmup-steps',
-    path: 'warmupSteps',
-    kind: 'integer',
-    description: 'steps of linear warm-up',
-  },
-  { flag: 'weight-decay', path: 'train.optimizer.weightDecay', kind: 'number', description: 'weight decay of AdamW' },
-  {
-    flag: 'max-grad-norm',
-    path: 'train.optimizer.maxGradNorm',
+  'warmup-steps': { kind: 'integer', placeholder: 'N', path: 'warmupSteps', description: 'steps of linear warm-up' },
+  'weight-decay': {
     kind: 'number',
+    placeholder: 'X',
+    path: 'train.optimizer.weightDecay',
+    description: 'weight decay of AdamW',
+  },
+  'max-grad-norm': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.optimizer.maxGradNorm',
     description: 'gradient clipping norm',
   },
-  { flag: 'beta1', path: 'train.optimizer.beta1', kind: 'number', description: 'beta1 of AdamW' },
-  { flag: 'beta2', path: 'train.optimizer.beta2', kind: 'number', description: 'beta2 of AdamW' },
-  { flag: 'adam-epsilon', path: 'train.optimizer.epsilon', kind: 'number', description: 'epsilon of AdamW' },
-  { flag: 'lora-rank', path: 'train.lora.rank', kind: 'integer', description: 'rank of the adapter' },
-  { flag: 'lora-alpha', path: 'train.lora.alpha', kind: 'number', description: 'scale of the adapter: alpha / rank' },
-  {
-    flag: 'lora-target-modules',
-    path: 'train.lora.targetModules',
+  beta1: { kind: 'number', placeholder: 'X', path: 'train.optimizer.beta1', description: 'beta1 of AdamW' },
+  beta2: { kind: 'number', placeholder: 'X', path: 'train.optimizer.beta2', description: 'beta2 of AdamW' },
+  'adam-epsilon': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.optimizer.epsilon',
+    description: 'epsilon of AdamW',
+  },
+  'lora-rank': { kind: 'integer', placeholder: 'N', path: 'train.lora.rank', description: 'rank of the adapter' },
+  'lora-alpha': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.lora.alpha',
+    description: 'scale of the adapter: alpha / rank',
+  },
+  'lora-target-modules': {
     kind: 'list',
+    placeholder: 'A,B',
+    path: 'train.lora.targetModules',
     description: 'comma-separated module names; default: every linear layer except the output head',
   },
-  {
-    flag: 'temperature',
-    path: 'rollout.temperature',
+  temperature: {
     kind: 'number',
+    placeholder: 'X',
+    path: 'rollout.temperature',
     description: 'sampling temperature in training and evaluation',
   },
-  {
-    flag: 'max-tokens',
-    path: 'rollout.maxTokens',
+  'max-tokens': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'rollout.maxTokens',
     description: 'token limit of a call that sets none',
   },
-  {
-    flag: 'max-calls-per-attempt',
-    path: 'rollout.maxCallsPerAttempt',
+  'max-calls-per-attempt': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'rollout.maxCallsPerAttempt',
     description: 'maximum number of calls per attempt; more fail the attempt',
   },
-  {
-    flag: 'attempt-timeout-ms',
-    path: 'rollout.attemptTimeoutMs',
+  'attempt-timeout-ms': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'rollout.attemptTimeoutMs',
     description: 'time limit of an attempt; waiting for an unavailable engine does not count',
   },
-  { flag: 'call-timeout-ms', path: 'rollout.callTimeoutMs', kind: 'integer', description: 'time limit of one call' },
-  {
-    flag: 'call-retry-budget-ms',
-    path: 'rollout.callRetryBudgetMs',
+  'call-timeout-ms': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'rollout.callTimeoutMs',
+    description: 'time limit of one call',
+  },
+  'call-retry-budget-ms': {
+    kind: 'integer',
+    placeholder: 'N',
+    path: 'rollout.callRetryBudgetMs',
     description: 'how long a call is retried while the engine is unavailable',
   },
-  {
-    flag: 'loss',
-    path: 'train.loss.name',
+  loss: {
     kind: 'text',
-    description: `${DEFAULT_LOSS}; ${OTHER_LOSSES.join(' and ')} have no effect yet, and are refused`,
+    placeholder: 'NAME',
+    path: 'train.loss.name',
+    description: 'loss; those that have no effect yet are refused',
   },
-  {
-    flag: 'epsilon-low',
-    path: 'train.loss.epsilonLow',
+  'epsilon-low': {
     kind: 'number',
+    placeholder: 'X',
+    path: 'train.loss.epsilonLow',
     description: 'lower end of the range that the ratio is clipped to; no effect yet, refused',
   },
-  {
-    flag: 'epsilon-high',
-    path: 'train.loss.epsilonHigh',
+  'epsilon-high': {
     kind: 'number',
+    placeholder: 'X',
+    path: 'train.loss.epsilonHigh',
     description: 'upper end of that range; no effect yet, refused',
   },
-  {
-    flag: 'dual-clip',
-    path: 'train.loss.dualClip',
+  'dual-clip': {
     kind: 'number',
+    placeholder: 'X',
+    path: 'train.loss.dualClip',
     description: "ppo's bound for negative advantages; no effect yet, refused",
   },
-  { flag: 'advantage-scale', path: 'train.advantageScale', kind: 'text', description: 'none, group-std or batch-std' },
-  {
-    flag: 'leave-one-out',
-    path: 'train.leaveOneOut',
+  'advantage-scale': {
+    kind: 'text',
+    placeholder: 'NAME',
+    path: 'train.advantageScale',
+    description: 'none, group-std or batch-std',
+  },
+  'leave-one-out': {
     kind: 'boolean',
+    path: 'train.leaveOneOut',
     description: 'baseline of an attempt is the mean of the others in its group',
   },
-  {
-    flag: 'truncated',
-    path: 'train.truncated',
+  truncated: {
     kind: 'text',
+    placeholder: 'NAME',
+    path: 'train.truncated',
     description: 'attempts cut off by a token limit: mask, penalise or keep',
   },
-  {
-    flag: 'max-logprob-mismatch',
-    path: 'train.maxLogprobMismatch',
+  'max-logprob-mismatch': {
     kind: 'number',
+    placeholder: 'X',
+    path: 'train.maxLogprobMismatch',
     description: 'maximum difference between sampler and trainer (mean k3); above it the step fails',
   },
-  {
-    flag: 'micro-batch-tokens',
-    path: 'train.microBatchTokens',
+  'micro-batch-tokens': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'train.microBatchTokens',
     description: 'tokens per micro-batch; more is faster and needs more memory',
   },
-  {
-    flag: 'judge',
-    path: 'judge',
+  judge: {
     kind: 'text',
+    placeholder: 'NAME',
+    path: 'judge',
     description: "judge to use instead of the agent's: provider/model",
   },
-  {
-    flag: 'max-judge-usd',
-    path: 'maxJudgeUsd',
+  'max-judge-usd': {
     kind: 'number',
+    placeholder: 'X',
+    path: 'maxJudgeUsd',
     description: 'budget of the judge for the whole run; the run pauses before exceeding it',
   },
-  {
-    flag: 'continue-as-new-every',
-    path: 'continueAsNewEvery',
+  'continue-as-new-every': {
     kind: 'integer',
+    placeholder: 'N',
+    path: 'continueAsNewEvery',
     description: 'steps after which the workflow continues as new, with a fresh history',
   },
-];
+} satisfies Readonly<Record<string, RunFlag>>;
+
+export type RunFlagValues = FlagValues<typeof RUN_FLAGS>;
+
+export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);

@@ -4,69 +4,28 @@ import { LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../cor
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
-import type { CommandOptions, Flags } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { RUN_FLAGS } from './run-flag-table.ts';
-import type { FlagKind, RunFlag } from './run-flag-table.ts';
+import { RUN_FLAG_ROWS, type RunFlag, type RunFlagValues } from './run-flag-table.ts';
 
-const PLACEHOLDERS: Readonly<Record<FlagKind, string>> = {
-  integer: 'N',
-  number: 'X',
-  boolean: '',
-  text: 'NAME',
-  list: 'A,B',
-};
-
-const DEFAULTS = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
-/** Its default depends on another flag, or is none. */
-const NO_DEFAULT = new Set(['baseModel', 'finalLearningRateShare', 'train.loss.epsilonLow', 'train.loss.epsilonHigh']);
-
-export const RUN_OPTIONS: CommandOptions = Object.fromEntries(
-  RUN_FLAGS.map((row) => [
-    row.flag,
-    row.kind === 'boolean'
-      ? { type: 'boolean', description: row.description }
-      : { type: 'string', placeholder: PLACEHOLDERS[row.kind], description: `${row.description}${shownDefault(row)}` },
-  ]),
-);
-
-function shownDefault({ path }: RunFlag): string {
-  const value = path.split('.').reduce<unknown>((nested, key) => (nested as Record<string, unknown>)[key], DEFAULTS);
-  return value === null || NO_DEFAULT.has(path) ? '' : ` [${JSON.stringify(value)}]`;
+/** What was given, by the place of its field: to be laid over the defaults. The base model is another matter: its name is resolved. */
+export function fieldsOf(flags: RunFlagValues): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>(Object.entries(flags));
+  return new Map(
+    RUN_FLAG_ROWS.filter(([flag]) => flag !== 'base-model' && isGiven(values.get(flag))).map(([flag, { path }]) => [
+      path,
+      values.get(flag),
+    ]),
+  );
 }
 
-/** The values that were given, as nested fields: what is laid over the defaults. */
-export function parseRunFlags(flags: Flags): ReadonlyMap<string, unknown> {
-  const values = new Map<string, unknown>();
-  for (const row of RUN_FLAGS) {
-    const value = flags[row.flag];
-    if (value !== undefined) values.set(row.path, parseValue(row, value, flagNaming(row)));
-  }
-  return values;
+/** A switch says something only where it is on. */
+function isGiven(value: unknown): boolean {
+  return value !== null && value !== false;
 }
 
-/** How a field is called where it was given: as a flag of `temper train`, or as a setting of `temper set`. */
-export interface FieldNaming {
-  readonly name: string;
-  /** Before a placeholder, e.g. `--steps ` or `steps=`. */
-  readonly prefix: string;
-  readonly help: string;
-}
-
-function flagNaming({ flag }: RunFlag): FieldNaming {
-  return { name: `--${flag}`, prefix: `--${flag} `, help: 'temper train --help' };
-}
-
-export function parseValue({ kind }: RunFlag, value: unknown, { name, prefix }: FieldNaming): unknown {
-  if (kind === 'boolean') return value === true;
-  const text = String(value).trim();
-  if (kind === 'text') return text;
-  if (kind === 'list') return text.split(',').map((item) => item.trim());
-  const number = Number(text);
-  const isFine = text !== '' && (kind === 'integer' ? Number.isSafeInteger(number) : Number.isFinite(number));
-  if (isFine) return number;
-  const wanted = kind === 'integer' ? 'a whole number' : 'a number';
-  throw new UsageError(`${name} must be ${wanted}, got ${JSON.stringify(text)}; pass ${prefix}${PLACEHOLDERS[kind]}`);
+/** The flag that sets a field; null where none does. */
+export function flagOf(path: string): string | null {
+  return RUN_FLAG_ROWS.find(([, row]) => row.path === path)?.[0] ?? null;
 }
 
 /** The given values on top of `start` and the defaults, each held to its field's schema, then all of them to the rules between fields. */
@@ -77,8 +36,8 @@ export function applyRunFlags(
 ): RunConfig {
   const options = structuredClone(start) as unknown as Record<string, unknown>;
   for (const [path, value] of values) {
-    const row = RUN_FLAGS.find((candidate) => candidate.path === path)!;
-    checkField(row, value, flagNaming(row));
+    const found = RUN_FLAG_ROWS.find(([, row]) => row.path === path);
+    if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help: 'temper train --help' });
     setPath(options, path.split('.'), value);
   }
   try {
@@ -89,7 +48,11 @@ export function applyRunFlags(
   }
 }
 
-export function checkField({ path, because }: RunFlag, value: unknown, { name, help }: FieldNaming): void {
+export function checkField(
+  { path, because }: RunFlag,
+  value: unknown,
+  { name, help }: { readonly name: string; readonly help: string },
+): void {
   const result = fieldSchema(path).safeParse(value);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
@@ -114,7 +77,7 @@ function describeRule(issue: z.core.$ZodIssue): string {
 
 /** The rules between fields speak of fields, as `groupSize` or `loss.name`; a person typed flags. */
 function nameFlags(message: string): string {
-  return RUN_FLAGS.reduce((text, { flag, path }) => {
+  return RUN_FLAG_ROWS.reduce((text, [flag, { path }]) => {
     const field = path.split('.').at(-1)!;
     return field === flag ? text : text.replaceAll(new RegExp(`\\b(?:loss\\.)?${field}\\b`, 'g'), `--${flag}`);
   }, message);

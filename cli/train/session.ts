@@ -12,15 +12,15 @@ import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import { withoutProfile } from '../../workers/temporal-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
-import { CommandFailed } from '../command-line/errors.ts';
+import { WorkFailed } from '../command-line/errors.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import { showPending } from '../watch/pending.ts';
 import { showRun } from '../watch/show-run.ts';
 import { startRun } from './start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
 import { awaitRun } from './await-run.ts';
-import { checkSameConfig } from './plan-run.ts';
-import type { PlannedRun } from './plan-run.ts';
+import { checkSameConfig } from './read-planned-run.ts';
+import type { PlannedRun } from './read-planned-run.ts';
 
 export interface Session extends EngineFlags {
   readonly plan: PlannedRun;
@@ -32,7 +32,7 @@ export interface Session extends EngineFlags {
   readonly onLeft: (left: StackLeft) => void;
 }
 
-/** Returns when the run has ended well. Throws CommandFailed where it failed, and anything where the person detached. */
+/** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
   const { plan, project, viewer, signal, env, device, dtype, onLeft } = session;
   const stack = await openLocalStack({
@@ -84,7 +84,7 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
     if ('seen' in last) session.viewer.progress(last.seen);
     await result;
   } catch (error) {
-    throw explainFailure(plan.config.run, error);
+    throw explainRunFailure(plan.config.run, error);
   } finally {
     // A call that the client would still try again must not meet a closed connection: that throws where nobody catches.
     const settled = result.then(ignore, ignore).then(() => true);
@@ -110,13 +110,13 @@ async function joinRun(
 }
 
 /** The run's own last word, as `temper show` has it: below it are causes that do not say which step they stopped. */
-export function explainFailure(run: string, error: unknown): unknown {
+export function explainRunFailure(run: string, error: unknown): unknown {
   const serverFailure = describeServerFailure(error);
-  if (serverFailure !== null) return new CommandFailed(serverFailure, { cause: error });
+  if (serverFailure !== null) return new WorkFailed(serverFailure, { cause: error });
   if (!(error instanceof WorkflowFailedError)) return error;
   const { cause = error } = error;
   if (cause.name === 'CancelledFailure')
-    return new CommandFailed(`the run ${run} was cancelled; its committed steps stay`, { cause: error });
+    return new WorkFailed(`the run ${run} was cancelled; its committed steps stay`, { cause: error });
   const reason = cause instanceof ApplicationFailure ? `${cause.type}: ${cause.message}` : cause.message;
-  return new CommandFailed(`the run ${run} failed: ${reason}`, { cause: error });
+  return new WorkFailed(`the run ${run} failed: ${reason}`, { cause: error });
 }

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { runCommand } from '../../workers/command.ts';
 import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/folders.ts';
-import { CommandFailed } from '../command-line/errors.ts';
+import { WorkFailed } from '../command-line/errors.ts';
 import { formatNumber } from '../terminal/format.ts';
-import type { RecomputePlan } from './plan-recompute.ts';
+import type { RecomputePlan } from './read-recompute-plan.ts';
 
 const Difference = z.object({ max: z.number().nullable(), share: z.number().nullable() }).nullable();
 const RecomputedSchema = z.object({
@@ -65,7 +65,7 @@ async function runPython(plan: RecomputePlan, input: string, options: RecomputeO
   const lines = output.split('\n');
   const answer = lines.find((line) => line.startsWith('{'));
   if (code === 0 && answer !== undefined) return RecomputedSchema.parse(JSON.parse(answer));
-  throw new CommandFailed(
+  throw new WorkFailed(
     `${plan.policy} could not be re-computed: ${lines.at(-1) ?? 'no answer'}; pass --no-recompute to check the rest`,
   );
 }

@@ -1,76 +1,49 @@
+import type { CheckpointName } from '../../core/policy-name.ts';
 import type { Store } from '../../store/store.ts';
 import type { Findings } from '../../store/records/verify/findings.ts';
-import type { Verification } from '../../store/records/verify/verify-run.ts';
-import type { Command, CommandContext, Flags } from '../command-line/command.ts';
-import { JSON_OPTION, stringFlag } from '../command-line/command.ts';
+import { verifyRun, type Verification } from '../../store/records/verify/verify-run.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';
 import type { Output } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { createTable } from '../terminal/table.ts';
-import type { RecomputeChoice } from './plan-recompute.ts';
+import type { verifyCommand } from './command.ts';
+import { readRecomputePlan } from './read-recompute-plan.ts';
 import type { Recomputation } from './recompute.ts';
 
-export const verify: Command = {
-  name: 'verify',
-  summary: 'check every hash of a run, and recompute one step',
-  usage: 'verify RUN [--step N] [--branch B] [--no-recompute] [--json]',
-  details: [
-    'Reads the store, writes nothing and needs no server. One step is recomputed from its recorded rollouts on this',
-    'machine; on the platform that trained it, the bytes must match. Exit code 1 if a check fails.',
-  ],
-  positionals: ['RUN'],
-  options: {
-    step: { type: 'string', placeholder: 'N', description: 'step to recompute; default: the last one' },
-    branch: { type: 'string', placeholder: 'B', description: 'branch of that step; default: the newest' },
-    'no-recompute': { type: 'boolean', description: 'only check hashes; needs no Python' },
-    json: JSON_OPTION,
-  },
-  async run(context) {
-    const { flags, positionals, project, env, output } = context;
-    const choice = parseChoice(flags);
-    const { verifyRun } = await import('../../store/records/verify/verify-run.ts');
-    const store = await openProjectStore(project, env);
-    const verification = await verifyRun(store, positionals[0]!);
-    const again = choice === null ? null : await recomputeStep(context, store, choice, verification);
-    const { findings } = verification;
-    const isOk = findings.problems.length === 0;
-    if (flags['json'] === true) printJson(output, toJson(positionals[0]!, store.uri, findings, again));
-    else print(output, positionals[0]!, findings, again);
-    return isOk ? EXIT.ok : EXIT.failed;
-  },
-};
+type Context = CommandContext<typeof verifyCommand>;
 
-/** Null: no step is made again. */
-function parseChoice(flags: Flags): RecomputeChoice | null {
-  const choice = { step: parseCount(flags, 'step'), branch: parseCount(flags, 'branch') };
-  if (flags['no-recompute'] !== true) return choice;
-  const idle = (['step', 'branch'] as const).find((name) => choice[name] !== null);
-  if (idle !== undefined)
+export async function verify(context: Context): Promise<number> {
+  const { flags, args, project, env, output } = context;
+  const { checkpoint } = args;
+  const name = readCheckpointName(checkpoint);
+  const { run } = name;
+  if (flags['no-recompute'] && checkpoint !== run)
     throw new UsageError(
-      `--${idle} chooses the step to recompute, and --no-recompute skips recomputing; pass one of them`,
+      `${checkpoint} names the step to recompute, and --no-recompute skips recomputing; pass ${run}, or leave --no-recompute out`,
     );
-  return null;
-}
-
-function parseCount(flags: Flags, name: string): number | null {
-  const text = stringFlag(flags, name);
-  if (text === null) return null;
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new UsageError(`--${name} must be a whole number of at least 0, got ${JSON.stringify(text)}; pass --${name} 3`);
+  const store = await openProjectStore(project, env);
+  const verification = await verifyRun(store, run);
+  const again = flags['no-recompute'] ? null : await recomputeStep(context, store, name, verification);
+  const { findings } = verification;
+  const isOk = findings.problems.length === 0;
+  if (flags.json) printJson(output, toJson(run, store.uri, findings, again));
+  else print(output, run, findings, again);
+  return isOk ? EXIT.ok : EXIT.failed;
 }
 
 /** Null where it cannot be: a note says why. What differs is a problem of the run. */
 async function recomputeStep(
-  { positionals, project, env, signal, output }: CommandContext,
+  { project, env, signal, output }: Context,
   store: Store,
-  choice: RecomputeChoice,
+  name: CheckpointName,
   verification: Verification,
 ): Promise<Recomputation | null> {
-  const { planRecompute } = await import('./plan-recompute.ts');
   const { findings, config } = verification;
-  const plan = await planRecompute(store, positionals[0]!, verification, config, choice);
+  const plan = await readRecomputePlan(store, name, verification, config);
   if (typeof plan === 'string') {
     findings.notes.push(plan);
     return null;

@@ -1,4 +1,6 @@
 /** A curve in braille: each character holds two columns of four dots. */
+import { mean } from '../../core/statistics.ts';
+
 export interface CurveSize {
   readonly columns: number;
   readonly rows: number;
@@ -45,10 +47,6 @@ export function resample(values: readonly number[], count: number): number[] {
   return Array.from({ length: count }, (_, bucket) => {
     const from = Math.floor((bucket * values.length) / count);
     const to = Math.floor(((bucket + 1) * values.length) / count);
-    return mean(values.slice(from, to));
+    return mean(values.slice(from, to)) ?? 0;
   });
-}
-
-export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

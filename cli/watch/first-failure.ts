@@ -4,10 +4,10 @@ import { branchOfStep } from '../../core/lineage.ts';
 import { readEvalRollouts, readGroups } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import type { Progress } from './follow-run.ts';
+import type { RunProgress } from './follow-run.ts';
 
 /** Null until a step or an evaluation had a failed attempt. */
-export async function findFirstFailure(store: Store, { state, steps }: Progress): Promise<string | null> {
+export async function findFirstFailure(store: Store, { state, steps }: RunProgress): Promise<string | null> {
   if (state === null) return null;
   const evaluation = state.evals.find(({ failed }) => failed > 0);
   const step = steps.find(({ failedAttempts }) => failedAttempts > 0);

@@ -5,7 +5,7 @@ import { TemperError } from '../../core/failures.ts';
 import { isEnded, readState, readSteps } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
-export interface Progress {
+export interface RunProgress {
   readonly state: RunState | null;
   readonly steps: readonly StepSummary[];
   /** Why the store could not be read; what stands above is what was seen last. */
@@ -15,7 +15,7 @@ export interface Progress {
 const POLL_MS = 250;
 
 /** Yields at each look until the signal, changed or not (a wait that lasts is news too); steps are read anew only when there are more of them. */
-export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Progress> {
+export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<RunProgress> {
   let progress = await readProgress(store, run);
   for (;;) {
     yield progress;
@@ -26,7 +26,7 @@ export async function* followRun(store: Store, run: string, signal: AbortSignal)
   }
 }
 
-async function readOn(store: Store, run: string, progress: Progress): Promise<Progress> {
+async function readOn(store: Store, run: string, progress: RunProgress): Promise<RunProgress> {
   const state = await readState(store, run);
   const isSame = state?.step === progress.state?.step && state?.branch === progress.state?.branch;
   const steps = isSame ? progress.steps : await readSteps(store, run);
@@ -43,7 +43,7 @@ export async function unlessAway<T>(reading: Promise<T>): Promise<{ seen: T } | 
   }
 }
 
-export async function readProgress(store: Store, run: string): Promise<Progress> {
+export async function readProgress(store: Store, run: string): Promise<RunProgress> {
   const [state, steps] = await Promise.all([readState(store, run), readSteps(store, run)]);
   return { state, steps };
 }

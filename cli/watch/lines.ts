@@ -2,7 +2,7 @@
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { countSkipped, describeUnused, WARNED_SKIPS, warnOfSkips } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
-import type { Progress } from './follow-run.ts';
+import type { RunProgress } from './follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../terminal/format.ts';
 
 /** Of a judge a line says what it cost; the rest stands in the report. */
@@ -68,7 +68,7 @@ export interface Told {
 export const NOTHING_TOLD: Told = { branch: 0, at: -1 };
 
 /** What has happened since, in order, and never a step twice: a run that is recovered tells its early steps to its store again. */
-export function linesSince(before: Told, { state, steps }: Progress): { lines: string[]; told: Told } {
+export function linesSince(before: Told, { state, steps }: RunProgress): { lines: string[]; told: Told } {
   if (state === null) return { lines: [], told: before };
   const { line, told } = goBack(before, state);
   const lastStep = steps.at(-1)?.step ?? 0;
@@ -97,7 +97,7 @@ function goBack(told: Told, { run, branch, lineage }: RunState): { line: string 
 }
 
 /** What was told before this follower came, and the line under which it joins; null for a run that has just begun. */
-export function joinRun(progress: Progress): { line: string | null; told: Told } {
+export function joinRun(progress: RunProgress): { line: string | null; told: Told } {
   const { state } = progress;
   const { told } = linesSince(NOTHING_TOLD, progress);
   if (state === null || told.at < 0) return { line: null, told: NOTHING_TOLD };

@@ -10,8 +10,9 @@ import {
   plural,
 } from '../terminal/format.ts';
 import { countSkipped, warnOfSkips } from '../../core/learning-signal.ts';
+import { mean } from '../../core/statistics.ts';
 import { printable } from '../terminal/output.ts';
-import { drawCurve, mean } from './curve.ts';
+import { drawCurve } from './curve.ts';
 import { stepSeconds, unusedOf } from './lines.ts';
 
 export interface LiveModel {
@@ -128,7 +129,7 @@ function usualSeconds(steps: readonly StepSummary[]): number {
 
 function describeSpeed(steps: readonly StepSummary[]): string {
   const seconds = usualSeconds(steps);
-  const tokens = mean(steps.slice(-RECENT).map((step) => step.sampledTokens));
+  const tokens = mean(steps.slice(-RECENT).map((step) => step.sampledTokens)) ?? 0;
   return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
 }
 

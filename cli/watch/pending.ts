@@ -6,9 +6,8 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { runWorkflowId } from '../../core/queues.ts';
 import type { TemporalClient } from '../../workers/connection.ts';
 import { countPollers } from '../../workers/pollers.ts';
-import type { CommandContext } from '../command-line/command.ts';
 import { describePending, isScheduled, type PendingActivity, type RawPending } from './pending-text.ts';
-import { tryServer } from '../connections/server.ts';
+import { tryServer, type ProjectPlace } from '../connections/server.ts';
 import type { Viewer } from './viewer.ts';
 
 export type { PendingActivity } from './pending-text.ts';
@@ -45,13 +44,13 @@ export async function showPending(
 
 /** The same where a server is found sooner or later; without one, a person sees what the store has. */
 export async function showAnyPending(
-  { project, env }: Pick<CommandContext, 'project' | 'env'>,
+  place: ProjectPlace,
   run: string,
   viewer: Pick<Viewer, 'pending'>,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const server = await tryServer(project, env, ASK_EVERY_MS);
+    const server = await tryServer(place, ASK_EVERY_MS);
     if (server === null) {
       await sleep(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined);
       continue;

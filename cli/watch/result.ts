@@ -1,7 +1,7 @@
 /** How a run ended, in the last lines that its command prints. */
 import type { RunState } from '../../core/contract.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
-import type { Progress } from './follow-run.ts';
+import type { RunProgress } from './follow-run.ts';
 import {
   describeHeadline,
   formatDuration,
@@ -16,7 +16,7 @@ import {
  * A small table of both evaluations, the adapter, and the headline last: what a person looks for stands where they look.
  * Below it only what to try where the reward stood still.
  */
-export function resultLines({ state, steps }: Progress, reportPath: string | null = null): string[] {
+export function resultLines({ state, steps }: RunProgress, reportPath: string | null = null): string[] {
   if (state === null) return [];
   return [
     `${state.run}: ${state.state} after ${plural(state.step, 'step')} of ${state.steps} in ${formatDuration(state.wallSeconds)}`,
@@ -29,7 +29,7 @@ export function resultLines({ state, steps }: Progress, reportPath: string | nul
 }
 
 /** A run that failed says itself what to try. */
-function hintLine(state: RunState, steps: Progress['steps']): string[] {
+function hintLine(state: RunState, steps: RunProgress['steps']): string[] {
   const hint = state.state === 'failed' ? null : hintAtStandstill(state, steps);
   return hint === null ? [] : [`hint: ${hint}`];
 }

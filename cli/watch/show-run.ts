@@ -2,7 +2,7 @@
 import type { RunState } from '../../core/contract.ts';
 import type { Store } from '../../store/store.ts';
 import { findFirstFailure } from './first-failure.ts';
-import { followRun, unlessAway, type Progress } from './follow-run.ts';
+import { followRun, unlessAway, type RunProgress } from './follow-run.ts';
 import type { Viewer } from './viewer.ts';
 
 /** Shows a run to a viewer until the signal, or until `isOver` says that nothing will follow. */
@@ -27,7 +27,7 @@ export async function showRun(
   }
 }
 
-async function firstFailure(store: Store, progress: Progress): Promise<string | null> {
+async function firstFailure(store: Store, progress: RunProgress): Promise<string | null> {
   const look = await unlessAway(findFirstFailure(store, progress));
   return 'seen' in look ? look.seen : null;
 }

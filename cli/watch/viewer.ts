@@ -2,19 +2,19 @@
 import { createLogUpdate } from 'log-update';
 import pc from 'picocolors';
 import type { StackEvent } from '../../workers/events.ts';
-import type { Progress } from './follow-run.ts';
+import type { RunProgress } from './follow-run.ts';
 import { printable } from '../terminal/output.ts';
 import type { Output } from '../terminal/output.ts';
 import type { PendingActivity } from './pending-text.ts';
 import { withPending, worstReason } from './under-way.ts';
 import { joinRun, linesSince } from './lines.ts';
 import { renderLive } from './live.ts';
-import { createEventPrinter, describeStackEvent, isPassing } from '../terminal/stack-events.ts';
+import { createEventPrinter, describeStackEvent, isOverwritten } from '../terminal/stack-events.ts';
 
 export interface Viewer {
   /** Something that the local stack said. */
   stack(event: StackEvent): void;
-  progress(progress: Progress): void;
+  progress(progress: RunProgress): void;
   /** What is under way, and what holds it up, as the server says it. */
   pending(activities: readonly PendingActivity[]): void;
   note(text: string): void;
@@ -25,7 +25,7 @@ export interface Viewer {
 export interface ViewerOptions {
   readonly run: string;
   /** What was there when this command came: it is not told again. */
-  readonly before: Progress;
+  readonly before: RunProgress;
   /** The last line of the live view. */
   readonly hint: string;
 }
@@ -66,7 +66,7 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
   };
 }
 
-function asItRuns(progress: Progress, pending: readonly PendingActivity[]): Progress {
+function asItRuns(progress: RunProgress, pending: readonly PendingActivity[]): RunProgress {
   return progress.state === null ? progress : { ...progress, state: withPending(progress.state, pending) };
 }
 
@@ -107,8 +107,8 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
   return {
     stack(event) {
       const text = describeStackEvent(event);
-      stackLine = isPassing(event) ? text : null;
-      if (text !== null && !isPassing(event)) events.push(`${new Date().toTimeString().slice(0, 8)} ${text}`);
+      stackLine = isOverwritten(event) ? text : null;
+      if (text !== null && !isOverwritten(event)) events.push(`${new Date().toTimeString().slice(0, 8)} ${text}`);
       events.splice(0, events.length - KEPT_EVENTS);
       draw();
     },

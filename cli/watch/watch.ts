@@ -1,42 +1,33 @@
 import { requireRun } from '../../store/records/run-reader.ts';
-import type { Command } from '../command-line/command.ts';
-import { CommandFailed, EXIT } from '../command-line/errors.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { isFinal, readProgress } from './follow-run.ts';
 import { openProjectStore } from '../connections/project-store.ts';
+import type { watchCommand } from './command.ts';
 import { resultLines } from './result.ts';
 import { showRun } from './show-run.ts';
+import { createViewer } from './viewer.ts';
 
-export const watch: Command = {
-  name: 'watch',
-  summary: 'watch a run live',
-  usage: 'watch RUN',
-  details: [
-    'Follows the run until it ends. Needs no server; if one answers, you see what the run waits for. Ctrl-C stops watching.',
-  ],
-  positionals: ['RUN'],
-  options: {},
-  async run(context) {
-    const { createViewer } = await import('./viewer.ts');
-    const { positionals, project, env, output, signal } = context;
-    const run = positionals[0]!;
-    const store = await openProjectStore(project, env);
-    const found = await requireRun(store, run);
-    const before = { state: null, steps: [] };
-    const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; the run continues' });
-    const ended = new AbortController();
-    const over = AbortSignal.any([signal, ended.signal]);
-    await Promise.all([
-      showRun(store, run, viewer, { signal, isOver: isFinal }).finally(() => ended.abort()),
-      isFinal(found.state)
-        ? null
-        : import('./pending.ts').then((pending) => pending.showAnyPending(context, run, viewer, over)),
-    ]);
-    viewer.close();
-    const progress = await readProgress(store, run);
-    const { state } = progress;
-    if (isFinal(state)) for (const line of resultLines(progress)) output.line(line);
-    if (state?.state === 'failed')
-      throw new CommandFailed(`the run ${run} failed: ${state.failure ?? 'no reason was recorded'}`);
-    return EXIT.ok;
-  },
-};
+export async function watch(context: CommandContext<typeof watchCommand>): Promise<number> {
+  const { args, project, env, output, signal } = context;
+  const { run } = args;
+  const store = await openProjectStore(project, env);
+  const found = await requireRun(store, run);
+  const before = { state: null, steps: [] };
+  const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; the run continues' });
+  const ended = new AbortController();
+  const over = AbortSignal.any([signal, ended.signal]);
+  await Promise.all([
+    showRun(store, run, viewer, { signal, isOver: isFinal }).finally(() => ended.abort()),
+    isFinal(found.state)
+      ? null
+      : import('./pending.ts').then((pending) => pending.showAnyPending(context, run, viewer, over)),
+  ]);
+  viewer.close();
+  const progress = await readProgress(store, run);
+  const { state } = progress;
+  if (isFinal(state)) for (const line of resultLines(progress)) output.line(line);
+  if (state?.state === 'failed')
+    throw new WorkFailed(`the run ${run} failed: ${state.failure ?? 'no reason was recorded'}`);
+  return EXIT.ok;
+}

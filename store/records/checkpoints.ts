@@ -43,3 +43,21 @@ async function describe(store: Store, place: StepPlace, commit: Commit): Promise
   const bytes = adapter.bytes + optimizer.bytes;
   return { ...place, commit, evaluation: await readEval(store, place), bytes, weights, areThere };
 }
+
+interface Evaluated {
+  step: number;
+  evaluation: EvalResult | null;
+}
+
+/** Those that were evaluated by a metric, best first: the highest, of equals the later one. */
+export function rankByMetric<Entry extends Evaluated>(entries: readonly Entry[], metric: string): Entry[] {
+  const rated = entries.flatMap((entry) => {
+    const value = metricOf(entry, metric);
+    return value === null ? [] : [{ entry, value }];
+  });
+  return rated.toSorted((a, b) => b.value - a.value || b.entry.step - a.entry.step).map(({ entry }) => entry);
+}
+
+export function metricOf({ evaluation }: Evaluated, metric: string): number | null {
+  return metric === 'reward' ? (evaluation?.reward ?? null) : (evaluation?.metrics[metric] ?? null);
+}

@@ -1,10 +1,65 @@
-/** Checkpoints as forks and schedules look for them: by name, or what a run stands on. */
+/** The checkpoint that somebody means: by a person's name for it, by its place, or what a run stands on. */
 import type { Checkpoint, RunState } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { type CheckpointName, policyName } from '../../core/policy-name.ts';
+import { listSteps, rankByMetric } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
 import { stepsPrefix, type StepPlace } from '../layout.ts';
+import { readBranches } from './lineage.ts';
 import { checkpointOf } from './manifest.ts';
-import { readCommit } from './run-reader.ts';
+import { readCommit, readEval, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
+
+/** Refused where there is none, with what to name instead. */
+export async function findCheckpoint(store: Store, { run, branch, step }: CheckpointName): Promise<Checkpoint> {
+  const { state } = await requireRun(store, run);
+  if (step === 'best') return findBest(store, run, branch);
+  if (step === 'latest') return findLatest(store, run, branch, state);
+  const place = { run, branch: branch ?? 0, step };
+  const found = await readCheckpoint(store, place);
+  if (found !== null) return found;
+  const at = state === null || state.branch === 0 ? '' : ` of branch ${state.branch}`;
+  throw new TemperError(
+    'BadConfig',
+    `${policyName(place)} is not committed (${run} is at step ${state?.step ?? 0}${at}); pass another step, or ${run}@latest`,
+  );
+}
+
+async function findLatest(
+  store: Store,
+  run: string,
+  branch: number | null,
+  state: RunState | null,
+): Promise<Checkpoint> {
+  const found = branch === null ? state && (await readStanding(store, state)) : await findLast(store, run, branch);
+  if (found !== null) return found;
+  throw new TemperError(
+    'BadConfig',
+    `${nameBranch(run, branch)} has no committed step yet; wait for one, or name another run`,
+  );
+}
+
+/** By the mean reward of its evaluation: of one branch, or of all that the run's curve consists of. */
+async function findBest(store: Store, run: string, branch: number | null): Promise<Checkpoint> {
+  const branches = await readBranches(store, run);
+  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const places = (await listSteps(store, run)).filter(
+    (place) => place.branch === (branch ?? branchOfStep(lineage, place.step)),
+  );
+  const evaluated = places.map(async (place) => ({ ...place, evaluation: await readEval(store, place) }));
+  for (const place of rankByMetric(await Promise.all(evaluated), 'reward')) {
+    // A step that trained nothing was evaluated too: with the weights of the one before it.
+    const checkpoint = await readCheckpoint(store, place);
+    if (checkpoint !== null) return checkpoint;
+  }
+  const message = `no checkpoint of ${nameBranch(run, branch)} has been evaluated; pass ${run}@latest, or a step`;
+  throw new TemperError('BadConfig', message);
+}
+
+function nameBranch(run: string, branch: number | null): string {
+  return branch === null ? run : `branch ${branch} of ${run}`;
+}
 
 /** With the hashes that its readers verify; null where the step is not committed. */
 export async function readCheckpoint(store: Store, place: StepPlace): Promise<Checkpoint | null> {
@@ -33,8 +88,17 @@ export async function findNewestCheckpoint(
   run: string,
   notAfterStep: number,
 ): Promise<Checkpoint | null> {
-  for (const step of (await childNumbers(store, stepsPrefix(run, 0))).toReversed()) {
-    const checkpoint = step > notAfterStep ? null : await readCheckpoint(store, { run, branch: 0, step });
+  return findLast(store, run, 0, notAfterStep);
+}
+
+async function findLast(
+  store: Store,
+  run: string,
+  branch: number,
+  notAfterStep = Infinity,
+): Promise<Checkpoint | null> {
+  for (const step of (await childNumbers(store, stepsPrefix(run, branch))).toReversed()) {
+    const checkpoint = step > notAfterStep ? null : await readCheckpoint(store, { run, branch, step });
     if (checkpoint !== null) return checkpoint;
   }
   return null;

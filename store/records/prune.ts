@@ -4,7 +4,7 @@
  */
 import type { BlobRef, RunState } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { listCheckpoints, listSteps, type CheckpointEntry } from './checkpoints.ts';
+import { listCheckpoints, listSteps, metricOf, rankByMetric, type CheckpointEntry } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
 import { branchesPrefix, viewPrefix } from '../layout.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
@@ -103,7 +103,8 @@ function reasonsToKeep(checkpoints: readonly CheckpointEntry[], retention: Reten
     const ofBranch = checkpoints.filter((checkpoint) => checkpoint.branch === branch);
     keep(ofBranch.slice(-NEEDED_LAST), 'a step in progress may need it');
     keep(lastOf(ofBranch, keepLast), `one of the last ${keepLast}`);
-    for (const best of keepBest) keep(bestOf(ofBranch, best), `one of the best ${best.count} by ${best.metric}`);
+    for (const { metric, count } of keepBest)
+      keep(rankByMetric(ofBranch, metric).slice(0, count), `one of the best ${count} by ${metric}`);
   }
   if (keepEvery !== null)
     keep(
@@ -115,25 +116,6 @@ function reasonsToKeep(checkpoints: readonly CheckpointEntry[], retention: Reten
 
 function lastOf(ofBranch: readonly CheckpointEntry[], count: number): readonly CheckpointEntry[] {
   return count === 0 ? [] : ofBranch.slice(-count);
-}
-
-/** The highest first; of equals the later one. */
-function bestOf(
-  ofBranch: readonly CheckpointEntry[],
-  { metric, count }: { metric: string; count: number },
-): CheckpointEntry[] {
-  const rated = ofBranch.flatMap((checkpoint) => {
-    const value = metricOf(checkpoint, metric);
-    return value === null ? [] : [{ checkpoint, value }];
-  });
-  return rated
-    .toSorted((a, b) => b.value - a.value || b.checkpoint.step - a.checkpoint.step)
-    .slice(0, count)
-    .map(({ checkpoint }) => checkpoint);
-}
-
-function metricOf({ evaluation }: CheckpointEntry, metric: string): number | null {
-  return metric === 'reward' ? (evaluation?.reward ?? null) : (evaluation?.metrics[metric] ?? null);
 }
 
 const parentOf = ({ commit }: CheckpointEntry): string | undefined => commit.manifest.parent?.manifestSha256;

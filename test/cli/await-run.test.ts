@@ -3,7 +3,7 @@ import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { expect, it } from 'vitest';
 import { describeError } from '../../cli/command-line/errors.ts';
 import { awaitRun } from '../../cli/train/await-run.ts';
-import { explainFailure } from '../../cli/train/session.ts';
+import { explainRunFailure } from '../../cli/train/session.ts';
 
 type Awaited = Parameters<typeof awaitRun>[0];
 
@@ -50,7 +50,7 @@ it('a server that is gone when a run is started is told as such, with what to do
   const error: unknown = await connection.withDeadline(Date.now() + 300, start).catch((reason: unknown) => reason);
   await connection.close();
   expect(isGrpcServiceError(error)).toBe(false);
-  expect(describeError(explainFailure('demo', error))).toEqual({
+  expect(describeError(explainRunFailure('demo', error))).toEqual({
     exitCode: 1,
     text: expect.stringMatching(
       /^temper: the Temporal server is not responding \(.*\); see temper doctor, then run the same command again$/,

@@ -226,6 +226,18 @@ describe('the run', () => {
     );
   });
 
+  test('a complete run is shown, and flags that have no effect on it are named', async () => {
+    await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 4 });
+    const args = ['train', agent, '--base-model', 'pocket', '--run', 'demo', '--steps', '4'];
+    const plain = await runCli(project, args);
+    const { exitCode, stdout } = await runCli(project, [...args, '--device', 'cuda:1', '--dtype', 'bfloat16']);
+    expect([plain.exitCode, exitCode]).toEqual([0, 0]);
+    const added = stdout.split('\n').filter((line) => !plain.stdout.split('\n').includes(line));
+    expect(added).toEqual([
+      'note: --device cuda:1 and --dtype bfloat16 have no effect, because a complete run computes nothing; leave them out, or pass --run NAME',
+    ]);
+  });
+
   test('a run that does not exist', async () => {
     expect(await complaint(['show', 'nope'])).toMatchInlineSnapshot(
       `"temper: no run nope in the store file://PROJECT/.temper/store (it has none yet); start it with temper train"`,

@@ -53,6 +53,8 @@ test('checkpoints are listed with what they are worth', async () => {
   `);
   const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as object[];
   expect(rows[2]).toMatchObject({ step: 2, branch: 0, eval: { reward: 0.75, solvedRate: 1 }, weights: 'kept' });
+  expect(JSON.parse(await run('checkpoints', 'demo@best', '--json'))).toEqual([rows[2]]);
+  expect(JSON.parse(await run('checkpoints', 'demo@0', '--json'))).toEqual([rows[0]]);
 });
 
 test('pruning says what it keeps and why; a dry run removes nothing', async () => {
@@ -165,7 +167,7 @@ describe('bad input of checkpoints', () => {
 
   test('an action that is none, or lacks its store, or has one too many', async () => {
     expect(await complaint(['checkpoints', 'demo', 'pul', 'x'])).toMatchInlineSnapshot(
-      `"temper: checkpoints can be push, pull, prune, got "pul"; did you mean pull?"`,
+      `"temper: ACTION must be one of push, pull, prune, got "pul"; did you mean pull?"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push'])).toMatchInlineSnapshot(
       `"temper: STORE is missing; usage: temper checkpoints RUN push STORE"`,
@@ -173,8 +175,11 @@ describe('bad input of checkpoints', () => {
     expect(await complaint(['checkpoints', 'demo', 'prune', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
       `"temper: prune works on the project's own store, got "x"; remove that argument"`,
     );
+    expect(await complaint(['checkpoints', 'demo@best', 'push', 'x'])).toMatchInlineSnapshot(
+      `"temper: push works on a whole run, got "demo@best"; pass demo"`,
+    );
     expect(await complaint(['checkpoints', 'demo', 'push', 'x', 'y'])).toMatchInlineSnapshot(
-      `"temper: unexpected argument "y"; usage: temper checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]"`,
+      `"temper: unexpected argument "y"; usage: temper checkpoints CHECKPOINT [push STORE | pull STORE | prune --keep-last N] [--json]"`,
     );
   });
 
@@ -198,13 +203,13 @@ describe('bad input of checkpoints', () => {
       `"temper: prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-last', '0'])).toMatchInlineSnapshot(
-      `"temper: --keep-last must keep a whole number of at least 1, got "0"; pass --keep-last 3"`,
+      `"temper: --keep-last must be a whole number of at least 1, got "0"; pass --keep-last N"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-best', 'reward'])).toMatchInlineSnapshot(
       `"temper: --keep-best must be METRIC:N, got "reward"; pass --keep-best reward:3"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'prune', '--keep-every', 'x'])).toMatchInlineSnapshot(
-      `"temper: --keep-every must keep a whole number of at least 1, got "x"; pass --keep-every 3"`,
+      `"temper: --keep-every must be a whole number of at least 1, got "x"; pass --keep-every N"`,
     );
     expect(await complaint(['checkpoints', 'demo', 'push', 'x', '--keep-last', '1'])).toMatchInlineSnapshot(
       `"temper: --keep-last has no effect here, it is a flag of prune; write temper checkpoints RUN prune --keep-last"`,
@@ -220,12 +225,18 @@ describe('bad input of verify', () => {
     );
   });
 
-  test('steps that are none', async () => {
-    expect(await complaint(['verify', 'demo', '--step', 'last'])).toMatchInlineSnapshot(
-      `"temper: --step must be a whole number of at least 0, got "last"; pass --step 3"`,
+  test('a checkpoint that is none, or that nothing is done with', async () => {
+    expect(await complaint(['verify', 'demo@last'])).toContain('got "demo@last"; see temper runs');
+    expect(await complaint(['verify', 'demo@3', '--no-recompute'])).toMatchInlineSnapshot(
+      `"temper: demo@3 names the step to recompute, and --no-recompute skips recomputing; pass demo, or leave --no-recompute out"`,
     );
-    expect(await complaint(['verify', 'demo', '--step', '3', '--no-recompute'])).toMatchInlineSnapshot(
-      `"temper: --step chooses the step to recompute, and --no-recompute skips recomputing; pass one of them"`,
+  });
+
+  test('a step that is not committed', async () => {
+    await makeRun(store, { steps: 1 });
+    expect(await complaint(['verify', 'demo@3'])).toMatchInlineSnapshot(
+      `"temper: step 3 of branch 0 is not committed (demo has the branches 0, branch 0 the steps 0, 1); pass another step"`,
     );
+    expect(await complaint(['verify', 'demo@best'])).toContain('no checkpoint of demo has been evaluated');
   });
 });

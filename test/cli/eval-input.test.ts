@@ -28,7 +28,7 @@ const evaluate = (...flags: string[]) => complaint(agent, flags);
 
 test('without a model, with one named twice, with a provider’s key that is not set', async () => {
   expect(await evaluate()).toMatchInlineSnapshot(
-    `"temper: --model is missing; pass run@step, a run, a base model, or provider/model"`,
+    `"temper: --model is missing; pass a checkpoint such as RUN@best, a base model, or provider/model"`,
   );
   expect(await evaluate('--model', 'pocket', '--model', 'pocket')).toMatchInlineSnapshot(
     `"temper: --model pocket is given twice; pass each model once"`,
@@ -73,6 +73,7 @@ test('two scenarios of one name', async () => {
 test('a checkpoint that is not committed', async () => {
   await writeFixtureRun(project, { steps: 2 });
   expect(await evaluate('--model', 'demo@7')).toMatchInlineSnapshot(
-    `"temper: demo@7 is not committed (demo is at step 2); pass another step, or demo"`,
+    `"temper: demo@7 is not committed (demo is at step 2); pass another step, or demo@latest"`,
   );
+  expect(await evaluate('--model', 'demo@best')).toContain('no checkpoint of demo has been evaluated');
 });

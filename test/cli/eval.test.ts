@@ -192,9 +192,11 @@ test('the page shows every model’s attempt at a scenario, side by side', async
   const page = await readFile(join(project, 'pages', 'it.html'), 'utf8');
   expect(page.match(/<svg\s+class="bars"/g)?.length).toBeGreaterThan(2);
   const data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page)![1]!) as {
-    episodes: { groups: { title: string; attempts: { title: string; turns: { answer: { text: string } }[] }[] }[] }[];
+    attemptSets: {
+      groups: { title: string; attempts: { title: string; turns: { answer: { text: string } }[] }[] }[];
+    }[];
   };
-  const [first] = data.episodes[0]!.groups;
+  const [first] = data.attemptSets[0]!.groups;
   expect(first!.title).toBe('a');
   expect(first!.attempts.map(({ title }) => title)).toEqual([`${url}#one`, `${url}#two`]);
   expect(first!.attempts[0]!.turns[0]!.answer.text).toBe('A');

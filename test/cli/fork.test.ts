@@ -2,18 +2,18 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CommandContext } from '../../cli/command-line/command.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
+import { forkCommand } from '../../cli/fork/command.ts';
+import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { changesKey, manifestKey, runKey } from '../../store/layout.ts';
+import { changesKey, evalKey, manifestKey, runKey } from '../../store/layout.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { write, writeAgent, writeModel } from './agents.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { contextOf, runCli } from './run-cli.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
 let project: string;
@@ -48,16 +48,16 @@ function runFile(config: RunConfig): Uint8Array {
 }
 
 async function plan(source: string, flags: Record<string, string> = {}): Promise<RunConfig> {
-  const context = { flags: { run: 'new', ...flags }, positionals: [source, agent], project, cwd: project };
-  return (await planFork(context as unknown as CommandContext)).config;
+  const given = Object.entries({ run: 'new', ...flags }).flatMap(([name, value]) => [`--${name}`, value]);
+  return (await readPlannedFork(contextOf(forkCommand, project, [source, agent, ...given]))).config;
 }
 
 const fork = (source: string, ...flags: string[]) => complaint(source, agent, '--run', 'new', ...flags);
 
 describe('refuses', () => {
   test('a checkpoint that is not named as one', async () => {
-    expect(await fork('demo')).toMatchInlineSnapshot(
-      `"temper: the checkpoint must be RUN@STEP, RUN~BRANCH@STEP or RUN@latest, got "demo"; see temper runs"`,
+    expect(await fork('demo@last')).toMatchInlineSnapshot(
+      `"temper: the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best or RUN~BRANCH@STEP, got "demo@last"; see temper runs"`,
     );
     expect(await fork('../demo@1')).toContain('got "../demo@1"');
   });
@@ -74,6 +74,9 @@ describe('refuses', () => {
       `"temper: demo@7 is not committed (demo is at step 2); pass another step, or demo@latest"`,
     );
     expect(await fork('demo~1@1')).toContain('demo~1@1 is not committed');
+    expect(await fork('demo@best')).toMatchInlineSnapshot(
+      `"temper: no checkpoint of demo has been evaluated; pass demo@latest, or a step"`,
+    );
   });
 
   test('a fork without a name, and one under a bad name', async () => {
@@ -82,7 +85,7 @@ describe('refuses', () => {
     );
     expect(await complaint('demo@1', agent, '--run', 'New')).toContain('--run must be lower case letters');
     expect(await complaint('demo@1')).toMatchInlineSnapshot(
-      `"temper: AGENT is missing; usage: temper fork RUN@STEP AGENT --run NEW [flags]"`,
+      `"temper: AGENT is missing; usage: temper fork CHECKPOINT AGENT --run NEW [flags]"`,
     );
   });
 
@@ -143,6 +146,18 @@ describe('plans', () => {
 
   test('from the newest commit of the branch that the run is on', async () => {
     expect((await plan('demo@latest')).parent).toMatchObject({ run: 'demo', branch: 0, step: 2 });
+    expect((await plan('demo')).parent).toMatchObject({ run: 'demo', branch: 0, step: 2 });
+  });
+
+  test('from the commit with the best evaluation', async () => {
+    for (const [step, reward] of [0.25, 0.75, 0.5].entries()) {
+      const evaluation = { attempts: 2, failed: 0, reward, metrics: {}, rolloutsSha256: 'b'.repeat(64) };
+      await store.publish(
+        evalKey({ run: 'demo', branch: 0, step }),
+        encodeJson({ schema: 1, inputsSha256: 'd'.repeat(64), step, ...evaluation }),
+      );
+    }
+    expect((await plan('demo@best')).parent).toMatchObject({ run: 'demo', branch: 0, step: 1 });
   });
 
   test('the same parent again for a fork that exists, though its parent went on', async () => {

@@ -3,6 +3,40 @@ import { COMMANDS } from '../../cli/commands.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
+test('temper alone lists every command', async () => {
+  const { exitCode, stdout } = await runCli(await temporaryFolder(), []);
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatchInlineSnapshot(`
+    "temper 0.1.0: train LLM agents with reinforcement learning, durably
+
+    Usage: temper COMMAND [flags]
+
+    Commands:
+      train        start a training run or continue it, and show its progress
+      fork         start a run from a checkpoint of another run, without copying it
+      runs         list the runs of this project
+      show         show one run: its state, its results and what it is waiting for
+      watch        watch a run live
+      pause        pause a run after its current step
+      resume       continue a paused run
+      set          change settings of a running run, starting with its next step
+      rollback     go back to a finished step and train the following steps again, on a new branch
+      stop         end a run after its current step, and keep the result
+      cancel       end a run immediately; committed steps stay
+      report       write an HTML report: curves, groups side by side, attempts
+      schedule     retrain on a schedule, each time from the newest checkpoint
+      checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
+      verify       check every hash of a run, and recompute one step
+      eval         compare models and checkpoints on held-out scenarios, without training
+      dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
+      worker       run a TypeScript worker for a deployment: workflows and the agents you pass
+      gpu-worker   run a GPU worker on its own machine: it serves the model and trains it
+      doctor       check server, queues, engine, store and environments, and say what to fix
+
+    See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input."
+  `);
+});
+
 test.each(COMMANDS.flatMap(({ name, actions = [] }) => [name, ...actions.map((action) => action.name)]))(
   'temper help %s is its --help',
   async (name) => {

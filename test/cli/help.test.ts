@@ -1,45 +1,10 @@
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
-import { commandHelp } from '../../cli/command-line/help.ts';
-import { closestName } from '../../cli/command-line/parse.ts';
+import { closestName } from '../../cli/command-line/closest-name.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
-const help = (name: string) => commandHelp(COMMANDS.find((command) => command.name === name)!);
-
-test('temper alone lists every command', async () => {
-  const { exitCode, stdout } = await runCli(await temporaryFolder(), []);
-  expect(exitCode).toBe(0);
-  expect(stdout).toMatchInlineSnapshot(`
-    "temper 0.1.0: train LLM agents with reinforcement learning, durably
-
-    Usage: temper COMMAND [flags]
-
-    Commands:
-      train        start a training run or continue it, and show its progress
-      fork         start a run from a checkpoint of another run, without copying it
-      runs         list the runs of this project
-      show         show one run: its state, its results and what it is waiting for
-      watch        watch a run live
-      pause        pause a run after its current step
-      resume       continue a paused run
-      set          change settings of a running run, starting with its next step
-      rollback     go back to a finished step and train the following steps again, on a new branch
-      stop         end a run after its current step, and keep the result
-      cancel       end a run immediately; committed steps stay
-      report       write an HTML report: curves, groups side by side, episodes
-      schedule     retrain on a schedule, each time from the newest checkpoint
-      checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
-      verify       check every hash of a run, and recompute one step
-      eval         compare models and checkpoints on held-out scenarios, without training
-      dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
-      worker       run a TypeScript worker for a deployment: workflows and the agents you pass
-      gpu-worker   run a GPU worker on its own machine: it serves the model and trains it
-      doctor       check server, queues, engine, store and environments, and say what to fix
-
-    See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input."
-  `);
-});
+const help = (name: string) => COMMANDS.find((command) => command.name === name)!.help();
 
 test.each(COMMANDS.map(({ name }) => name))(
   'temper %s --help says how it is used, without its arguments',
@@ -47,12 +12,12 @@ test.each(COMMANDS.map(({ name }) => name))(
     const { exitCode, stdout } = await runCli(await temporaryFolder(), [name, '--help']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`Usage: temper ${name}`);
-    expect(stdout).toBe(help(name));
+    expect(stdout).toBe(await help(name));
   },
 );
 
-test('set', () => {
-  expect(help('set')).toMatchInlineSnapshot(`
+test('set', async () => {
+  expect(await help('set')).toMatchInlineSnapshot(`
     "change settings of a running run, starting with its next step
 
     Usage: temper set RUN KEY=VALUE… [--reason TEXT]
@@ -71,11 +36,11 @@ test('set', () => {
   `);
 });
 
-test('rollback', () => {
-  expect(help('rollback')).toMatchInlineSnapshot(`
+test('rollback', async () => {
+  expect(await help('rollback')).toMatchInlineSnapshot(`
     "go back to a finished step and train the following steps again, on a new branch
 
-    Usage: temper rollback RUN --step N [--set KEY=VALUE] [--reason TEXT]
+    Usage: temper rollback RUN --step N [--set KEY=VALUE]… [--reason TEXT]
 
     A running run drops its current step; an ended run is started again. Nothing is overwritten or deleted: the steps
     after N stay on their branch, and the steps on the new branch use other seeds.
@@ -92,8 +57,8 @@ test('rollback', () => {
   `);
 });
 
-test('pause', () => {
-  expect(help('pause')).toMatchInlineSnapshot(`
+test('pause', async () => {
+  expect(await help('pause')).toMatchInlineSnapshot(`
     "pause a run after its current step
 
     Usage: temper pause RUN [--reason TEXT]
@@ -106,18 +71,18 @@ test('pause', () => {
   `);
 });
 
-test('train', () => {
-  expect(help('train')).toMatchInlineSnapshot(`
+test('train', async () => {
+  expect(await help('train')).toMatchInlineSnapshot(`
     "start a training run or continue it, and show its progress
 
-    Usage: temper train AGENT [--run NAME] --base-model MODEL [flags]
+    Usage: temper train AGENT --base-model MODEL [flags]
 
     AGENT is a file whose default export is defineAgent({ … }). If a run of this name exists, it continues; if that run
     is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.
 
     Options:
       --run NAME                     name of the run; default: the agent's name
-      --base-model NAME              pocket, pocket-tools, a folder, or a name of the Hugging Face hub
+      --base-model MODEL             pocket, pocket-tools, a folder, or a name of the Hugging Face hub
       --seed N                       seed of all random choices [1]
       --steps N                      optimizer steps [100]
       --groups-per-step N            scenarios per step [8]
@@ -167,8 +132,8 @@ test('train', () => {
   `);
 });
 
-test('runs', () => {
-  expect(help('runs')).toMatchInlineSnapshot(`
+test('runs', async () => {
+  expect(await help('runs')).toMatchInlineSnapshot(`
     "list the runs of this project
 
     Usage: temper runs [--json]
@@ -179,8 +144,8 @@ test('runs', () => {
   `);
 });
 
-test('show', () => {
-  expect(help('show')).toMatchInlineSnapshot(`
+test('show', async () => {
+  expect(await help('show')).toMatchInlineSnapshot(`
     "show one run: its state, its results and what it is waiting for
 
     Usage: temper show RUN [--json]
@@ -193,8 +158,8 @@ test('show', () => {
   `);
 });
 
-test('watch', () => {
-  expect(help('watch')).toMatchInlineSnapshot(`
+test('watch', async () => {
+  expect(await help('watch')).toMatchInlineSnapshot(`
     "watch a run live
 
     Usage: temper watch RUN
@@ -206,8 +171,8 @@ test('watch', () => {
   `);
 });
 
-test('stop', () => {
-  expect(help('stop')).toMatchInlineSnapshot(`
+test('stop', async () => {
+  expect(await help('stop')).toMatchInlineSnapshot(`
     "end a run after its current step, and keep the result
 
     Usage: temper stop RUN [--reason TEXT]
@@ -218,8 +183,8 @@ test('stop', () => {
   `);
 });
 
-test('cancel', () => {
-  expect(help('cancel')).toMatchInlineSnapshot(`
+test('cancel', async () => {
+  expect(await help('cancel')).toMatchInlineSnapshot(`
     "end a run immediately; committed steps stay
 
     Usage: temper cancel RUN
@@ -231,9 +196,9 @@ test('cancel', () => {
   `);
 });
 
-test('report', () => {
-  expect(help('report')).toMatchInlineSnapshot(`
-    "write an HTML report: curves, groups side by side, episodes
+test('report', async () => {
+  expect(await help('report')).toMatchInlineSnapshot(`
+    "write an HTML report: curves, groups side by side, attempts
 
     Usage: temper report RUN [--out FILE]
 
@@ -245,15 +210,18 @@ test('report', () => {
   `);
 });
 
-test('checkpoints', () => {
-  expect(help('checkpoints')).toMatchInlineSnapshot(`
+test('checkpoints', async () => {
+  expect(await help('checkpoints')).toMatchInlineSnapshot(`
     "list a run's checkpoints, copy the run to or from another store, or remove old weights
 
-    Usage: temper checkpoints RUN [push STORE | pull STORE | prune --keep-last N] [--json]
+    Usage: temper checkpoints CHECKPOINT [push STORE | pull STORE | prune --keep-last N] [--json]
 
-    Without an action it lists committed steps. push and pull copy the whole run between the project's store and STORE (a
-    folder or a URI). They skip what exists, continue an interrupted copy, and pull repairs damaged objects. prune removes
-    weights and optimizer states that nothing needs; manifests, rollouts and verdicts stay. Needs no server.
+    Without an action it lists the committed steps of RUN, or shows the one that CHECKPOINT names. push and pull copy the
+    whole run between the project's store and STORE (a folder or a URI). They skip what exists, continue an interrupted
+    copy, and pull repairs damaged objects. prune removes weights and optimizer states that nothing needs; manifests,
+    rollouts and verdicts stay. Needs no server.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --keep-last N         prune: keep the newest N of each branch
@@ -265,46 +233,54 @@ test('checkpoints', () => {
       -h, --help            print this help
 
     Examples:
+      temper checkpoints demo@best
       temper checkpoints demo push /mnt/backup/store
       temper checkpoints demo prune --keep-last 3 --keep-best reward:2 --dry-run"
   `);
 });
 
-test('verify', () => {
-  expect(help('verify')).toMatchInlineSnapshot(`
+test('verify', async () => {
+  expect(await help('verify')).toMatchInlineSnapshot(`
     "check every hash of a run, and recompute one step
 
-    Usage: temper verify RUN [--step N] [--branch B] [--no-recompute] [--json]
+    Usage: temper verify CHECKPOINT [--no-recompute] [--json]
 
-    Reads the store, writes nothing and needs no server. One step is recomputed from its recorded rollouts on this
-    machine; on the platform that trained it, the bytes must match. Exit code 1 if a check fails.
+    Reads the store, writes nothing and needs no server. The whole run is checked, and the step of CHECKPOINT is
+    recomputed from its recorded rollouts on this machine; on the platform that trained it, the bytes must match. Exit
+    code 1 if a check fails.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
-      --step N        step to recompute; default: the last one
-      --branch B      branch of that step; default: the newest
       --no-recompute  only check hashes; needs no Python
       --json          print one JSON object
-      -h, --help      print this help"
+      -h, --help      print this help
+
+    Examples:
+      temper verify demo
+      temper verify demo@12"
   `);
 });
 
-test('eval', () => {
-  expect(help('eval')).toMatchInlineSnapshot(`
+test('eval', async () => {
+  expect(await help('eval')).toMatchInlineSnapshot(`
     "compare models and checkpoints on held-out scenarios, without training
 
-    Usage: temper eval AGENT --model MODEL… [--scenarios N] [--json]
+    Usage: temper eval AGENT --model MODEL… [flags]
 
-    MODEL is run@step, a run (its last step) or a base model on the local stack, or a hosted model: provider/model
+    MODEL is a CHECKPOINT or a base model on the local stack, or a hosted model: provider/model
     (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama; its key is in
     PROVIDER_API_KEY), or URL#MODEL for any OpenAI-compatible server. If you pass several, all play the same
     scenarios. Prints reward, metrics, tokens, cost and latency with 95 % intervals, and writes an HTML page.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --model MODEL         model or checkpoint to evaluate; repeatable
       --scenarios N         maximum number of scenarios; default: the run's, or 200
       --base-url URL        OpenAI-compatible server that serves every MODEL, instead of the local stack
       --key-env NAME        environment variable that holds the key of --base-url or URL#MODEL
-      --price MODEL=IN/OUT  US dollars per million input and output tokens
+      --price MODEL=IN/OUT  US dollars per million input and output tokens; repeatable
       --temperature X       sampling temperature; default: the run's, or 1; for a hosted model its own
       --max-tokens N        token limit of each hosted call, whatever the agent sets; for reasoning models
       --seed N              seed of the engine's sampling and of the agent's random, but not of a hosted model; default: the run's, or 1
@@ -314,14 +290,14 @@ test('eval', () => {
       -h, --help            print this help
 
     Examples:
-      temper eval examples/tic-tac-toe/agent.ts --model demo --model demo@0 --model pocket
+      temper eval examples/tic-tac-toe/agent.ts --model demo@best --model demo@0 --model pocket
       temper eval agent.ts --model demo --model openai/gpt-5 --price openai/gpt-5=1.25/10 --max-tokens 2000
       temper eval agent.ts --model my-model --base-url http://127.0.0.1:8000/v1 --key-env MY_KEY"
   `);
 });
 
-test('dev', () => {
-  expect(help('dev')).toMatchInlineSnapshot(`
+test('dev', async () => {
+  expect(await help('dev')).toMatchInlineSnapshot(`
     "run the local stack in the foreground: Temporal server and UI, workers, GPU worker
 
     Usage: temper dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]
@@ -338,8 +314,8 @@ test('dev', () => {
   `);
 });
 
-test('worker', () => {
-  expect(help('worker')).toMatchInlineSnapshot(`
+test('worker', async () => {
+  expect(await help('worker')).toMatchInlineSnapshot(`
     "run a TypeScript worker for a deployment: workflows and the agents you pass
 
     Usage: temper worker [--agent FILE]…
@@ -353,8 +329,8 @@ test('worker', () => {
   `);
 });
 
-test('doctor', () => {
-  expect(help('doctor')).toMatchInlineSnapshot(`
+test('doctor', async () => {
+  expect(await help('doctor')).toMatchInlineSnapshot(`
     "check server, queues, engine, store and environments, and say what to fix
 
     Usage: temper doctor [--agent NAME]… [--json]

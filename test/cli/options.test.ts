@@ -5,15 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CommandContext } from '../../cli/command-line/command.ts';
 import { COMMANDS } from '../../cli/commands.ts';
-import { planEval } from '../../cli/eval/plan-eval.ts';
-import { findCommand } from '../../cli/main.ts';
-import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
-import { planRun } from '../../cli/train/plan-run.ts';
-import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
+import { evalCommand } from '../../cli/eval/command.ts';
+import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
+import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
+import { readPlannedSchedule } from '../../cli/schedule/read-planned-schedule.ts';
+import { forkCommand } from '../../cli/fork/command.ts';
+import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { trainCommand } from '../../cli/train/command.ts';
+import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { runKey } from '../../store/layout.ts';
@@ -30,7 +31,7 @@ import { makeRun } from '../store/records/made-run.ts';
 
 import { write, writeAgent } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { contextOf, runCli } from './run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const source = (file: string) => readFileSync(join(ROOT, file), 'utf8');
@@ -48,20 +49,16 @@ async function fill(folder: string): Promise<Store> {
   return store;
 }
 
-/** What a command plans from its arguments, before it starts anything. */
-function contextOf(args: readonly string[], folder = project): CommandContext {
-  const { command, args: own } = findCommand(args[0]!, args.slice(1));
-  const { flags, positionals } = parseCommandLine(command, own);
-  const output = { line: () => undefined, errorLine: () => undefined } as never;
-  const env = { OPENAI_API_KEY: 'x', MY_KEY: 'secret' };
-  return { flags, positionals, project: folder, cwd: folder, env, output, signal: new AbortController().signal };
-}
+const ENV = { OPENAI_API_KEY: 'x', MY_KEY: 'secret' };
+/** Of a line `train …`. */
+const trainLine = (line: string, folder = project) => contextOf(trainCommand, folder, line.split(' ').slice(1), ENV);
 
-const PLANS: Readonly<Record<string, (context: CommandContext) => Promise<object>>> = {
-  train: planRun,
-  fork: planFork,
-  eval: planEval,
-  'schedule create': planSchedule,
+/** What a command plans from the words after its name, before it starts anything. */
+const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<object>>> = {
+  train: (words) => readPlannedRun(contextOf(trainCommand, project, words, ENV)),
+  fork: (words) => readPlannedFork(contextOf(forkCommand, project, words, ENV)),
+  eval: (words) => readPlannedEval(contextOf(evalCommand, project, words, ENV)),
+  'schedule create': (words) => readPlannedSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
 };
 
 /** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
@@ -131,9 +128,7 @@ const FLAGS: Readonly<Record<string, Probe>> = {
     'a copy of a pruned run says so; what was pruned comes back when it is asked for',
   ),
   'checkpoints --json': json('checkpoints demo'),
-  'verify --step': added('verify demo --no-recompute', '--step 2'),
-  'verify --branch': added('verify demo --no-recompute', '--branch 0'),
-  'verify --no-recompute': ['verify demo --step x', 'verify demo --no-recompute'],
+  'verify --no-recompute': added('verify demo@99', '--no-recompute'),
   'verify --json': json('verify demo --no-recompute'),
   'eval --model': ['eval agent.ts --model openai/gpt-5', 'eval agent.ts --model demo'],
   'eval --scenarios': added(EVAL, '--scenarios 3'),
@@ -184,11 +179,11 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'max-judge-usd': '3',
 };
 
-const isShared = new Set(RUN_FLAGS.map(({ flag }) => flag));
+const isShared = new Set(Object.keys(RUN_FLAGS));
 const SHARING = new Set(['train', 'fork', 'schedule create']);
 const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
-const OWN_FLAGS = ALL.flatMap(({ name, options }) =>
-  Object.keys(options)
+const OWN_FLAGS = ALL.flatMap(({ name, flags }) =>
+  Object.keys(flags)
     .filter((flag) => !SHARING.has(name) || !isShared.has(flag))
     .map((flag) => `${name} --${flag}`),
 );
@@ -203,7 +198,9 @@ async function outcome(line: string): Promise<unknown> {
     return { exitCode, said: `${stdout}\n${stderr}`.replaceAll(fresh, 'PROJECT') };
   }
   try {
-    const { store: _, ...plan } = (await PLANS[name]!(contextOf(args))) as object & { store?: Store };
+    const { store: _, ...plan } = (await PLANS[name]!(args.slice(name.split(' ').length))) as object & {
+      store?: Store;
+    };
     return plan;
   } catch (error) {
     return String(error);
@@ -228,21 +225,19 @@ describe('flags', () => {
   });
 
   test.each([...SHARING])('%s takes every flag of a run', (name) => {
-    const { options } = ALL.find((command) => command.name === name)!;
-    expect([...isShared].filter((flag) => !Object.hasOwn(options, flag))).toEqual([]);
+    const { flags } = ALL.find((command) => command.name === name)!;
+    expect([...isShared].filter((flag) => !Object.hasOwn(flags, flag))).toEqual([]);
   });
 });
 
 describe('the configuration of a run', () => {
-  test.each(RUN_FLAGS.map(({ flag, path, kind }) => ({ flag, path, kind })))(
+  test.each(RUN_FLAG_ROWS.map(([flag, { path, kind }]) => ({ flag, path, kind })))(
     '--$flag changes $path, or is refused by name',
     async ({ flag, path, kind }) => {
       const given = RUN_FLAG_VALUES[flag] ?? (kind === 'boolean' ? '' : kind === 'integer' ? '3' : '0.125');
       const line = flag === 'base-model' ? 'train agent.ts' : TRAIN;
-      const plain = contextOf(TRAIN.split(' '));
-      const asked = contextOf(`${line} --${flag} ${given}`.trim().split(' '));
-      const { config: before } = await planRun(plain);
-      const after = await planRun(asked).then(
+      const { config: before } = await readPlannedRun(trainLine(TRAIN));
+      const after = await readPlannedRun(trainLine(`${line} --${flag} ${given}`.trim())).then(
         ({ config }) => fieldOf(config, path),
         (error: Error) => error.message,
       );
@@ -259,11 +254,9 @@ describe('the configuration of a run', () => {
     const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;
     const config = { ...file.config, train: { ...file.config.train, loss } };
     await store.replace(runKey('demo'), encodeJson({ ...file, config }));
-    const { existing } = await planRun(contextOf(`${TRAIN} ${same}`.split(' '), folder));
+    const { existing } = await readPlannedRun(trainLine(`${TRAIN} ${same}`, folder));
     expect(existing?.file.config.train.loss).toEqual(loss);
-    await expect(planRun(contextOf(`${TRAIN} ${same} --dual-clip 4`.split(' '), folder))).rejects.toThrow(
-      'have no effect',
-    );
+    await expect(readPlannedRun(trainLine(`${TRAIN} ${same} --dual-clip 4`, folder))).rejects.toThrow('have no effect');
   });
 
   const paths = leavesOf(RunConfig).map(({ path }) => path);

@@ -22,7 +22,7 @@ function tableHeads(trained: Record<string, number>[]): string[] {
     state: newRunState(config),
     config,
     steps: stepsWith(...trained),
-    episodes: [],
+    attemptSets: [],
     leftOut: [],
     storeUri: 'file:///store',
     version: '1',

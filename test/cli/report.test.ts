@@ -34,9 +34,9 @@ test('what a model wrote is text, never markup', async () => {
   const bodies = scriptBodies(page);
   expect(bodies).toHaveLength(3);
   const data = JSON.parse(bodies[0]!) as {
-    episodes: { groups: { attempts: { turns: { answer: { text: string } }[] }[] }[] }[];
+    attemptSets: { groups: { attempts: { turns: { answer: { text: string } }[] }[] }[] }[];
   };
-  const answers = data.episodes.flatMap(({ groups }) =>
+  const answers = data.attemptSets.flatMap(({ groups }) =>
     groups.flatMap(({ attempts }) => attempts.map(({ turns }) => turns[0]!.answer.text)),
   );
   expect(answers).toContain(HOSTILE);
@@ -47,11 +47,13 @@ test('what a judge said stands beside the attempt, as text, with its score and t
   expect(page).not.toContain('<img');
   const bodies = scriptBodies(page);
   expect(bodies).toHaveLength(3);
-  const { episodes } = JSON.parse(bodies[0]!) as { episodes: { kind: string; groups: { attempts: object[] }[] }[] };
-  const attempts = episodes.find(({ kind }) => kind === 'step')!.groups[0]!.attempts;
+  const { attemptSets } = JSON.parse(bodies[0]!) as {
+    attemptSets: { kind: string; groups: { attempts: object[] }[] }[];
+  };
+  const attempts = attemptSets.find(({ kind }) => kind === 'step')!.groups[0]!.attempts;
   expect(attempts[2]).toMatchObject({ reward: 0.25, explanation: HOSTILE, metrics: { rulerScore: 0.25 } });
   expect(attempts[2]).toHaveProperty('metrics.agentReward');
-  const held = episodes.find(({ kind }) => kind === 'eval')!.groups[0]!.attempts;
+  const held = attemptSets.find(({ kind }) => kind === 'eval')!.groups[0]!.attempts;
   expect(held[0]).toMatchObject({ explanation: null });
 });
 
@@ -69,7 +71,7 @@ test('the page may load nothing, and runs only its own scripts', async () => {
   expect(page).not.toContain('<link');
 });
 
-test('the page says what was told to the run, and shows the episodes of the branches that it stands on', async () => {
+test('the page says what was told to the run, and shows the attempts of the branches that it stands on', async () => {
   const lineage = [{ branch: 1, fromBranch: 0, fromStep: 2 }];
   const changes = [
     { setting: 'learningRate', from: 0.005, to: 0.001, branch: 1, step: 3, reason: 'it diverged' } as const,
@@ -78,20 +80,20 @@ test('the page says what was told to the run, and shows the episodes of the bran
   expect(page).toContain('changed: learningRate 0.005 → 0.001 from step 3 on, because: it diverged');
   expect(page).toContain('current position: branch 1, from step 2 of branch 0');
   // The store of the fixture holds branch 0 alone: its steps up to 2 are this run's, its step 3 is not.
-  expect(page).toContain('The episodes of step 3 are not shown: the store has no copy of them.');
-  expect(page).not.toContain('The episodes of step 2 are not shown');
+  expect(page).toContain('The attempts of step 3 are not shown: the store has no copy of them.');
+  expect(page).not.toContain('The attempts of step 2 are not shown');
 });
 
 test('a long run is shown by some of its steps, and says so', async () => {
   const page = await writeReport({ steps: 30 });
-  expect(page).toContain('This page shows the episodes of 8 steps out of 30.');
-  const { episodes } = JSON.parse(scriptBodies(page)[0]!) as {
-    episodes: { kind: string; step: number; leftOut: string | null }[];
+  expect(page).toContain('This page shows the attempts of 8 steps out of 30.');
+  const { attemptSets } = JSON.parse(scriptBodies(page)[0]!) as {
+    attemptSets: { kind: string; step: number; leftOut: string | null }[];
   };
-  const shown = episodes.filter(({ kind }) => kind === 'step');
+  const shown = attemptSets.filter(({ kind }) => kind === 'step');
   expect(shown.map(({ step }) => step)).toEqual([1, 5, 9, 13, 18, 22, 26, 30]);
   expect(shown[0]!.leftOut).toBe('6 of 8 groups are shown');
-  expect(episodes.filter(({ kind }) => kind === 'eval').map(({ step }) => step)).toEqual([0, 30]);
+  expect(attemptSets.filter(({ kind }) => kind === 'eval').map(({ step }) => step)).toEqual([0, 30]);
 });
 
 test('a run without a finished step has a report too', async () => {

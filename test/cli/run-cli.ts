@@ -1,4 +1,6 @@
 /** The command line in this process, with its output caught. */
+import type { Arguments, CommandContext, Definition, Flags } from '../../cli/command-line/command.ts';
+import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import type { Output } from '../../cli/terminal/output.ts';
 import { main } from '../../cli/main.ts';
 
@@ -26,4 +28,18 @@ export async function runCli(cwd: string, args: readonly string[], options: CliO
   const { env = {}, signal = new AbortController().signal } = options;
   const exitCode = await main(args, { output, cwd, env, signal });
   return { exitCode, stdout: lines.stdout.join('\n'), stderr: lines.stderr.join('\n') };
+}
+
+/** What a command's work gets of a line, without its being run. */
+export function contextOf<F extends Flags, A extends Arguments>(
+  command: Definition<F, A>,
+  project: string,
+  words: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): CommandContext<Definition<F, A>> {
+  const line = parseCommandLine(command, words);
+  if (line.isHelp) throw new Error('help has no context');
+  const output = { line: () => undefined, errorLine: () => undefined } as never;
+  const { signal } = new AbortController();
+  return { flags: line.flags, args: line.args, project, cwd: project, env, output, signal };
 }

@@ -63,7 +63,9 @@ describe('create refuses', () => {
       `"temper: --name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)"`,
     );
     for (const name of ['a/b', 'Nightly', '', 'a'.repeat(51)])
-      expect(await create('--name', name, '--every', '1d')).toContain('--name must be lower case letters');
+      expect(await create('--name', name, '--every', '1d', '--base-model', 'pocket')).toContain(
+        '--name must be lower case letters',
+      );
   });
 
   test('a base model that is missing, or a folder that workers would not know', async () => {
@@ -85,6 +87,10 @@ describe('create refuses', () => {
     expect(await create(...NAMED, '--every', '1d', '--from', 'nope')).toContain('no run nope in the store');
     await writeStanding('demo');
     expect(await create(...NAMED, '--every', '1d', '--from', 'demo@9')).toContain('demo@9 is not committed');
+    expect(await create(...NAMED, '--every', '1d', '--from', 'demo@last')).toContain(
+      'got "demo@last"; see temper runs',
+    );
+    expect(await create(...NAMED, '--every', '1d', '--from', 'demo@best')).toContain('no checkpoint of demo has been');
     const other = ['--from', 'demo', '--lora-rank', '8'];
     expect(await create(...NAMED, '--every', '1d', ...other)).toMatchInlineSnapshot(
       `"temper: --lora-rank must stay 16 (the run continues the adapter of demo@2), got 8; leave it out"`,

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
+import { RUN_FLAG_ROWS } from '../../cli/train/run-flag-table.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { blocksOf, PAGES, readPage, ROOT } from './markdown.ts';
 
@@ -45,10 +45,10 @@ test.each(PAGES.filter((page) => spansOf(page).length > 0))('%s names commands a
     const [name = '', ...rest] = span.split(/[\s|]+/);
     const command = COMMANDS.find((each) => each.name === name);
     expect(command, `temper ${span}`).toBeDefined();
-    const own = [command!, ...(command!.actions ?? [])].flatMap(({ options }) => Object.keys(options));
-    const flags = ['help', ...own];
+    const own = [command!, ...(command!.actions ?? [])].flatMap(({ flags }) => Object.keys(flags));
+    const known = ['help', ...own];
     for (const flag of rest.flatMap((word) => /^\[?--([a-z-]+)/.exec(word)?.[1] ?? []))
-      expect(flags, `temper ${span}`).toContain(flag);
+      expect(known, `temper ${span}`).toContain(flag);
   }
 });
 
@@ -88,15 +88,15 @@ describe('docs/commands.md', () => {
   ];
 
   test.each(['train', 'eval'])('lists every flag of temper %s', (name) => {
-    const { options } = COMMANDS.find((command) => command.name === name)!;
-    expect(rows.map(([, flag]) => flag)).toEqual(expect.arrayContaining(Object.keys(options)));
+    const { flags } = COMMANDS.find((command) => command.name === name)!;
+    expect(rows.map(([, flag]) => flag)).toEqual(expect.arrayContaining(Object.keys(flags)));
   });
 
   test('gives the defaults that a run has', () => {
     const config: unknown = defaultRunConfig({ run: 'a', agent: 'a', baseModel: 'pocket' });
     // Those of `temper train` come first.
     const told = new Map(rows.toReversed().map(([, flag, , value = '']) => [flag, value.replaceAll('`', '')]));
-    for (const { flag, path, kind } of RUN_FLAGS) {
+    for (const [flag, { path, kind }] of RUN_FLAG_ROWS) {
       const value = path.split('.').reduce((at, key) => (at as Record<string, unknown>)[key], config);
       const text = told.get(flag) ?? '';
       if (kind === 'boolean') expect(text, flag).toBe(value === true ? 'on' : 'off');

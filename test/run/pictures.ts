@@ -119,7 +119,7 @@ async function readFrame(frame: Frame): Promise<string> {
 async function takeReportPictures(): Promise<void> {
   const page = await openReport('demo');
   await page.screenshot({ path: picture('report') });
-  const heading = page.locator('h2', { hasText: 'Episodes' });
+  const heading = page.locator('h2', { hasText: 'Attempts' });
   await heading.evaluate((element) => element.scrollIntoView());
   await page.mouse.wheel(0, -20);
   await sleep(500);

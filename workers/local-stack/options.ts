@@ -1,4 +1,5 @@
-import type { Dtype, TemperConfig } from '../config.ts';
+import type { TemperConfig } from '../config.ts';
+import type { Dtype } from '../engine-choices.ts';
 import type { StackEvent } from '../events.ts';
 
 export interface LocalStackOptions {

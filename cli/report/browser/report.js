@@ -105,19 +105,19 @@
     return null;
   }
 
-  // ---- episodes ----
+  // ---- attempts ----
   const tip = element('div');
   tip.id = 'tip';
   tip.hidden = true;
 
-  function drawEpisodes() {
+  function drawAttempts() {
     const picker = document.getElementById('picker');
-    const place = document.getElementById('episodes');
-    if (data.episodes.length === 0) {
-      place.append(element('p', 'dim', 'No episodes are recorded yet.'));
+    const place = document.getElementById('attempts');
+    if (data.attemptSets.length === 0) {
+      place.append(element('p', 'dim', 'No attempts are recorded yet.'));
       return;
     }
-    const buttons = data.episodes.map((set, index) => {
+    const buttons = data.attemptSets.map((set, index) => {
       const name = set.kind === 'eval' ? `eval after ${set.step}` : `step ${set.step}`;
       const button = element('button', '', set.label ?? name);
       button.type = 'button';
@@ -125,12 +125,12 @@
       picker.append(button);
       return button;
     });
-    const firstStep = data.episodes.findIndex((set) => set.kind === 'step');
+    const firstStep = data.attemptSets.findIndex((set) => set.kind === 'step');
     show(Math.max(0, firstStep));
 
     function show(index) {
       buttons.forEach((button, position) => button.setAttribute('aria-pressed', String(position === index)));
-      const set = data.episodes[index];
+      const set = data.attemptSets[index];
       place.replaceChildren(...set.groups.map(drawGroup));
       if (set.leftOut) place.append(element('p', 'note', `${set.leftOut}; the store has all of them.`));
     }
@@ -239,7 +239,7 @@
 
   document.body.append(tip);
   drawCharts();
-  drawEpisodes();
+  drawAttempts();
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawCharts);
   let resizing = 0;
   addEventListener('resize', () => {

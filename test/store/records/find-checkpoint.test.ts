@@ -5,11 +5,15 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import type { Checkpoint, RunState } from '../../../core/contract.ts';
 import { sha256Hex } from '../../../core/hashes.ts';
-import { readCheckpoint, readStanding } from '../../../store/records/find-checkpoint.ts';
+import { parseCheckpointName } from '../../../core/policy-name.ts';
+import { findCheckpoint, readCheckpoint, readStanding } from '../../../store/records/find-checkpoint.ts';
+import { openBranch } from '../../../store/records/lineage.ts';
+import { requireRun } from '../../../store/records/run-reader.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { evalKey, manifestKey } from '../../../store/layout.ts';
+import { evalKey, manifestKey, stateKey } from '../../../store/layout.ts';
 import { madeManifest } from './made-manifest.ts';
+import { makeBranch, makeRun } from './made-run.ts';
 
 let root: string;
 let store: FileStore;
@@ -58,4 +62,54 @@ test('a branch without a commit of its own stands on one of the branch before, n
 test('an adapter that nothing has committed is none', async () => {
   await commit(0, 0);
   expect(await standing(0, 5, 'another')).toBeNull();
+});
+
+/** Steps 0 to 4, then back to step 2 and one more: evaluated are steps 0, 2 and 4 of branch 0, the abandoned one best. */
+async function makeRolledBack(): Promise<void> {
+  const made = await makeRun(store, { steps: 4, evals: { 0: 0.25, 2: 0.5, 4: 0.75 } });
+  await openBranch(store, 'demo', { requestId: 'back', step: 2 });
+  await makeBranch(store, made, 1, 2, 1);
+  const { state } = await requireRun(store, 'demo');
+  const adapterSha256 = (await readCheckpoint(store, { run: 'demo', branch: 1, step: 3 }))?.adapterSha256;
+  await store.replace(stateKey('demo'), encodeJson({ ...state, branch: 1, step: 3, adapterSha256 }));
+}
+
+const find = (text: string) => findCheckpoint(store, parseCheckpointName(text)!);
+
+test('a name finds the step, the last one or the best one: of the curve, or of a branch', async () => {
+  await makeRolledBack();
+  const found = async (text: string) => {
+    const { branch, step } = await find(text);
+    return [text, branch, step];
+  };
+  for (const expected of [
+    ['demo@3', 0, 3],
+    ['demo~1@3', 1, 3],
+    ['demo', 1, 3],
+    ['demo@latest', 1, 3],
+    ['demo~0', 0, 4],
+    ['demo~1@latest', 1, 3],
+    ['demo@best', 0, 2],
+    ['demo~0@best', 0, 4],
+  ])
+    expect(await found(String(expected[0]))).toEqual(expected);
+});
+
+test('of equally good checkpoints the later one is best; a step that trained nothing is none', async () => {
+  await makeRun(store, { steps: 4, empty: 4, evals: { 1: 0.5, 3: 0.5, 4: 0.75 } });
+  expect(await find('demo@best')).toMatchObject({ branch: 0, step: 3 });
+});
+
+test('a name that finds nothing says what to name', async () => {
+  await makeRolledBack();
+  await expect(find('nope@best')).rejects.toThrow('no run nope in the store');
+  await expect(find('demo@9')).rejects.toThrow(
+    'demo@9 is not committed (demo is at step 3 of branch 1); pass another step, or demo@latest',
+  );
+  await expect(find('demo~1@best')).rejects.toThrow(
+    'no checkpoint of branch 1 of demo has been evaluated; pass demo@latest, or a step',
+  );
+  await expect(find('demo~2')).rejects.toThrow(
+    'branch 2 of demo has no committed step yet; wait for one, or name another run',
+  );
 });

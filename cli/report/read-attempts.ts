@@ -1,4 +1,4 @@
-/** Reads the episodes that a report shows: some steps, some groups of each, and the first games of the evaluations. */
+/** Reads the attempts that a report shows: some steps, some groups of each, and the first games of the evaluations. */
 import type { RunState } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { mean } from '../../core/statistics.ts';
@@ -8,19 +8,19 @@ import type { PlayedGroup } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
 import { plural } from '../terminal/format.ts';
-import { NOT_JUDGED, viewAttempt, type Rewards } from './attempt-view.ts';
+import { NO_VERDICT, viewAttempt, type Rewards } from './attempt-view.ts';
 import { BOUNDS, clipText, sampleEvenly } from './data.ts';
-import type { EpisodeSet, GroupView } from './data.ts';
+import type { AttemptSet, GroupView } from './data.ts';
 
-export interface Episodes {
-  readonly sets: readonly EpisodeSet[];
+export interface ReadAttempts {
+  readonly sets: readonly AttemptSet[];
   /** Sentences that say what was left out. */
   readonly leftOut: readonly string[];
 }
 
-type ReadSet = (store: Store, place: StepPlace) => Promise<EpisodeSet | null>;
+type ReadSet = (store: Store, place: StepPlace) => Promise<AttemptSet | null>;
 
-export async function readEpisodes(store: Store, { run, lineage, step: last, evals }: RunState): Promise<Episodes> {
+export async function readAttempts(store: Store, { run, lineage, step: last, evals }: RunState): Promise<ReadAttempts> {
   const steps = sampleEvenly(
     Array.from({ length: last }, (_, index) => index + 1),
     BOUNDS.steps,
@@ -30,12 +30,12 @@ export async function readEpisodes(store: Store, { run, lineage, step: last, eva
     BOUNDS.steps,
   );
   const leftOut =
-    steps.length < last ? [`This page shows the episodes of ${plural(steps.length, 'step')} out of ${last}.`] : [];
+    steps.length < last ? [`This page shows the attempts of ${plural(steps.length, 'step')} out of ${last}.`] : [];
   const places: { name: string; step: number; read: ReadSet }[] = [
     ...evaluated.map((step) => ({ name: `evaluation after step ${step}`, step, read: readEvaluation })),
     ...steps.map((step) => ({ name: `step ${step}`, step, read: readStep })),
   ];
-  const sets: EpisodeSet[] = [];
+  const sets: AttemptSet[] = [];
   let room: number = BOUNDS.total;
   for (const { name, step, read } of places) {
     const set = await read(store, { run, branch: branchOfStep(lineage, step), step });
@@ -43,14 +43,14 @@ export async function readEpisodes(store: Store, { run, lineage, step: last, eva
     if (set !== null && size <= room) sets.push(set);
     else
       leftOut.push(
-        `The episodes of ${name} are not shown: ${set === null ? 'the store has no copy of them' : 'they are too large'}.`,
+        `The attempts of ${name} are not shown: ${set === null ? 'the store has no copy of them' : 'they are too large'}.`,
       );
     room -= size <= room ? size : 0;
   }
   return { sets: sets.toSorted((a, b) => a.step - b.step || b.kind.localeCompare(a.kind)), leftOut };
 }
 
-async function readStep(store: Store, place: StepPlace): Promise<EpisodeSet | null> {
+async function readStep(store: Store, place: StepPlace): Promise<AttemptSet | null> {
   const groups = await readGroups(store, place);
   if (groups.length === 0) return null;
   const shown = groups.slice(0, BOUNDS.groupsPerStep);
@@ -81,7 +81,7 @@ function viewVerdict(
   judged: Judged | null,
   index: number,
 ): Pick<Rewards, 'explanation' | 'judged'> {
-  if (judged === null || judged.judge === 'agent') return NOT_JUDGED;
+  if (judged === null || judged.judge === 'agent') return NO_VERDICT;
   const score = judged.scores?.[index] ?? null;
   const numbers = [
     ['rulerScore', score],
@@ -93,12 +93,12 @@ function viewVerdict(
   };
 }
 
-async function readEvaluation(store: Store, place: StepPlace): Promise<EpisodeSet | null> {
+async function readEvaluation(store: Store, place: StepPlace): Promise<AttemptSet | null> {
   const attempts = (await readEvalRollouts(store, place))?.attempts;
   if (attempts === undefined) return null;
   const shown = attempts.slice(0, BOUNDS.evalGames);
   const views = shown.map((record) =>
-    viewAttempt(record, record.scenarioId ?? String(record.attempt), { own: record.reward, mean: null, ...NOT_JUDGED }),
+    viewAttempt(record, record.scenarioId ?? String(record.attempt), { own: record.reward, mean: null, ...NO_VERDICT }),
   );
   const leftOut = shown.length < attempts.length ? `the first ${shown.length} of ${attempts.length} are shown` : null;
   return {

@@ -7,15 +7,13 @@ import { readRun } from '../../store/records/run-reader.ts';
 import type { Run } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
-import type { CommandContext } from '../command-line/command.ts';
-import { stringFlag } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
+import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
-import { checkJudge, judgeOptions } from './plan-judge.ts';
-import { RUN_FLAGS } from './run-flag-table.ts';
-import { applyRunFlags, parseRunFlags } from './run-flags.ts';
+import { checkJudge, judgeOptions } from './check-judge.ts';
+import { applyRunFlags, fieldsOf, flagOf } from './run-flags.ts';
 
 export interface PlannedRun {
   readonly config: RunConfig;
@@ -30,24 +28,16 @@ export interface PlannedRun {
   readonly isComplete: boolean;
 }
 
-export async function planRun({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
-  const values = new Map(parseRunFlags(flags));
-  const baseModel = stringFlag(flags, 'base-model');
-  values.delete('baseModel');
-  const name = checkRunName(stringFlag(flags, 'run'));
-  const agentFile = await loadAgent(positionals[0]!, cwd);
-  if (baseModel === null) {
-    throw new UsageError(
-      '--base-model is missing; pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub',
-    );
-  }
+export async function readPlannedRun({ flags, args, project, cwd, env }: TrainContext): Promise<PlannedRun> {
+  const name = flags.run === null ? null : checkRunName(flags.run);
+  const agentFile = await loadAgent(args.agent, cwd);
   const { models: configured } = await loadConfig(project, env);
-  const model = resolveBaseModel(baseModel, cwd, project, configured);
+  const model = resolveBaseModel(flags['base-model'], cwd, project, configured);
   const { agent, path } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, names.run))?.file.config.train.loss ?? null;
-  const config = applyRunFlags({ ...names, ...judgeOptions(agent) }, values, recorded);
+  const config = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags), recorded);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
   return { config, agentFile: path, models: model.models, store, ...(await findExisting(store, config)) };
@@ -68,8 +58,8 @@ export async function findExisting(store: Store, config: RunConfig): Promise<Exi
   return { existing, isSteered: branch > 0 || amendments > 0, isComplete };
 }
 
-export function checkRunName(name: string | null): string | null {
-  if (name === null || NAME_PATTERN.test(name)) return name;
+export function checkRunName(name: string): string {
+  if (NAME_PATTERN.test(name)) return name;
   throw new UsageError(
     `--run must be lower case letters, digits and ._- (at most 63, the first a letter or digit), got ${JSON.stringify(name)}; pass --run my-run`,
   );
@@ -86,6 +76,6 @@ export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
 /** `train.lora.rank: 16 → 8` as a person typed it: `--lora-rank: 16 → 8`. */
 function nameFlag(difference: string): string {
   const [path = ''] = difference.split(':', 1);
-  const row = RUN_FLAGS.find((candidate) => candidate.path === path);
-  return row === undefined ? difference : `--${row.flag}${difference.slice(path.length)}`;
+  const flag = flagOf(path);
+  return flag === null ? difference : `--${flag}${difference.slice(path.length)}`;
 }

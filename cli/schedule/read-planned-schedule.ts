@@ -7,16 +7,17 @@ import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
-import type { CommandContext, Flags } from '../command-line/command.ts';
-import { stringFlag } from '../command-line/command.ts';
+import type { Surroundings } from '../command-line/command.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
-import { checkFits, findNewest, findParent } from '../fork/find-parent.ts';
+import { checkFits, findParent } from '../fork/find-parent.ts';
 import type { Parent } from '../fork/find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkJudge, judgeOptions } from '../train/plan-judge.ts';
-import { applyRunFlags, parseRunFlags } from '../train/run-flags.ts';
+import { checkJudge, judgeOptions } from '../train/check-judge.ts';
+import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
+import type { ScheduleCreateContext } from './command.ts';
 
 export interface PlannedSchedule {
   readonly name: string;
@@ -35,26 +36,19 @@ export type Timing =
   | { readonly text: string; readonly everyMs: number; readonly cron: null }
   | { readonly text: string; readonly everyMs: null; readonly cron: string };
 
-export async function planSchedule({
-  flags,
-  positionals,
-  project,
-  cwd,
-  env,
-}: CommandContext): Promise<PlannedSchedule> {
-  const name = checkScheduleName(stringFlag(flags, 'name'));
+export async function readPlannedSchedule(context: ScheduleCreateContext): Promise<PlannedSchedule> {
+  const { flags, args, project, cwd, env } = context;
+  const name = checkScheduleName(flags.name);
   const timing = parseTiming(flags);
-  const values = new Map(parseRunFlags(flags));
-  values.delete('baseModel');
-  const agentFile = await loadAgent(positionals[0]!, cwd);
-  const baseModel = await nameBaseModel(stringFlag(flags, 'base-model'), { cwd, project, env });
+  const agentFile = await loadAgent(args.agent, cwd);
+  const baseModel = await nameBaseModel(flags['base-model'], context);
   const { agent } = agentFile;
-  const config = applyRunFlags({ run: name, agent: agent.name, baseModel, ...judgeOptions(agent) }, values);
+  const config = applyRunFlags({ run: name, agent: agent.name, baseModel, ...judgeOptions(agent) }, fieldsOf(flags));
   await checkScenarios(agentFile, config);
   const store = await openProjectStore(project, env);
   await checkJudge(agent, config, { store, env });
   const lineage = await findLineage(store, name);
-  const from = await findFrom(store, stringFlag(flags, 'from'), name, lineage);
+  const from = await findFrom(store, flags.from, name, lineage);
   const parent = lineage ?? from;
   if (parent !== null) checkFits(parent, config);
   await store.checkWritable();
@@ -62,19 +56,14 @@ export async function planSchedule({
   return { name, timing, config, from: from?.checkpoint ?? null, begins, store };
 }
 
-function checkScheduleName(name: string | null): string {
-  if (name === null)
-    throw new UsageError(
-      '--name is missing; pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)',
-    );
+function checkScheduleName(name: string): string {
   if (NAME_PATTERN.test(name) && name.length <= MAX_SCHEDULE_NAME) return name;
   throw new UsageError(
     `--name must be lower case letters, digits and ._- (at most ${MAX_SCHEDULE_NAME}, the first a letter or digit), got ${JSON.stringify(name)}; pass --name nightly`,
   );
 }
 
-function parseTiming(flags: Flags): Timing {
-  const [every, cron] = [stringFlag(flags, 'every'), stringFlag(flags, 'cron')];
+function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
   if (every !== null && cron !== null) throw new UsageError('--every and --cron cannot be combined; pass one of them');
   if (every !== null) return { text: `every ${every}`, everyMs: parseInterval(every), cron: null };
   if (cron !== null) return { text: `cron ${parseCron(cron)}`, everyMs: null, cron: parseCron(cron) };
@@ -83,13 +72,9 @@ function parseTiming(flags: Flags): Timing {
 
 /** Workers that this command does not start play the firings: they know the names of temporal.config.ts, and the built-in ones. */
 async function nameBaseModel(
-  text: string | null,
-  { cwd, project, env }: Pick<CommandContext, 'cwd' | 'project' | 'env'>,
+  text: string,
+  { cwd, project, env }: Pick<Surroundings, 'cwd' | 'project' | 'env'>,
 ): Promise<string> {
-  if (text === null)
-    throw new UsageError(
-      '--base-model is missing; pass --base-model pocket, a name of temporal.config.ts, or an OWNER/NAME of the Hugging Face hub',
-    );
   const { models: configured } = await loadConfig(project, env);
   const { name, models } = resolveBaseModel(text, cwd, project, configured);
   if (Object.keys(models).every((model) => Object.hasOwn(configured, model))) return name;
@@ -118,5 +103,5 @@ async function findFrom(
       `--from has no effect: a schedule ${name} has already trained ${run} and continues from it; choose another --name, or leave --from out`,
     );
   }
-  return NAME_PATTERN.test(text) ? findNewest(store, text) : findParent(store, text);
+  return findParent(store, readCheckpointName(text));
 }

@@ -2,36 +2,33 @@
 import type { LossConfig, RunConfig } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
-import { policyName } from '../../core/policy-name.ts';
+import type { CheckpointName } from '../../core/policy-name.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
-import type { CommandContext } from '../command-line/command.ts';
-import { stringFlag } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
-import { checkFits, findParent, runOfLatest } from './find-parent.ts';
+import type { ForkContext } from './command.ts';
+import { checkFits, findParent } from './find-parent.ts';
 import type { Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkJudge, judgeOptions } from '../train/plan-judge.ts';
-import { checkRunName, findExisting } from '../train/plan-run.ts';
-import type { PlannedRun } from '../train/plan-run.ts';
-import { applyRunFlags, parseRunFlags } from '../train/run-flags.ts';
+import { checkJudge, judgeOptions } from '../train/check-judge.ts';
+import { checkRunName, findExisting } from '../train/read-planned-run.ts';
+import type { PlannedRun } from '../train/read-planned-run.ts';
+import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 
-export async function planFork({ flags, positionals, project, cwd, env }: CommandContext): Promise<PlannedRun> {
-  const [source, file] = positionals as [string, string];
-  const values = new Map(parseRunFlags(flags));
-  values.delete('baseModel');
-  const run = checkRunName(stringFlag(flags, 'run'));
-  if (run === null) throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
-  const agentFile = await loadAgent(file, cwd);
+export async function readPlannedFork({ flags, args, project, cwd, env }: ForkContext): Promise<PlannedRun> {
+  const parentName = readCheckpointName(args.parent);
+  const values = fieldsOf(flags);
+  const run = checkRunName(flags.run);
+  const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, run))?.file.config ?? null;
-  const parent = await findForkParent(store, source, recorded);
+  const parent = await findForkParent(store, parentName, recorded);
   const { models: configured } = await loadConfig(project, env);
-  const named = stringFlag(flags, 'base-model');
+  const named = flags['base-model'];
   const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
   // The parent may have been pulled from somebody else's store: its word registers no model here.
   const model = named === null ? registeredOnly(resolved, configured) : resolved;
@@ -46,11 +43,12 @@ export async function planFork({ flags, positionals, project, cwd, env }: Comman
   return { config, agentFile: agentFile.path, models: model.models, store, ...(await findExisting(store, config)) };
 }
 
-/** The newest checkpoint moves on while its run does; a fork that exists goes on with the one it began with. */
-async function findForkParent(store: Store, source: string, recorded: RunConfig | null): Promise<Parent> {
+/** `latest` and `best` move on with their run; a fork that exists goes on with the checkpoint that it began with. */
+async function findForkParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
   const began = recorded?.parent ?? null;
-  if (began === null || runOfLatest(source) !== began.run) return findParent(store, source);
-  return { ...(await findParent(store, policyName(began))), checkpoint: began };
+  const isSameRun = began?.run === name.run && (name.branch ?? began.branch) === began.branch;
+  if (began === null || !isSameRun || typeof name.step === 'number') return findParent(store, name);
+  return { ...(await findParent(store, began)), checkpoint: began };
 }
 
 /**

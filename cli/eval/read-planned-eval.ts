@@ -4,14 +4,12 @@ import { checkUnique, readScenarios } from '../../play/scenarios.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readScenarios as readRecorded } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import type { CommandContext } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { loadAgent } from '../train/load-agent.ts';
 import type { AgentFile } from '../train/load-agent.ts';
-import { countFlag, temperatureFlag } from './flags.ts';
-import { findPlayers } from './players.ts';
-import type { Player, Players } from './players.ts';
+import type { EvalContext } from './command.ts';
+import { findPlayers, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';
 
 export interface PlannedEval extends Players {
@@ -29,20 +27,20 @@ export interface PlannedEval extends Players {
 /** As many as a run's evaluation plays at once. */
 const DEFAULT_CONCURRENCY = 64;
 
-export async function planEval(context: CommandContext): Promise<PlannedEval> {
-  const { flags, positionals, project, cwd, env } = context;
-  const agentFile = await loadAgent(positionals[0]!, cwd);
+export async function readPlannedEval(context: EvalContext): Promise<PlannedEval> {
+  const { flags, args, project, cwd, env } = context;
+  const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const { players, models } = await findPlayers(context, store, agentFile.agent.name);
   const owned = players.flatMap(({ checkpoint }) => (isOf(agentFile, checkpoint) ? checkpoint : []));
-  const heldOut = await readHeldOut(store, agentFile, owned[0] ?? null, countFlag(flags, 'scenarios'));
+  const heldOut = await readHeldOut(store, agentFile, owned[0] ?? null, flags.scenarios);
   return {
     agentFile,
     players,
     models,
     ...heldOut,
-    concurrency: countFlag(flags, 'concurrency') ?? DEFAULT_CONCURRENCY,
-    asked: { temperature: temperatureFlag(flags), maxTokens: countFlag(flags, 'max-tokens') },
+    concurrency: flags.concurrency ?? DEFAULT_CONCURRENCY,
+    asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },
     notes: await noteTrained(store, players, heldOut.scenarios),
   };
 }

@@ -1,7 +1,8 @@
 /** Which step is made again, and from what: the inputs that its `train` had. */
 import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { policyName } from '../../core/policy-name.ts';
+import { policyName, type CheckpointName } from '../../core/policy-name.ts';
+import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { checkpointOf, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
@@ -17,20 +18,15 @@ export interface RecomputePlan {
   manifestSha256: string;
 }
 
-export interface RecomputeChoice {
-  step: number | null;
-  branch: number | null;
-}
-
 /** A sentence where the step cannot be made again; what a person asked for by number must exist. */
-export async function planRecompute(
+export async function readRecomputePlan(
   store: Store,
-  run: string,
+  named: CheckpointName,
   { chain, parents, findings }: Verification,
   config: RunConfig | null,
-  choice: RecomputeChoice,
 ): Promise<RecomputePlan | string> {
-  const chosen = chooseStep(run, chain, choice);
+  const { run } = named;
+  const chosen = chooseStep(chain, named.step === 'best' ? await findCheckpoint(store, named) : named);
   if (chosen === null) return 'no step is committed yet';
   const name = policyName(chosen);
   const parent = parents.get(chosen.key) ?? null;
@@ -46,17 +42,17 @@ export async function planRecompute(
 
 type CommittedStep = StoredStep & { commit: NonNullable<StoredStep['commit']> };
 
-function chooseStep(run: string, chain: readonly StoredStep[], choice: RecomputeChoice): CommittedStep | null {
-  const committed = chain.filter((step): step is CommittedStep => step.commit !== null);
-  const branch = choice.branch ?? committed.at(-1)?.branch;
-  const ofBranch = committed.filter((step) => step.branch === branch);
-  const chosen = choice.step === null ? ofBranch.at(-1) : ofBranch.find(({ step }) => step === choice.step);
+/** In the chain that was read for verification: a run with broken objects has steps all the same. */
+function chooseStep(chain: readonly StoredStep[], { run, branch, step }: CheckpointName): CommittedStep | null {
+  const committed = chain.filter((each): each is CommittedStep => each.commit !== null);
+  const last = committed.at(-1);
+  if (last === undefined && step === 'latest') return null;
+  const wanted = branch ?? (step === 'latest' ? last?.branch : 0);
+  const ofBranch = committed.filter((each) => each.branch === wanted);
+  const chosen = step === 'latest' ? ofBranch.at(-1) : ofBranch.find((each) => each.step === step);
   if (chosen !== undefined) return chosen;
-  if (choice.step === null && choice.branch === null) return null;
-  const there = `${run} has the branches ${[...new Set(committed.map((step) => step.branch))].join(', ')}, branch ${branch} the steps ${ofBranch.map(({ step }) => step).join(', ') || 'none'}`;
-  throw new UsageError(
-    `step ${choice.step ?? 'last'} of branch ${branch} must be committed, it is not (${there}); pass another --step`,
-  );
+  const there = `${run} has the branches ${[...new Set(committed.map((each) => each.branch))].join(', ') || 'none'}, branch ${wanted} the steps ${ofBranch.map((each) => each.step).join(', ') || 'none'}`;
+  throw new UsageError(`step ${step} of branch ${wanted} is not committed (${there}); pass another step`);
 }
 
 function groupKeys(step: CommittedStep): string[] {

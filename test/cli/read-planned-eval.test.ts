@@ -1,8 +1,8 @@
 /** What `temper eval` decides before anything is started: who plays, what, and under which settings. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import type { CommandContext, Flags } from '../../cli/command-line/command.ts';
-import { planEval } from '../../cli/eval/plan-eval.ts';
+import { evalCommand } from '../../cli/eval/command.ts';
+import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
 import { loadAgent } from '../../cli/train/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -17,6 +17,7 @@ import { call } from '../activities/world.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { write, writeAgent } from './agents.ts';
 import { fixtureState, temporaryFolder } from './fixture-store.ts';
+import { contextOf } from './run-cli.ts';
 
 const SHA = 'e'.repeat(64);
 
@@ -49,8 +50,10 @@ async function writeRun(run: string, { agent = 'guess', train = ['t1'], held = [
   const config = defaultRunConfig({ run, agent, baseModel: 'pocket', seed: 9, rollout: { temperature } });
   const file = { schema: 1, config, agentCodeSha256: SHA, versions: {}, parent: null };
   await store.publish(runKey(run), encodeJson(file));
-  await store.replace(stateKey(run), encodeJson(fixtureState(run, 3)));
-  await store.publish(manifestKey({ run, branch: 0, step: 3 }), encodeJson(madeManifest({ branch: 0, step: 3 })));
+  const manifest = madeManifest({ branch: 0, step: 3 });
+  const adapterSha256 = manifest.adapter.sha256;
+  await store.replace(stateKey(run), encodeJson({ ...fixtureState(run, 3), adapterSha256 }));
+  await store.publish(manifestKey({ run, branch: 0, step: 3 }), encodeJson(manifest));
   const lines = [...train, ...held].map((id) => ({ id, scenario: { id } }));
   const scenarios = await store.putBlob(encodeJsonLines(lines));
   const counts = { trainScenarios: train.length, evalScenarios: held.length };
@@ -58,18 +61,9 @@ async function writeRun(run: string, { agent = 'guess', train = ['t1'], held = [
   await store.publish(preparedKey(run), encodeJson(prepared));
 }
 
-function plan(models: string[], flags: Flags = {}, env: NodeJS.ProcessEnv = {}) {
-  const output = { line: () => undefined, errorLine: () => undefined } as never;
-  const context: CommandContext = {
-    flags: { model: models, ...flags },
-    positionals: ['agent.ts'],
-    project,
-    cwd: project,
-    env,
-    output,
-    signal: new AbortController().signal,
-  };
-  return planEval(context);
+function plan(models: string[], flags: string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const words = ['agent.ts', ...models.flatMap((model) => ['--model', model]), ...flags];
+  return readPlannedEval(contextOf(evalCommand, project, words, env));
 }
 
 const idsOf = ({ scenarios }: { scenarios: readonly { id: string }[] }) => scenarios.map(({ id }) => id);
@@ -77,7 +71,7 @@ const idsOf = ({ scenarios }: { scenarios: readonly { id: string }[] }) => scena
 test('all models play what the first checkpoint’s run held out, each checkpoint as its own run did', async () => {
   await writeRun('demo');
   await writeRun('other', { temperature: 0.5 });
-  const planned = await plan(['openai/x', 'demo', 'other@3', 'pocket', 'pocket-tools'], {}, { OPENAI_API_KEY: 'k' });
+  const planned = await plan(['openai/x', 'demo', 'other@3', 'pocket', 'pocket-tools'], [], { OPENAI_API_KEY: 'k' });
   expect(idsOf(planned)).toEqual(['h1', 'h2']);
   expect(planned.firstScenario).toBe(1);
   const { players } = planned;
@@ -98,6 +92,15 @@ test('a run whose last steps trained nothing is played by the commit that it sta
   expect(planned.players).toMatchObject([{ name: 'demo@3', adapterSha256, place: { step: 3 } }]);
 });
 
+test('a checkpoint is played once, whichever names it has', async () => {
+  await writeRun('demo');
+  const planned = await plan(['demo@latest']);
+  expect(planned.players).toMatchObject([{ name: 'demo@3', model: 'demo@3' }]);
+  await expect(plan(['demo', 'demo@3'])).rejects.toThrow(
+    '--model demo and --model demo@3 are both demo@3; pass one of them',
+  );
+});
+
 test('a checkpoint that was trained on what another run held out is named', async () => {
   await writeRun('demo');
   await writeRun('other', { train: ['h1', 'h2', 'x'], held: ['t1'] });
@@ -114,7 +117,10 @@ test('a checkpoint of another agent lends its settings, and not its scenarios', 
 
 test('what a person says goes before what a run did', async () => {
   await writeRun('demo');
-  const planned = await plan(['demo'], { temperature: '0.2', seed: '4', scenarios: '1', price: ['demo=1/2'] });
+  const planned = await plan(
+    ['demo'],
+    ['--temperature', '0.2', '--seed', '4', '--scenarios', '1', '--price', 'demo=1/2'],
+  );
   expect(idsOf(planned)).toEqual(['h1']);
   expect(planned.players[0]).toMatchObject({
     rollout: { temperature: 0.2 },

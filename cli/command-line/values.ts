@@ -1,0 +1,113 @@
+/** From the words of a command line to values: every kind of flag and argument has its rule and its complaint here. */
+import { closestName } from './closest-name.ts';
+import type { Argument, Arguments, ArgumentValues, Flag, Flags, FlagValues, NumberFlag } from './command.ts';
+import { UsageError } from './errors.ts';
+
+/** The texts that were given for each flag, in their order; for one without a value an empty text each time. */
+type GivenFlags = ReadonlyMap<string, readonly string[]>;
+
+export function readFlags<F extends Flags>(flags: F, given: GivenFlags): FlagValues<F> {
+  const entries = Object.entries(flags).map(([name, flag]) => [name, readFlag(name, flag, given.get(name) ?? [])]);
+  const values: object = Object.fromEntries(entries);
+  assertFlags(values, flags);
+  return values;
+}
+
+export function readArguments<A extends Arguments>(args: A, words: readonly string[]): ArgumentValues<A> {
+  const entries = Object.entries(args).map(([name, argument], index) => [
+    name,
+    argument.repeats === true ? words.slice(index) : readArgument(argument, words[index]),
+  ]);
+  const values: object = Object.fromEntries(entries);
+  assertArguments(values, args);
+  return values;
+}
+
+// TypeScript cannot see that each value was read by the definition of its name, only that every name has one.
+function assertFlags<F extends Flags>(values: object, flags: F): asserts values is FlagValues<F> {
+  assertNames(values, flags);
+}
+
+function assertArguments<A extends Arguments>(values: object, args: A): asserts values is ArgumentValues<A> {
+  assertNames(values, args);
+}
+
+function assertNames(values: object, definitions: object): void {
+  const missing = Object.keys(definitions).find((name) => !Object.hasOwn(values, name));
+  if (missing !== undefined) throw new TypeError(`${missing} was not read`);
+}
+
+function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
+  if (flag.kind === 'boolean') return given.length > 0;
+  const text = given.at(-1);
+  if (text === undefined && flag.required !== undefined) throw new UsageError(`--${name} is missing; ${flag.required}`);
+  if (flag.kind === 'texts') return given;
+  return text === undefined ? null : readValue(flag, text, { name: `--${name}`, prefix: `--${name} ` });
+}
+
+/** How a value is called where it was given: as a flag, or as a setting of `temper set`. */
+export interface ValueNaming {
+  readonly name: string;
+  /** Before a value, e.g. `--steps ` or `steps=`. */
+  readonly prefix: string;
+}
+
+function readValue(
+  flag: Exclude<Flag, { kind: 'boolean' | 'texts' }>,
+  text: string,
+  naming: ValueNaming,
+): string | number | readonly string[] {
+  switch (flag.kind) {
+    case 'text':
+      if (flag.form === undefined || flag.form.pattern.test(text)) return text;
+      throw badValue(naming, flag.form.rule, text, flag.form.example);
+    case 'choice':
+      if (flag.choices.includes(text)) return text;
+      throw badValue(naming, `one of ${flag.choices.join(', ')}`, text, flag.choices[0] ?? flag.placeholder);
+    case 'list':
+      return text.split(',').map((item) => item.trim());
+    case 'integer':
+    case 'number':
+    case 'port':
+    default:
+      return readNumber(flag, text, naming);
+  }
+}
+
+const NUMBERS: Readonly<Record<NumberFlag['kind'], string>> = {
+  integer: 'a whole number',
+  number: 'a number',
+  port: 'a port',
+};
+const PORTS = { minimum: 1, maximum: 65_535 } as const;
+
+export function isNumberFlag(flag: Flag): flag is NumberFlag {
+  return Object.hasOwn(NUMBERS, flag.kind);
+}
+
+export function readNumber(flag: NumberFlag, given: string, naming: ValueNaming): number {
+  const text = given.trim();
+  const { kind, placeholder } = flag;
+  const { minimum, maximum } = kind === 'port' ? { ...PORTS, ...flag } : flag;
+  const number = Number(text);
+  const isNumber = text !== '' && (kind === 'number' ? Number.isFinite(number) : Number.isSafeInteger(number));
+  if (isNumber && number >= (minimum ?? -Infinity) && number <= (maximum ?? Infinity)) return number;
+  throw badValue(naming, `${NUMBERS[kind]}${describeRange(minimum, maximum)}`, text, placeholder);
+}
+
+function describeRange(minimum: number | undefined, maximum: number | undefined): string {
+  if (minimum === undefined) return maximum === undefined ? '' : ` of at most ${maximum}`;
+  return maximum === undefined ? ` of at least ${minimum}` : ` from ${minimum} to ${maximum}`;
+}
+
+function badValue({ name, prefix }: ValueNaming, rule: string, text: string, example: string): UsageError {
+  return new UsageError(`${name} must be ${rule}, got ${JSON.stringify(text)}; pass ${prefix}${example}`);
+}
+
+function readArgument({ placeholder, choices }: Argument, word: string | undefined): string | null {
+  if (word === undefined) return null;
+  if (choices === undefined || choices.includes(word)) return word;
+  const guess = closestName(word, choices);
+  const remedy = guess === null ? 'pass one of them' : `did you mean ${guess}?`;
+  throw new UsageError(`${placeholder} must be one of ${choices.join(', ')}, got ${JSON.stringify(word)}; ${remedy}`);
+}

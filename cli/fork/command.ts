@@ -1,0 +1,32 @@
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { RUN_FLAGS } from '../train/run-flag-table.ts';
+
+export const forkCommand = defineCommand({
+  name: 'fork',
+  summary: 'start a run from a checkpoint of another run, without copying it',
+  details: [
+    'The new run starts with the adapter and the optimizer state of CHECKPOINT and counts its own steps from 1. It has',
+    'the configuration of RUN, changed by the flags you pass. Base model and LoRA settings cannot change. If a run of',
+    'this name exists, it continues; Ctrl-C stops watching (exit code 130).',
+    ...CHECKPOINT_HELP,
+  ],
+  examples: [
+    'temper fork demo@40 examples/tic-tac-toe/agent.ts --run demo-slow --learning-rate 1e-3',
+    'temper fork demo@best agent.ts --run demo-more --steps 50 --seed 2',
+  ],
+  arguments: { parent: CHECKPOINT_ARGUMENT, agent: { placeholder: 'AGENT' } },
+  flags: {
+    run: {
+      kind: 'text',
+      placeholder: 'NEW',
+      description: 'name of the new run',
+      required: 'pass --run NAME, the name of the new run',
+    },
+    ...RUN_FLAGS,
+    ...ENGINE_FLAGS,
+  },
+});
+
+export type ForkContext = CommandContext<typeof forkCommand>;

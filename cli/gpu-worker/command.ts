@@ -1,0 +1,32 @@
+import { defineCommand } from '../command-line/command.ts';
+
+export const gpuWorkerCommand = defineCommand({
+  name: 'gpu-worker',
+  summary: 'run a GPU worker on its own machine: it serves the model and trains it',
+  details: [
+    'Set TEMPER_ENGINE_KEY to the key that clients must send. Set TEMPORAL_* or temporal.toml to reach Temporal, and',
+    'temporal.config.ts for store, models and queue. It listens on loopback by default and does not speak TLS: put a',
+    'reverse proxy in front of it. Runs until Ctrl-C.',
+  ],
+  examples: [
+    'temper gpu-worker',
+    'temper gpu-worker --host 10.0.0.5',
+    'temper gpu-worker --host 0.0.0.0 --allow-host gpu-1.internal',
+  ],
+  arguments: {},
+  flags: {
+    host: { kind: 'text', placeholder: 'ADDRESS', description: 'address to listen on [127.0.0.1]' },
+    port: { kind: 'port', minimum: 0, placeholder: 'N', description: 'port to listen on [8017]' },
+    'allow-host': {
+      kind: 'texts',
+      placeholder: 'NAME',
+      description: 'host name that clients may use, besides --host and localhost; repeatable',
+    },
+    threads: {
+      kind: 'integer',
+      minimum: 1,
+      placeholder: 'N',
+      description: 'CPU threads; the exact results depend on it [engine.threads of temporal.config.ts, or 2]',
+    },
+  },
+});

@@ -1,0 +1,8 @@
+import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
+
+export const runsCommand = defineCommand({
+  name: 'runs',
+  summary: 'list the runs of this project',
+  arguments: {},
+  flags: { json: JSON_FLAG },
+});

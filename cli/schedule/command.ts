@@ -1,0 +1,120 @@
+import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
+import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { RUN_FLAGS } from '../train/run-flag-table.ts';
+
+const NAME_ARGUMENT = { placeholder: 'NAME' };
+
+export const scheduleGroup = defineCommand({
+  name: 'schedule',
+  summary: 'retrain on a schedule, each time from the newest checkpoint',
+  usage: 'ACTION …',
+  details: ['See temper schedule ACTION --help. Every action needs a Temporal server; temper dev starts one.'],
+  arguments: {},
+  flags: {},
+});
+
+export const scheduleCreateCommand = defineCommand({
+  name: 'schedule create',
+  summary: 'create a schedule; each firing is a run that starts from the last checkpoint',
+  usage: "AGENT --name NAME --every 1d | --cron '0 3 * * *' --base-model MODEL [flags]",
+  details: [
+    'Runs are named NAME-1, NAME-2, … Each has --steps steps, its own seed, and the scenarios that the agent has at that',
+    'time. A firing is skipped while a run is in progress, or if it is more than ten minutes late. A failed run pauses',
+    'the schedule. Runs wait for a worker with the agent: start temper dev --agent AGENT, or temper worker.',
+    ...CHECKPOINT_HELP,
+  ],
+  examples: [
+    "temper schedule create agent.ts --name nightly --cron '0 3 * * *' --base-model Qwen/Qwen3-4B --steps 50",
+    'temper schedule create examples/tic-tac-toe/agent.ts --name hourly --every 1h --from demo@200 --base-model pocket --steps 20',
+  ],
+  arguments: { agent: { placeholder: 'AGENT' } },
+  flags: {
+    name: {
+      kind: 'text',
+      placeholder: 'NAME',
+      description: 'name of the schedule',
+      required: 'pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)',
+    },
+    every: { kind: 'text', placeholder: 'T', description: 'interval, counted from now: 30m, 6h, 1d, 2w' },
+    cron: { kind: 'text', placeholder: 'LINE', description: 'cron line of five fields, in UTC' },
+    from: {
+      kind: 'text',
+      placeholder: 'CHECKPOINT',
+      description: 'checkpoint that the first run starts from; default: a new adapter',
+    },
+    ...RUN_FLAGS,
+    'base-model': {
+      ...RUN_FLAGS['base-model'],
+      required: 'pass --base-model pocket, a name of temporal.config.ts, or an OWNER/NAME of the Hugging Face hub',
+    },
+  },
+});
+
+export const scheduleListCommand = defineCommand({
+  name: 'schedule list',
+  summary: 'list schedules with their next time and last result',
+  arguments: {},
+  flags: { json: JSON_FLAG },
+});
+
+export const scheduleShowCommand = defineCommand({
+  name: 'schedule show',
+  summary: 'show one schedule: its next times, its last run, and why it is paused',
+  arguments: { name: NAME_ARGUMENT },
+  flags: { json: JSON_FLAG },
+});
+
+export const schedulePauseCommand = defineCommand({
+  name: 'schedule pause',
+  summary: 'pause a schedule; a run in progress continues',
+  arguments: { name: NAME_ARGUMENT },
+  flags: { reason: { kind: 'text', placeholder: 'TEXT', description: 'shown with the schedule' } },
+});
+
+export const scheduleResumeCommand = defineCommand({
+  name: 'schedule resume',
+  summary: 'resume a schedule; times missed during the pause are skipped',
+  arguments: { name: NAME_ARGUMENT },
+  flags: {},
+});
+
+export const scheduleTriggerCommand = defineCommand({
+  name: 'schedule trigger',
+  summary: 'fire now, even if paused; skipped while a run is in progress',
+  arguments: { name: NAME_ARGUMENT },
+  flags: {},
+});
+
+export const scheduleBackfillCommand = defineCommand({
+  name: 'schedule backfill',
+  summary: 'run a schedule for each of its times in a past period, one after the other',
+  details: [
+    'T is an ISO time: 2026-11-21T03:00:00Z, or 2026-11-21 for midnight UTC. The period includes both ends.',
+    'A time whose run is complete is skipped; one whose run failed continues that run. Backfill ignores a pause of the',
+    'schedule, even a pause caused by one of its own runs.',
+  ],
+  arguments: { name: NAME_ARGUMENT },
+  flags: {
+    from: {
+      kind: 'text',
+      placeholder: 'T',
+      description: 'start of the period',
+      required: 'pass --from 2026-11-21T03:00:00Z',
+    },
+    to: {
+      kind: 'text',
+      placeholder: 'T',
+      description: 'end of the period, not in the future',
+      required: 'pass --to 2026-11-21T03:00:00Z',
+    },
+  },
+});
+
+export const scheduleDeleteCommand = defineCommand({
+  name: 'schedule delete',
+  summary: 'delete a schedule; its runs stay, and a run in progress continues',
+  arguments: { name: NAME_ARGUMENT },
+  flags: {},
+});
+
+export type ScheduleCreateContext = CommandContext<typeof scheduleCreateCommand>;

@@ -1,0 +1,11 @@
+import { defineCommand, JSON_FLAG, RUN_ARGUMENT } from '../command-line/command.ts';
+
+export const showCommand = defineCommand({
+  name: 'show',
+  summary: 'show one run: its state, its results and what it is waiting for',
+  details: [
+    'Reads the store and needs no server. If a server answers within two seconds, you also see the pending activities.',
+  ],
+  arguments: { run: RUN_ARGUMENT },
+  flags: { json: JSON_FLAG },
+});

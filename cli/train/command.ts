@@ -1,0 +1,29 @@
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { RUN_FLAGS } from './run-flag-table.ts';
+
+export const trainCommand = defineCommand({
+  name: 'train',
+  summary: 'start a training run or continue it, and show its progress',
+  details: [
+    'AGENT is a file whose default export is defineAgent({ … }). If a run of this name exists, it continues; if that run',
+    'is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.',
+  ],
+  examples: [
+    'temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100',
+    'temper train agent.ts --base-model Qwen/Qwen3-4B --steps 200 --group-size 8',
+  ],
+  arguments: { agent: { placeholder: 'AGENT' } },
+  flags: {
+    run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the agent's name" },
+    ...RUN_FLAGS,
+    'base-model': {
+      ...RUN_FLAGS['base-model'],
+      required:
+        'pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub',
+    },
+    ...ENGINE_FLAGS,
+  },
+});
+
+export type TrainContext = CommandContext<typeof trainCommand>;

@@ -1,0 +1,34 @@
+/** What help says of a run's flags that follows from the contract and the defaults, which a command's definition does not import. */
+import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { RUN_FLAG_ROWS, type RunFlag } from './run-flag-table.ts';
+
+const OTHER_LOSSES = LOSS_NAMES.filter((name) => name !== DEFAULT_LOSS);
+const LOSS = `${DEFAULT_LOSS}; ${OTHER_LOSSES.join(' and ')} have no effect yet, and are refused`;
+
+const DEFAULTS: object = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
+/** Its default depends on another flag, or is none. */
+const NO_DEFAULT = new Set(['baseModel', 'finalLearningRateShare', 'train.loss.epsilonLow', 'train.loss.epsilonHigh']);
+
+/** Of a run that begins with the defaults. */
+export function describeRunFlags(): Readonly<Record<string, string>> {
+  return Object.fromEntries(RUN_FLAG_ROWS.map(([flag, row]) => [flag, `${describe(flag, row)}${shownDefault(row)}`]));
+}
+
+/** Of a fork: a default here would be a lie, because what is absent is the parent's. */
+export function describeForkFlags(): Readonly<Record<string, string>> {
+  return { loss: LOSS };
+}
+
+function describe(flag: string, { description }: RunFlag): string {
+  return flag === 'loss' ? LOSS : description;
+}
+
+function shownDefault({ kind, path }: RunFlag): string {
+  const value = path.split('.').reduce<unknown>(memberOf, DEFAULTS);
+  return kind === 'boolean' || value === null || NO_DEFAULT.has(path) ? '' : ` [${JSON.stringify(value)}]`;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined;
+}

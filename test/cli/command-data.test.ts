@@ -1,0 +1,121 @@
+/** Commands as data: what follows from a definition, and that a definition costs nothing. */
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { defineCommand, RUN_ARGUMENT } from '../../cli/command-line/command.ts';
+import { parseCommandLine } from '../../cli/command-line/parse.ts';
+import { usageOf } from '../../cli/command-line/usage.ts';
+
+const N = { placeholder: 'N', description: '' };
+const command = defineCommand({
+  name: 'play',
+  summary: '',
+  arguments: {
+    run: RUN_ARGUMENT,
+    action: { placeholder: 'ACTION', choices: ['push', 'pull'], optional: true },
+  },
+  flags: {
+    steps: { kind: 'integer', minimum: 1, maximum: 9, ...N },
+    step: { kind: 'integer', required: 'pass --step N', ...N },
+    rate: { kind: 'number', maximum: 2, ...N },
+    port: { kind: 'port', ...N },
+    name: { kind: 'text', form: { pattern: /^[a-z]+$/, rule: 'lower case letters', example: 'demo' }, ...N },
+    type: { kind: 'choice', choices: ['auto', 'float32'], ...N },
+    tags: { kind: 'list', ...N },
+    agent: { kind: 'texts', ...N },
+    json: { kind: 'boolean', description: '' },
+  },
+});
+
+function parse(words: string) {
+  const line = parseCommandLine(command, words.split(' '));
+  if (line.isHelp) throw new Error('no help was asked for');
+  return line;
+}
+
+const GIVEN = 'demo push --step 3 --rate -0.5 --port 80 --name x --type auto --tags a,b --agent p --agent q';
+
+test('flags and arguments have the values and the types of their definition', () => {
+  const { flags, args } = parse(`${GIVEN} --json`);
+  expect(args).toEqual({ run: 'demo', action: 'push' });
+  const texts = { name: 'x', type: 'auto', tags: ['a', 'b'], agent: ['p', 'q'] };
+  expect(flags).toEqual({ steps: null, step: 3, rate: -0.5, port: 80, ...texts, json: true });
+  expectTypeOf(args).toEqualTypeOf<{
+    readonly run: string;
+    readonly action: 'push' | 'pull' | null;
+  }>();
+  expectTypeOf(flags).toEqualTypeOf<{
+    readonly steps: number | null;
+    readonly step: number;
+    readonly rate: number | null;
+    readonly port: number | null;
+    readonly name: string | null;
+    readonly type: 'auto' | 'float32' | null;
+    readonly tags: readonly string[] | null;
+    readonly agent: readonly string[];
+    readonly json: boolean;
+  }>();
+});
+
+test('what is not given is null, false or empty', () => {
+  const { flags, args } = parse('demo --step 3');
+  expect(args.action).toBeNull();
+  const none = { steps: null, rate: null, port: null, name: null, type: null, tags: null };
+  expect(flags).toEqual({ ...none, step: 3, agent: [], json: false });
+});
+
+test.each([
+  ['demo', '--step is missing; pass --step N'],
+  ['demo --step 1.5', '--step must be a whole number, got "1.5"; pass --step N'],
+  ['demo --step 1 --steps 0', '--steps must be a whole number from 1 to 9, got "0"; pass --steps N'],
+  ['demo --step 1 --rate 3', '--rate must be a number of at most 2, got "3"; pass --rate N'],
+  ['demo --step 1 --port 0', '--port must be a port from 1 to 65535, got "0"; pass --port N'],
+  ['demo --step 1 --name X', '--name must be lower case letters, got "X"; pass --name demo'],
+  ['demo --step 1 --type int', '--type must be one of auto, float32, got "int"; pass --type auto'],
+  ['--step 1', 'RUN is missing; usage: temper play RUN [ACTION] --step N [flags]'],
+  ['demo pull x --step 1', 'unexpected argument "x"; usage: temper play RUN [ACTION] --step N [flags]'],
+  ['demo puhs --step 1', 'ACTION must be one of push, pull, got "puhs"; did you mean push?'],
+])('%s is refused by its kind', (words, message) => {
+  expect(() => parse(words)).toThrow(message);
+});
+
+test('an argument that repeats is a list', () => {
+  const set = defineCommand({
+    ...command,
+    arguments: { run: RUN_ARGUMENT, settings: { placeholder: 'KEY=VALUE', repeats: true } },
+    flags: {},
+  });
+  const line = parseCommandLine(set, ['demo', 'a=1', 'b=2']);
+  expect(line).toEqual({ isHelp: false, flags: {}, args: { run: 'demo', settings: ['a=1', 'b=2'] } });
+  expect(usageOf(set)).toBe('play RUN KEY=VALUE…');
+});
+
+test('a few flags are named in the usage, more are not', () => {
+  const { step, agent, json } = command.flags;
+  expect(usageOf({ ...command, flags: { json, step, agent } })).toBe(
+    'play RUN [ACTION] --step N [--json] [--agent N]…',
+  );
+});
+
+describe('before a command runs', () => {
+  const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+  /** `import …` and `export … from`, without those of types alone and without `import('…')`. */
+  const IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?from '([^']+)'/gm;
+
+  /** The libraries that are loaded with a file. */
+  function librariesOf(file: string, seen = new Set<string>()): string[] {
+    if (seen.has(file)) return [];
+    seen.add(file);
+    const specifiers = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, specifier = '']) => specifier);
+    return specifiers.flatMap((specifier) =>
+      specifier.startsWith('.') ? librariesOf(join(dirname(file), specifier), seen) : specifier,
+    );
+  }
+
+  test('no library is loaded, only what Node has', () => {
+    const main = librariesOf(join(ROOT, 'cli/main.ts'));
+    expect(main.filter((name) => !name.startsWith('node:'))).toEqual([]);
+    expect(librariesOf(join(ROOT, 'cli/train/read-planned-run.ts'))).toContain('zod');
+  });
+});
