@@ -244,9 +244,16 @@ class StoreResolver:
         return ResolvedPolicy(commit.manifest.base_model, source)
 
     def _is_trusted(self, name: str, known: _Known) -> bool:
+        if time.monotonic() < known.trusted_until:
+            return True
         if self._store.stamp_lifetime_s:
-            return time.monotonic() < known.trusted_until
-        return self._stamp(name) == known.stamp
+            return False
+        try:
+            return self._stamp(name) == known.stamp
+        except TemperError as error:
+            if not error.retryable:
+                raise
+            return False  # `resolve` meets the outage, too, and decides
 
     def _commit(self, name: str) -> Commit:
         known = self._known.get(name)
@@ -284,8 +291,14 @@ def pruned_key(run: str, branch: int, step: int) -> str:
 
 def is_pruned(store: Store, run: str, manifest: Manifest) -> bool:
     """Its weights were removed on purpose (`temper checkpoints RUN prune`), and no copy brought them back."""
-    data = store.read(pruned_key(run, manifest.branch, manifest.step))
-    return data is not None and json.loads(data)["pruned"] is True
+    key = pruned_key(run, manifest.branch, manifest.step)
+    data = store.read(key)
+    try:
+        return data is not None and json.loads(data)["pruned"] is True
+    except (ValueError, TypeError, KeyError) as error:
+        raise TemperError(
+            "StoreCorrupt", f"{key} must say whether the step was pruned, got {error!r}; restore it from a copy"
+        ) from error
 
 
 def require_kept(store: Store, run: str, manifest: Manifest) -> None:

@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import json
 from pathlib import Path
@@ -11,6 +12,7 @@ from temper_gpu.commits.checkpoints import (
     PolicyName,
     StoreResolver,
     canonical_json,
+    is_pruned,
     manifest_key,
     parse_policy_name,
     publish_commit,
@@ -19,7 +21,7 @@ from temper_gpu.commits.checkpoints import (
 )
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes, config_bytes, initial_tensors
-from temper_gpu.store import FileStore, blob_ref
+from temper_gpu.store import FileStore, FileSystem, blob_ref
 from tests.training.samples import tiny_model
 
 TARGETS = ["q_proj", "v_proj"]
@@ -152,6 +154,37 @@ def test_a_step_that_was_not_committed_is_refused_until_it_is(tmp_path: Path):
     assert caught.value.type == "BadConfig"
     made = commit(store)
     assert resolver.resolve("demo@0").adapter_sha256 == made.manifest.adapter.sha256
+
+
+def test_a_policy_that_is_known_outlasts_an_outage_of_its_store(tmp_path: Path):
+    class Disk(FileSystem):
+        is_away = False
+
+        def stamp(self, path: Path) -> tuple[int, int]:
+            if self.is_away:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().stamp(path)
+
+    disk = Disk()
+    store = FileStore(tmp_path, disk)
+    made, resolver = commit(store), StoreResolver(store)
+    resolver.resolve("demo@0")
+    disk.is_away = True
+    assert resolver.recall("demo@0") is None
+    assert resolver.resolve("demo@0").adapter_sha256 == made.manifest.adapter.sha256
+    assert resolver.recall("demo@0") is not None
+    with pytest.raises(TemperError) as caught:
+        resolver.resolve("demo@1")
+    assert caught.value.type == "StoreUnavailable"
+
+
+def test_a_mark_of_pruning_that_is_none_is_corrupt(tmp_path: Path):
+    store = FileStore(tmp_path)
+    made = commit(store)
+    store.publish("runs/demo/branches/0/steps/0/pruned.json", b"[]")
+    with pytest.raises(TemperError, match=r"steps/0/pruned\.json") as caught:
+        is_pruned(store, "demo", made.manifest)
+    assert caught.value.type == "StoreCorrupt"
 
 
 def test_a_long_run_leaves_only_its_newest_commits_in_memory(tmp_path: Path):
