@@ -40,7 +40,7 @@ from temper_gpu.training.trainer import Trainer
 MAX_SHUTDOWN_S = 7.0
 PROBE_DEADLINE_S = 120.0
 
-log = logging.getLogger("temper.gpu")
+log = logging.getLogger(__name__)
 
 
 def run_worker(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:

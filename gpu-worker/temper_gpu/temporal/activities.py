@@ -28,7 +28,7 @@ from temper_gpu.temporal.pulse import Pulse, start_pulse
 from temper_gpu.training.step import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
 
-log = logging.getLogger("temper.gpu")
+log = logging.getLogger(__name__)
 
 # Loads a policy into the engine of this process and says which adapter answers to its name there.
 Probe = Callable[[str], str | None]

@@ -23,6 +23,7 @@ from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import parse_arguments
 from temper_gpu.process.compose import choose_dtype
 from temper_gpu.process.logs import JsonLines, Occasionally, logging
+from temper_gpu.temporal import polling
 
 GPU_WORKER = Path(__file__).parents[2]
 # One that stands by imports at the lowest priority, and so slowly where others work.
@@ -260,7 +261,9 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
     times = [time_ for time_ in range(100) if occasionally.filter(record("server away", time_))]
     assert times == [0, 30, 60, 90]
     assert occasionally.filter(record("something else", 1))
-    assert all(occasionally.filter(record("step failed", 1, "temper.gpu")) for _ in range(3))
+    ours = [occasionally.filter(record("no server yet", time_, polling.__name__)) for time_ in range(2)]
+    assert ours == [True, False]
+    assert all(occasionally.filter(record("step failed", 1, "temper_gpu.temporal.activities")) for _ in range(3))
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,22 @@ def test_input_that_is_no_step_is_refused(tmp_path: Path):
         again.parse_work(b'{"run": "demo"}')
 
 
+@pytest.mark.parametrize("flags", [["--threads", "0"], ["--threads", "many"], ["--device", "mps"]])
+def test_bad_usage_has_code_2(flags: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        again.main(["--store", "file:///s", "--input", "work.json", *flags])
+    assert caught.value.code == 2
+    assert f"argument {flags[0]}: must be" in capsys.readouterr().err
+
+
+def test_an_input_that_is_not_there_is_told_with_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "none.json"
+    assert again.main(["--store", tmp_path.as_uri(), "--input", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"--input must be a step's inputs as JSON, got {file}" in told
+
+
 def test_a_step_is_made_again_with_the_device_and_the_numbers_it_was_made_with(committed):
     store, _, _ = committed
     commit = again.read_commit(store, "demo", 0, 1)

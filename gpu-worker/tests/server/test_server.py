@@ -206,7 +206,7 @@ def test_a_client_that_hangs_up_frees_its_place(client: httpx.Client, host: Engi
 
 
 def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO, "temper_gpu.server"):
+    with caplog.at_level(logging.INFO, "temper_gpu.server.server"):
         chat(client, {"x-temper-call": "attempt/call/0"}, model="demo@1")
         chat(client, {"x-temper-call": "attempt/call/1"}, top_p=0.5)
     [record] = [vars(record) for record in caplog.records if record.getMessage() == "call"]

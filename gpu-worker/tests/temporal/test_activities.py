@@ -281,7 +281,7 @@ def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
 def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_says_so(
     tmp_path: Path, monkeypatch, caplog
 ):
-    caplog.set_level("INFO", "temper.gpu")
+    caplog.set_level("INFO", "temper_gpu.temporal.activities")
     store = open_folder(tmp_path)
     gpu = activities(store)
     work = first_step(store, gpu)
@@ -317,7 +317,7 @@ def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_sa
 def test_of_two_workers_that_make_one_step_the_late_one_discards_its_own_and_says_so(
     tmp_path: Path, monkeypatch, caplog
 ):
-    caplog.set_level("INFO", "temper.gpu")
+    caplog.set_level("INFO", "temper_gpu.temporal.activities")
     store = open_folder(tmp_path)
     frozen, other = activities(store), activities(store)
     work = first_step(store, frozen)
