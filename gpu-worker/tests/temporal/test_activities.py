@@ -11,7 +11,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from temper_gpu.commits.checkpoints import StoreResolver, manifest_key
+from temper_gpu.commits.checkpoints import manifest_key
+from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
