@@ -1,4 +1,5 @@
 import dataclasses
+import hashlib
 import json
 import os
 import subprocess
@@ -7,7 +8,6 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-import torch
 
 import temper_gpu.process.recompute as again
 from temper_gpu.contract import InitialiseInput, TrainInput
@@ -137,19 +137,24 @@ def test_a_step_is_made_again_with_the_instructions_it_was_made_with(
     assert environment == {"PATH": "/bin", **expected}
 
 
+# What is made again does not matter here, and models take seconds to import.
 RECOMPUTE = """
-from temper_gpu.process.recompute import main
-assert main() == 0
+import sys
+from temper_gpu.process import recompute as again
+assert "torch" not in sys.modules
+again.recompute = lambda arguments, step: {"recorded": step.recorded.sha256}
+assert again.main() == 0
 import torch
+from temper_gpu.training.platform import platform_fingerprint
+print(platform_fingerprint(torch.device("cpu"), torch.float32)["instructions"])
 print(torch.backends.cpu.get_cpu_capability())
 """
 
 
 def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Path):
-    """The step of `pocket` was made natively here, and its manifest says otherwise."""
-    store = open_folder(tmp_path)
-    library = ModelLibrary(dict, torch.float32, torch.device("cpu"))
-    work = initialise_input().model_copy(update={"base_model": "pocket"})
+    """The step was made natively here, and its manifest says otherwise."""
+    store, work = open_folder(tmp_path), initialise_input()
+    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
     manifest = Trainer(library, store, again.nullcontext()).initialise(work).commit.manifest
     platform = {**manifest.platform, "instructions": "ATEN_CPU_CAPABILITY=default"}
     path = store.root / "runs/demo/branches/0/steps/0/manifest.json"
@@ -159,9 +164,9 @@ def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Pa
     command = [sys.executable, "-c", RECOMPUTE, "--store", store.uri, "--input", str(file)]
     environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
     answer = subprocess.run(command, capture_output=True, env=environment, check=True, text=True).stdout
-    made, capability = answer.splitlines()
-    assert "ATEN_CPU_CAPABILITY=default" in json.loads(made)["platform"]["instructions"]
-    assert capability == "DEFAULT"
+    made, instructions, capability = answer.splitlines()
+    assert json.loads(made) == {"recorded": hashlib.sha256(path.read_bytes()).hexdigest()}
+    assert (instructions, capability) == ("ATEN_CPU_CAPABILITY=default", "DEFAULT")
 
 
 def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from botocore.loaders import create_loader
 
 from tests.store.places import Place, file_place, s3_place
 from tests.store.s3_server import ACCESS_KEY, SECRET_KEY, S3Server, Wire
@@ -15,6 +16,15 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def descriptions() -> Iterator[None]:
+    """What botocore knows of S3 is read and parsed once, not for each client."""
+    loader = create_loader()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("botocore.session.create_loader", lambda *_: loader)
+        yield
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The worker as a process on a bucket: what is wrong is told before anything heavy is loaded."""
 
+import signal
+
 import pytest
 
 from tests.process.test_process import END_TIMEOUT_S, finish, start, wait_for_health
@@ -25,14 +27,12 @@ def test_a_store_that_can_never_work_is_told_before_torch_is_loaded(aws, store: 
     assert not any(line.endswith(" torch") for line in error.splitlines())
 
 
-def test_it_starts_and_serves_also_while_the_server_is_away(aws):
+def test_it_starts_and_serves_while_the_server_is_away_until_a_signal_ends_it(aws):
     aws.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     port = free_port()
     process = start("--store", f"s3://{BUCKET}/runs", "--port", str(port), "--leash", "--no-temporal")
     wait_for_health(process, port)
-    assert process.stdin is not None
-    process.stdin.close()
-    process.stdin = None
+    process.send_signal(signal.SIGTERM)
     out, error = process.communicate(timeout=END_TIMEOUT_S)
     assert process.returncode == 0, error
     assert "store not reached yet" in out
