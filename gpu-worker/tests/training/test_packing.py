@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,8 @@ from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, d
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.rows import build_rows
 from tests.training.samples import lora, sampled_groups, tiny_base, tiny_model, train_config
+
+pytestmark = pytest.mark.numerics
 
 rows_of_any_length = st.lists(st.integers(1, 30).map(lambda length: Row([1] * length, positions=[0])), max_size=20)
 

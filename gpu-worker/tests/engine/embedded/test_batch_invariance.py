@@ -25,6 +25,8 @@ from temper_gpu.model.instructions import LIMITS
 from temper_gpu.model.models import BaseModel, ModelLibrary
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
 
+pytestmark = pytest.mark.numerics
+
 rng = random.Random(0)
 REQUESTS = [
     request(
