@@ -52,8 +52,9 @@ class Manifest(_Stored):
     learning_rate: float
     metrics: dict[str, float | None]
     platform: dict[str, str | int]
-    # With them the manifest names all that its step was made from: `temper verify` does it again. None: step 0.
+    # With these two the manifest names all that its step was made from: `temper verify` does it again.
     seed: int
+    # None: step 0, which trains nothing.
     train: TrainConfig | None = None
 
 

@@ -51,7 +51,7 @@ def run_worker(arguments: Arguments, key: str, listener: socket.socket, store: S
 
 async def _run(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
     stopping = asyncio.Event()
-    _end_on(stopping, arguments.leash)
+    end_on(stopping, arguments.leash)
     device_lock = DeviceLock()
     device = choose_device(arguments.device)
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(arguments.dtype, device), device)
@@ -178,7 +178,7 @@ def _parse_folders(path: Path) -> dict[str, str]:
     )
 
 
-def _end_on(stopping: asyncio.Event, leash: bool) -> None:
+def end_on(stopping: asyncio.Event, leash: bool) -> None:
     """SIGTERM, Ctrl-C, and the end of the leash: an ordered end with a bound."""
     loop = asyncio.get_running_loop()
 

@@ -1,8 +1,9 @@
-"""The worker as a process: usage, leash, standing by. It ends by a signal in tests/store/test_process_on_s3.py."""
+"""The worker as a process: usage, leash, signals, standing by."""
 
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,14 +19,15 @@ from typing import Any
 import pytest
 import torch
 
-from temper_gpu.__main__ import LOWEST_PRIORITY
+from temper_gpu.__main__ import LOWEST_PRIORITY, main
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, NARROW
-from temper_gpu.process import event_loop
+from temper_gpu.process import compose, event_loop
 from temper_gpu.process.arguments import parse_arguments
 from temper_gpu.process.compose import choose_dtype
 from temper_gpu.process.logs import JsonLines, Occasionally, logging
 from temper_gpu.temporal import polling
+from tests.store.s3_server import BUCKET, free_port, point_aws_at
 
 GPU_WORKER = Path(__file__).parents[2]
 # One that stands by imports at the lowest priority, and so slowly where others work.
@@ -64,10 +66,11 @@ def test_help_needs_no_torch():
         ["--store", "file:///s", "--kv-cache-bytes", "0"],
     ],
 )
-def test_bad_usage_is_one_line_and_code_2(arguments: list[str]):
-    code, _, error = finish(*arguments)
-    assert code == 2
-    assert "error: " in error.splitlines()[-1]
+def test_bad_usage_is_one_line_and_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "error: " in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("device", ["mps", "xpu:0", "cuda:x", "cpu:1", "meta"])
@@ -99,6 +102,9 @@ def test_a_port_in_use_is_told_with_the_remedy():
     assert "--port" in error
 
 
+AWAY = f"s3://{BUCKET}/runs"
+
+
 @dataclass
 class Life:
     """Of a worker that stood by, began when its turn came, started again with narrower instructions, and was ended."""
@@ -108,6 +114,7 @@ class Life:
     answered: int | None
     code: int
     said: list[dict[str, Any]]
+    error: str
 
     def times(self, message: str) -> int:
         return sum(message in line.get("msg", "") for line in self.said)
@@ -145,14 +152,14 @@ raise SystemExit(program.main())
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """One for all that a worker does in it: each start imports for ten seconds."""
+    """One for all that a worker does in it: each start imports for ten seconds. Its store is away all the time."""
     with pytest.MonkeyPatch.context() as patch:
         for name in LIMITS:
             patch.delenv(name, raising=False)
+        point_aws_at(f"http://127.0.0.1:{free_port()}", patch, tmp_path_factory.mktemp("aws"))
         with socket.create_server(("127.0.0.1", 0)) as others:
             port = others.getsockname()[1]
-            store = tmp_path_factory.mktemp("store").as_uri()
-            flags = ("--store", store, "--port", str(port), "--leash", "--no-temporal", "--threads", "1", "--standby")
+            flags = ("--store", AWAY, "--port", str(port), "--leash", "--no-temporal", "--threads", "1", "--standby")
             process = start(*flags, program=("-c", UNPROVEN))
             lines, while_importing = watch_imports(process)
             while_waiting = settled_priorities(process.pid)
@@ -166,9 +173,8 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     process.stdin.close()
     process.stdin = None
     out, error = process.communicate(timeout=END_TIMEOUT_S)
-    assert process.returncode is not None, error
     said = [json.loads(line) for line in [*lines, *out.splitlines()]]
-    return Life(while_importing, while_waiting, answered, process.returncode, said)
+    return Life(while_importing, while_waiting, answered, process.returncode, said, error)
 
 
 def watch_imports(process: subprocess.Popen[str]) -> tuple[list[str], set[int]]:
@@ -177,15 +183,18 @@ def watch_imports(process: subprocess.Popen[str]) -> tuple[list[str], set[int]]:
     assert stdout is not None
 
     def read() -> None:
-        while not lines or '"standing by"' not in lines[-1]:
-            lines.append(stdout.readline())
-            assert lines[-1], "it ended before it stood by"
+        """Up to the end where it never stands by."""
+        for line in iter(stdout.readline, ""):
+            lines.append(line)
+            if '"standing by"' in line:
+                return
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     while reader.is_alive():
         priorities |= thread_priorities(process.pid)
         time.sleep(0.01)
+    assert lines and '"standing by"' in lines[-1], process.communicate()
     return lines, priorities
 
 
@@ -207,8 +216,14 @@ def thread_priorities(pid: int) -> set[int]:
     return priorities
 
 
+def test_it_starts_and_serves_while_its_s3_server_is_away(life: Life):
+    assert life.answered == 200
+    assert life.times("store not reached yet") == 2
+    assert [line["store"] for line in life.said if line.get("msg") == "ready"] == [AWAY] * 2
+
+
 def test_it_serves_until_its_leash_is_let_go(life: Life):
-    assert (life.answered, life.code) == (200, 0)
+    assert (life.answered, life.code) == (200, 0), life.error
     assert life.times("ready") == 2
     assert life.times("ending") == 1
 
@@ -234,6 +249,18 @@ def test_a_worker_whose_kernels_are_not_proven_goes_on_with_narrower_instruction
     assert all(f"{name}={value}" in narrow for name, value in NARROW.items())
     assert "ATEN_CPU_CAPABILITY" not in native
     assert life.times("The worker starts again with narrower instructions") == 1
+
+
+def test_a_signal_asks_for_the_same_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(compose, "MAX_SHUTDOWN_S", 1e6)  # here the bound would end the tests
+
+    async def be_ended() -> None:
+        stopping = asyncio.Event()
+        compose.end_on(stopping, leash=False)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(stopping.wait(), END_TIMEOUT_S)
+
+    event_loop.run(be_ended())
 
 
 # Its imports are none: what standing by comes to does not depend on them.

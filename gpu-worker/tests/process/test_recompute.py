@@ -137,16 +137,20 @@ def test_a_step_is_made_again_with_the_instructions_it_was_made_with(
     assert environment == {"PATH": "/bin", **expected}
 
 
-# What is made again does not matter here, and models take seconds to import.
+# What is made again does not matter here, nor how torch is set up: both take seconds.
 RECOMPUTE = """
-import sys
+import sys, types
+from temper_gpu.model.instructions import limits
 from temper_gpu.process import recompute as again
-assert "torch" not in sys.modules
+
+def set_up(threads):
+    assert "torch" not in sys.modules
+
+sys.modules["temper_gpu.training.platform"] = types.SimpleNamespace(make_deterministic=set_up)
 again.recompute = lambda arguments, step: {"recorded": step.recorded.sha256}
 assert again.main() == 0
 import torch
-from temper_gpu.training.platform import platform_fingerprint
-print(platform_fingerprint(torch.device("cpu"), torch.float32)["instructions"])
+print(limits())
 print(torch.backends.cpu.get_cpu_capability())
 """
 
