@@ -4,7 +4,11 @@ import gc
 import os
 
 import pytest
+from hypothesis import settings
 
+# An example may take its time on a busy machine.
+settings.register_profile("temper", deadline=None)
+settings.load_profile("temper")
 # As in the worker: half a million objects are made by imports, and stay.
 gc.disable()
 # Read when torch is imported. A second thread that spins until the first is done costs ten times what it computes.

@@ -78,7 +78,7 @@ def gradient(seed: int, max_tokens: int) -> torch.Tensor:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 5), st.integers(1, 400))
 def test_the_gradient_does_not_depend_on_the_micro_batches(seed: int, max_tokens: int):
     torch.testing.assert_close(gradient(seed, max_tokens), gradient(seed, 10**6), atol=1e-6, rtol=1e-4)
