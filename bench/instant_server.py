@@ -19,7 +19,7 @@ import torch
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from temper_gpu.commits.checkpoints import ResolvedPolicy
+from temper_gpu.commits.resolver import ResolvedPolicy
 from temper_gpu.engine.interface import AdapterSource, Engine, EngineHealth, Generation, GenerationRequest
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import POCKET, BaseModel, ModelLibrary

@@ -11,16 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import parse_arguments
+from temper_gpu.process.arguments import exit_code, parse_arguments
 from temper_gpu.process.logs import configure_logs
 from temper_gpu.store import Store, open_store
 
-EXIT_USAGE = 2
 # A step begins with hundreds of calls at once.
 BACKLOG = 2048
 LOWEST_PRIORITY = 19
 
-log = logging.getLogger("temper.gpu")
+# Run as a program, this module is named __main__.
+log = logging.getLogger(__package__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         import_worker().run_worker(arguments, key, listener, store)
     except TemperError as error:
         print(f"temper_gpu: {error}", file=sys.stderr)
-        return EXIT_USAGE if error.type == "BadConfig" else 1
+        return exit_code(error)
     return 0
 
 

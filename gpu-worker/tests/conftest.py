@@ -1,5 +1,24 @@
 """For every test: the kernels that the worker's process uses (training/platform.py)."""
 
-from temper_gpu.training.platform import fix_kernels
+import gc
+import os
+
+import pytest
+from hypothesis import settings
+
+# An example may take its time on a busy machine.
+settings.register_profile("temper", deadline=None)
+settings.load_profile("temper")
+# As in the worker: half a million objects are made by imports, and stay.
+gc.disable()
+# Read when torch is imported. A second thread that spins until the first is done costs ten times what it computes.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from temper_gpu.training.platform import fix_kernels  # noqa: E402
 
 fix_kernels()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()
+    gc.enable()

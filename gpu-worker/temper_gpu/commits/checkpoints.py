@@ -7,29 +7,22 @@ the checkpoint's identity; the clock's part stands beside it in `manifest.times.
 import hashlib
 import json
 import re
-import threading
-import time
-from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from temper_gpu.contract import BlobRef, Checkpoint, GroupRef, TrainConfig
-from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
 if TYPE_CHECKING:
     from temper_gpu.model.lora import Adapter
 
-# For how long a policy is believed to be what it was once its store did not answer.
-OUTAGE_TRUST_S = 60.0
-KEPT_COMMITS = 64
 POLICY_NAME = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)")
-# The dtype of steps whose manifest names none. The default stays unnamed, so that older manifests keep their bytes.
+# The dtype of steps whose manifest names none.
 DEFAULT_DTYPE = "float32"
 
 
@@ -59,8 +52,9 @@ class Manifest(_Stored):
     learning_rate: float
     metrics: dict[str, float | None]
     platform: dict[str, str | int]
-    # With them the manifest names all that its step was made from: `temper verify` does it again. Older ones have none.
-    seed: int | None = None
+    # With these two the manifest names all that its step was made from: `temper verify` does it again.
+    seed: int
+    # None: step 0, which trains nothing.
     train: TrainConfig | None = None
 
 
@@ -94,7 +88,7 @@ class PolicyName:
 def parse_policy_name(name: str) -> PolicyName:
     match = POLICY_NAME.fullmatch(name)
     if match is None:
-        raise TemperError("BadConfig", f"a policy must be named run@step or run~branch@step, got {name!r}")
+        raise TemperError("BadConfig", f"a policy must be named run@step or run~branch@step, got {name!r}; correct it")
     run, branch, step = match.groups()
     return PolicyName(run, int(branch or 0), int(step))
 
@@ -189,103 +183,20 @@ class StoredAdapter:
             (folder / name).write_bytes(self.store.get_blob(ref))
 
 
-@dataclass(frozen=True)
-class ResolvedPolicy:
-    base_model: str
-    adapter: AdapterSource | None
-
-    @property
-    def adapter_sha256(self) -> str | None:
-        return None if self.adapter is None else self.adapter.sha256
-
-
-class PolicyResolver(Protocol):
-    def resolve(self, name: str) -> ResolvedPolicy:
-        """Raises TemperError BadConfig for a name that stands for nothing. May wait for a server."""
-        ...
-
-    def recall(self, name: str) -> ResolvedPolicy | None:
-        """What a name stands for, where that is known without waiting."""
-        ...
-
-
-@dataclass
-class _Known:
-    """Commits are immutable, but a run may be deleted, and begun anew, under a living worker: hence the stamp."""
-
-    commit: Commit
-    stamp: Hashable
-    trusted_until: float
-
-
-class StoreResolver:
-    """Finds `run@step` in the store on demand; any other name is a base model's own."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[str, _Known] = {}
-        self._keeping = threading.Lock()
-
-    def resolve(self, name: str) -> ResolvedPolicy:
-        if "@" not in name:
-            return ResolvedPolicy(name, None)
-        return self._policy(name, self._commit(name))
-
-    def recall(self, name: str) -> ResolvedPolicy | None:
-        if "@" not in name:
-            return self.resolve(name)
-        known = self._known.get(name)
-        if known is None or not self._is_trusted(name, known):
-            return None
-        return self._policy(name, known.commit)
-
-    def _policy(self, name: str, commit: Commit) -> ResolvedPolicy:
-        source = StoredAdapter(self._store, parse_policy_name(name).run, commit.manifest)
-        return ResolvedPolicy(commit.manifest.base_model, source)
-
-    def _is_trusted(self, name: str, known: _Known) -> bool:
-        if self._store.stamp_lifetime_s:
-            return time.monotonic() < known.trusted_until
-        return self._stamp(name) == known.stamp
-
-    def _commit(self, name: str) -> Commit:
-        known = self._known.get(name)
-        trusted_until = time.monotonic() + self._store.stamp_lifetime_s
-        try:
-            stamp = self._stamp(name)
-        except TemperError as error:
-            if known is None or not error.retryable:
-                raise
-            # Who has the policy loaded goes on with it while the store is away.
-            known.trusted_until = time.monotonic() + OUTAGE_TRUST_S
-            return known.commit
-        if known is not None and known.stamp == stamp:
-            known.trusted_until = trusted_until
-            return known.commit
-        policy = parse_policy_name(name)
-        commit = read_commit(self._store, policy.run, policy.branch, policy.step)
-        if commit is None:
-            raise TemperError("BadConfig", f"the policy {name} must be a committed step of this store, found none")
-        with self._keeping:
-            self._known[name] = _Known(commit, stamp, trusted_until)
-            # The oldest goes: a run of thousands of steps names each of its policies once.
-            for oldest in list(self._known)[:-KEPT_COMMITS]:
-                del self._known[oldest]
-        return commit
-
-    def _stamp(self, name: str) -> Hashable | None:
-        policy = parse_policy_name(name)
-        return self._store.stamp(manifest_key(policy.run, policy.branch, policy.step))
-
-
 def pruned_key(run: str, branch: int, step: int) -> str:
     return f"{step_key(run, branch, step)}/pruned.json"
 
 
 def is_pruned(store: Store, run: str, manifest: Manifest) -> bool:
     """Its weights were removed on purpose (`temper checkpoints RUN prune`), and no copy brought them back."""
-    data = store.read(pruned_key(run, manifest.branch, manifest.step))
-    return data is not None and json.loads(data)["pruned"] is True
+    key = pruned_key(run, manifest.branch, manifest.step)
+    data = store.read(key)
+    try:
+        return data is not None and json.loads(data)["pruned"] is True
+    except (ValueError, TypeError, KeyError) as error:
+        raise TemperError(
+            "StoreCorrupt", f"{key} must say whether the step was pruned, got {error!r}; restore it from a copy"
+        ) from error
 
 
 def require_kept(store: Store, run: str, manifest: Manifest) -> None:

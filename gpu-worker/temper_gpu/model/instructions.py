@@ -9,7 +9,7 @@ import sys
 LIMITS = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
 NARROW = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AUTO,STRICT", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 
-log = logging.getLogger("temper.gpu")
+log = logging.getLogger(__name__)
 
 
 def limits() -> str:

@@ -2,9 +2,12 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from temper_gpu.failures import TemperError
+
+EXIT_USAGE = 2
 
 # The empty one is what a variable of a shell that is not set leaves.
 EVERY_ADDRESS = frozenset(["0.0.0.0", "::", ""])
@@ -61,9 +64,13 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     return arguments
 
 
+def exit_code(error: TemperError) -> int:
+    return EXIT_USAGE if error.type == "BadConfig" else 1
+
+
 def _place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="URI", help="file:///absolute/folder or s3://bucket/prefix")
-    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
+    add_models(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_whole(0, 65535), default=8017, help="port to listen on (default: %(default)s)")
     parser.add_argument(
@@ -78,10 +85,7 @@ def _place(parser: argparse.ArgumentParser) -> None:
 
 
 def _machine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--threads", type=_whole(1, 1024), default=2, help="of torch; bytes depend on it (default: %(default)s)"
-    )
-    add_device(parser)
+    add_computing(parser)
     parser.add_argument(
         "--kv-cache-bytes",
         type=_whole(1 << 20, 1 << 44),
@@ -98,7 +102,15 @@ def _machine(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
+def add_models(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
+
+
+def add_computing(parser: argparse.ArgumentParser) -> None:
+    """What the bytes of a step depend on."""
+    parser.add_argument(
+        "--threads", type=_whole(1, 1024), default=2, help="of torch; bytes depend on it (default: %(default)s)"
+    )
     parser.add_argument(
         "--device", type=_device, default="auto", help="cpu, cuda, cuda:1 …; auto: cuda if there is one (default)"
     )
@@ -130,10 +142,10 @@ def _name(text: str) -> str:
     return text
 
 
-def _whole(least: int, most: int) -> Any:
+def _whole(least: int, most: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}, got {text!r}")
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}, got {text!r}; correct it")
         return int(text)
 
     return parse

@@ -18,13 +18,14 @@ from typing import Any
 import torch
 from starlette.types import ASGIApp
 
-from temper_gpu.commits.checkpoints import StoreResolver
+from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import start_narrower
+from temper_gpu.model.memory import describe_error
 from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
@@ -40,7 +41,7 @@ from temper_gpu.training.trainer import Trainer
 MAX_SHUTDOWN_S = 7.0
 PROBE_DEADLINE_S = 120.0
 
-log = logging.getLogger("temper.gpu")
+log = logging.getLogger(__name__)
 
 
 def run_worker(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
@@ -50,7 +51,7 @@ def run_worker(arguments: Arguments, key: str, listener: socket.socket, store: S
 
 async def _run(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
     stopping = asyncio.Event()
-    _end_on(stopping, arguments.leash)
+    end_on(stopping, arguments.leash)
     device_lock = DeviceLock()
     device = choose_device(arguments.device)
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(arguments.dtype, device), device)
@@ -65,8 +66,10 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
         works.append(_polling(arguments, Trainer(ProvenModels(host), store, device_lock), store, targets))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
-    await _until_stopped(tasks, stopping)
-    await asyncio.to_thread(host.close)
+    try:
+        await _until_stopped(tasks, stopping)
+    finally:
+        await asyncio.to_thread(host.close)
 
 
 def _serving(
@@ -129,9 +132,9 @@ def choose_device(name: str) -> torch.device:
     try:
         return torch.zeros(1, device=name).device
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
         raise TemperError(
-            "BadConfig", f"--device must be a device of this host, got {name} ({reason}); pass --device cpu"
+            "BadConfig",
+            f"--device must be a device of this host, got {name} ({describe_error(error)}); pass --device cpu",
         ) from error
 
 
@@ -151,9 +154,12 @@ class ModelFolders:
         self._folders: dict[str, str] = {}
 
     def __call__(self) -> dict[str, str]:
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return {}
-        stamp = self._path.stat().st_mtime_ns
+        try:
+            stamp = self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return {}
         if stamp != self._stamp:
             self._folders, self._stamp = _parse_folders(self._path), stamp
         return self._folders
@@ -161,7 +167,7 @@ class ModelFolders:
 
 def _parse_folders(path: Path) -> dict[str, str]:
     try:
-        folders = json.loads(path.read_text())
+        folders = json.loads(path.read_bytes())
         if isinstance(folders, dict) and all(isinstance(folder, str) for folder in folders.values()):
             return folders
         reason = "it holds something else"
@@ -172,7 +178,7 @@ def _parse_folders(path: Path) -> dict[str, str]:
     )
 
 
-def _end_on(stopping: asyncio.Event, leash: bool) -> None:
+def end_on(stopping: asyncio.Event, leash: bool) -> None:
     """SIGTERM, Ctrl-C, and the end of the leash: an ordered end with a bound."""
     loop = asyncio.get_running_loop()
 

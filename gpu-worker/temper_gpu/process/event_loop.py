@@ -1,3 +1,5 @@
+"""Event loops: the process's own, and one apart from it for the server."""
+
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine

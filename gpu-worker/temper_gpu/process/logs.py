@@ -3,7 +3,7 @@
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any
 
 import orjson
 
@@ -14,7 +14,9 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "temporal_log",
     "color_message",
 }
-# Temporal's messages differ in what follows the first words (addresses, counts, tokens).
+# What says again and again that Temporal's server is away.
+_REPEATING = ("temporalio", "temper_gpu.temporal.polling")
+# Its messages differ in what follows the first words (addresses, counts, tokens).
 _SAME_CHARACTERS, _MAX_MESSAGES = 40, 256
 _LEVELS = {"WARNING": "warn", "CRITICAL": "fatal"}
 
@@ -34,7 +36,7 @@ class JsonLines(logging.Formatter):
 
 
 class Occasionally(logging.Filter):
-    """Passes a message of Temporal's client once in `every_s`: a server that is away is one fact, not thousands."""
+    """Passes a message about Temporal's server once in `every_s`: a server that is away is one fact, not thousands."""
 
     def __init__(self, every_s: float) -> None:
         super().__init__()
@@ -42,7 +44,7 @@ class Occasionally(logging.Filter):
         self._last: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if not record.name.startswith("temporalio"):
+        if not record.name.startswith(_REPEATING):
             return True
         key = record.getMessage()[:_SAME_CHARACTERS]
         if record.created - self._last.get(key, float("-inf")) < self._every_s:
@@ -53,8 +55,9 @@ class Occasionally(logging.Filter):
         return True
 
 
-def configure_logs(stream: TextIO | None = None) -> None:
-    handler = logging.StreamHandler(stream or sys.stdout)
+def configure_logs() -> None:
+    """Of the whole process, everything from INFO on."""
+    handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonLines())
     handler.addFilter(Occasionally(30))
     root = logging.getLogger()

@@ -17,13 +17,11 @@ from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, Manifest, mani
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
-from temper_gpu.process.arguments import add_device
+from temper_gpu.process.arguments import add_computing, add_models, exit_code
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-EXIT_USAGE = 2
 
 
 class ForgetfulStore:
@@ -65,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(json.dumps(recompute(arguments, step)))
     except TemperError as error:
         print(f"{error.type}: {error}", file=sys.stderr)
-        return EXIT_USAGE if error.type == "BadConfig" else 1
+        return exit_code(error)
     return 0
 
 
@@ -81,9 +79,18 @@ class Step:
 
 def find_step(arguments: argparse.Namespace) -> Step:
     store = open_store(arguments.store)
-    work = parse_work(Path(arguments.input).read_bytes())
+    work = parse_work(read_input(Path(arguments.input)))
     place = (work.run, work.branch, work.step if isinstance(work, TrainInput) else 0)
     return Step(store, work, place, read_commit(store, *place))
+
+
+def read_input(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise TemperError(
+            "BadConfig", f"--input must be a step's inputs as JSON, got {file} ({error.strerror}); correct the path"
+        ) from error
 
 
 def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
@@ -125,7 +132,9 @@ def parse_work(data: bytes) -> TrainInput | InitialiseInput:
         kind = TrainInput if "step" in json.loads(data) else InitialiseInput
         return kind.model_validate_json(data)
     except ValueError as error:
-        raise TemperError("BadConfig", f"--input must be a step's inputs as JSON, got {error}") from error
+        raise TemperError(
+            "BadConfig", f"--input must be a step's inputs as JSON, got {error}; pass another file"
+        ) from error
 
 
 def differences(
@@ -176,9 +185,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="temper_gpu.process.recompute", allow_abbrev=False, description=__doc__)
     parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
     parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
-    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
-    parser.add_argument("--threads", type=int, default=2, help="of torch; bytes depend on it (default: %(default)s)")
-    add_device(parser)
+    add_models(parser)
+    add_computing(parser)
     return parser.parse_args(argv)
 
 

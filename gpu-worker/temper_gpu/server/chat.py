@@ -13,7 +13,7 @@ from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.tool_calls import call_message, parse_answer
 from temper_gpu.server.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
-MAX_STOPS = 16
+MAX_STOPS, MAX_MODEL_NAME = 16, 256
 # Below the least one, logits divided by it leave the range of numbers; as in OpenAI's API above.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 2
 ROLES = frozenset(["system", "developer", "user", "assistant", "tool"])
@@ -74,7 +74,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
     tools = parse_tools(body)
     max_tokens = first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
     return ChatRequest(
-        model=text(body, "model"),
+        model=parse_model(body.get("model")),
         messages=parse_messages(body.get("messages")),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
@@ -117,6 +117,15 @@ def parse_messages(messages: Any) -> list[dict[str, Any]]:
     return messages
 
 
+def parse_model(name: Any) -> str:
+    if isinstance(name, str) and 0 < len(name) <= MAX_MODEL_NAME:
+        return name
+    raise TemperError(
+        "BadConfig",
+        f"model must be a string of 1 to {MAX_MODEL_NAME} characters, got {shown(name)}; send the name of a model",
+    )
+
+
 def parse_temperature(body: dict[str, Any]) -> float:
     temperature = number(body, "temperature", 1.0, 0, MAX_TEMPERATURE)
     rule = f"temperature must be 0 (the likeliest token), or from {MIN_TEMPERATURE} to {MAX_TEMPERATURE}"
@@ -127,7 +136,9 @@ def parse_temperature(body: dict[str, Any]) -> float:
 def parse_stop(stop: Any) -> tuple[str, ...]:
     stops = [] if stop is None else [stop] if isinstance(stop, str) else stop
     ok = isinstance(stops, list) and len(stops) <= MAX_STOPS and all(isinstance(item, str) and item for item in stops)
-    require(ok, f"stop must be a string or a list of at most {MAX_STOPS} non-empty strings; shorten it")
+    if not ok:
+        rule = f"stop must be a string or a list of at most {MAX_STOPS} non-empty strings"
+        raise TemperError("BadConfig", f"{rule}, got {shown(stop)}; change it")
     return tuple(stops)
 
 
@@ -149,18 +160,10 @@ def first_not_none(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def text(body: dict[str, Any], name: str) -> str:
-    value = body.get(name)
-    require(
-        isinstance(value, str) and 0 < len(value) <= 256,
-        f"{name} must be a string of 1 to 256 characters; send the name of a model",
-    )
-    return value or ""
-
-
 def flag(body: dict[str, Any], name: str) -> bool:
     value = body.get(name)
-    require(value is None or isinstance(value, bool), f"{name} must be true or false; change it")
+    if value is not None and not isinstance(value, bool):
+        raise TemperError("BadConfig", f"{name} must be true or false, got {shown(value)}; change it")
     return bool(value)
 
 

@@ -50,7 +50,7 @@ DEADLINE_MS = re.compile("[0-9]{1,10}")
 
 T = TypeVar("T")
 
-log = logging.getLogger("temper_gpu.server")
+log = logging.getLogger(__name__)
 
 
 class ChatServer:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from temper_gpu.commits.checkpoints import PolicyResolver, ResolvedPolicy
+from temper_gpu.commits.resolver import PolicyResolver, ResolvedPolicy
 from temper_gpu.engine.interface import AdapterSource, Engine, Engines
 from temper_gpu.failures import TemperError
 
@@ -43,7 +43,9 @@ class Targets:
         try:
             policy = self._resolver.resolve(name)
         except TemperError as error:
-            raise (NotFound(error.message) if error.type == "BadConfig" else error) from error
+            if error.type != "BadConfig":
+                raise
+            raise NotFound(error.message) from error
         self._require_known(name, policy)
         return Target(self._engines.engine(policy.base_model), policy.adapter)
 

@@ -7,9 +7,10 @@ means that somebody committed, and the winner's bytes are read). Every read by r
 import errno
 import os
 import secrets
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from temper_gpu.contract import BlobRef
 from temper_gpu.failures import TemperError
@@ -19,6 +20,8 @@ from temper_gpu.store.store import Published, Store, blob_ref, check_key
 _UNAVAILABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV})
 # A blob that is missing is named by whoever copies it.
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOENT})
+
+T = TypeVar("T")
 
 
 class FileSystem:
@@ -49,6 +52,10 @@ class FileSystem:
     def read(self, path: Path) -> bytes:
         return path.read_bytes()
 
+    def stamp(self, path: Path) -> tuple[int, int]:
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns
+
 
 class FileStore(Store):
     stamp_lifetime_s = 0.0
@@ -68,73 +75,77 @@ class FileStore(Store):
         ref = blob_ref(data)
         # A blob with a flipped bit is put right by whoever makes the same bytes again.
         if self.read(ref.key) != data:
-            self._write(ref.key, data, self._files.rename)
+            self.replace(ref.key, data)
         return ref
 
     def publish(self, key: str, data: bytes) -> Published:
         winner = self.read(key)
-        if winner is None and self._write(key, data, self._files.link):
-            return Published(True, data)
-        return Published(False, winner or self.read(key) or b"")
+        if winner is None:
+            try:
+                self._write(key, data, self._files.link)
+                return Published(True, data)
+            except FileExistsError:
+                winner = self.read(key)
+                if winner is None:  # no lost race: a folder stands there, or a file where one must be
+                    raise
+        return Published(False, winner)
 
     def replace(self, key: str, data: bytes) -> None:
         self._write(key, data, self._files.rename)
 
     def read(self, key: str) -> bytes | None:
-        path = self._path(key)
-        try:
-            return self._files.read(path)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return None
-        except OSError as error:
-            raise self._unavailable("read", path, error) from error
+        return self._look(key, self._files.read)
 
     def stamp(self, key: str) -> tuple[int, int] | None:
-        try:
-            status = self._path(key).stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
+        return self._look(key, self._files.stamp)
 
     def link_blob(self, ref: BlobRef, key: str) -> None:
         """Shows a blob under a second name: a hard link, or a copy where the disk has none."""
         target = self._path(key)
-        try:
+        with self._reaching("write", target):
             self._files.make_folder(target.parent)
-            self._files.link(self._path(ref.key), target)
-        except FileExistsError:
-            return
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise self._unavailable("write", target, error) from error
-            self.replace(key, self.get_blob(ref))
+            try:
+                self._files.link(self._path(ref.key), target)
+                return
+            except FileExistsError:
+                return
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+        self.replace(key, self.get_blob(ref))
 
     def _path(self, key: str) -> Path:
         return self.root / check_key(key)
 
-    def _write(self, key: str, data: bytes, place: Callable[[Path, Path], None]) -> bool:
-        """False where `place` found the name taken."""
+    def _look(self, key: str, look: Callable[[Path], T]) -> T | None:
+        """None where there is no such file."""
+        path = self._path(key)
+        with self._reaching("read", path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return look(path)
+
+    def _write(self, key: str, data: bytes, place: Callable[[Path, Path], None]) -> None:
+        """Raises FileExistsError where `place` found the name taken."""
         path = self._path(key)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:
-            self._files.make_folder(path.parent)
-            self._files.write_synced(temporary, data)
-            place(temporary, path)
-            self._files.sync_folder(path.parent)
-            return True
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise self._unavailable("write", path, error) from error
+            with self._reaching("write", path):
+                self._files.make_folder(path.parent)
+                self._files.write_synced(temporary, data)
+                place(temporary, path)
+                self._files.sync_folder(path.parent)
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
-    def _unavailable(self, verb: str, path: Path, error: OSError) -> Exception:
-        if error.errno not in _UNAVAILABLE:
-            return error
-        return TemperError(
-            "StoreUnavailable",
-            f"the store must be able to {verb} in {path.parent}, got {errno.errorcode.get(error.errno or 0)} "
-            f"({error.strerror}); free space or make the folder writable: the work then resumes by itself",
-        )
+    @contextmanager
+    def _reaching(self, verb: str, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _UNAVAILABLE:
+                raise
+            raise TemperError(
+                "StoreUnavailable",
+                f"the store must be able to {verb} in {path.parent}, got {errno.errorcode[error.errno]} "
+                f"({error.strerror}); free space or make the folder writable: the work then resumes by itself",
+            ) from error

@@ -28,7 +28,7 @@ from temper_gpu.temporal.pulse import Pulse, start_pulse
 from temper_gpu.training.step import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
 
-log = logging.getLogger("temper.gpu")
+log = logging.getLogger(__name__)
 
 # Loads a policy into the engine of this process and says which adapter answers to its name there.
 Probe = Callable[[str], str | None]
@@ -78,8 +78,9 @@ class GpuActivities:
     async def train(self, given: Any) -> TrainResult:
         """All groups of a step → one committed optimizer step, published under `run@step`."""
         work = parse_input(TrainInput, given)
+        parent = PolicyName(work.parent.run, work.parent.branch, work.parent.step)
         remedy = (
-            f"lower --micro-batch-tokens (now {work.train.micro_batch_tokens}): temper fork {work.run}@{work.step - 1} "
+            f"lower --micro-batch-tokens (now {work.train.micro_batch_tokens}): temper fork {parent} "
             f"AGENT --run NEW --micro-batch-tokens {max(1, work.train.micro_batch_tokens // 2)}; or lower "
             "engine.kvCacheBytes in temporal.config.ts"
         )

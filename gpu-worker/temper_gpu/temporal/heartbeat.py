@@ -1,15 +1,17 @@
 """Heartbeats for work in a thread, beaten by the event loop, which never touches torch: a busy step still lives."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import suppress
 from typing import TypeVar
 
 BEAT_EVERY_S = 1.0
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 async def run_with_heartbeats(
@@ -18,7 +20,7 @@ async def run_with_heartbeats(
     """Runs `work(is_cancelled)` in a thread and beats every second until it is done.
 
     Nothing interrupts the thread: a cancellation is shown to it, and awaited until it has given up or finished, so a
-    commit is never torn and no second step starts beside the first.
+    commit is never torn and no second step starts beside the first. What it ends with then is only logged.
     """
     cancelled = threading.Event()
     result = asyncio.get_running_loop().run_in_executor(executor, work, cancelled.is_set)
@@ -27,8 +29,10 @@ async def run_with_heartbeats(
         return await asyncio.shield(result)
     except asyncio.CancelledError:
         cancelled.set()
-        with suppress(Exception):
+        try:
             await result
+        except Exception as error:
+            log.info("cancelled work ended: %r", error)
         raise
     finally:
         beats.cancel()

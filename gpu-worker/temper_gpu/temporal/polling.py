@@ -19,7 +19,7 @@ HEARTBEAT_THROTTLE = timedelta(seconds=2)
 # A step ends within it or is cancelled between two micro-batches.
 GRACEFUL_SHUTDOWN = timedelta(seconds=3)
 
-log = logging.getLogger("temporalio.temper")
+log = logging.getLogger(__name__)
 
 
 async def poll_forever(

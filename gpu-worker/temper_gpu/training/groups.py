@@ -63,7 +63,7 @@ def _load_group(store: Store, stem: str, ref: GroupRef) -> Group:
     judged = store.read_verified(f"{stem}.judged.json", ref.judged_sha256)
     try:
         return parse_group(ref, rollouts, judged)
-    except (KeyError, TypeError, ValueError, EOFError, OSError, zlib.error) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, EOFError, zlib.error) as error:
         raise TemperError(
             "StoreCorrupt", f"{stem} must be a group's rollouts and verdict, got {error!r}; start a new run"
         ) from error
@@ -91,13 +91,12 @@ def unpack(packed: bytes) -> bytes:
 
 def _attempt(line: dict[str, Any], reward: float | None, turn_rewards: list[float] | None) -> Attempt:
     """The verdict says what each call earned (None: none of them anything), the rollouts which turn it was."""
-    is_data = line["status"] == "ok" and reward is not None
     calls = line["calls"]
     if turn_rewards is not None and not all("turn" in call for call in calls):
         raise ValueError("rewards of turns, where calls do not say which turn they are")
     earned = [0.0] * len(calls) if turn_rewards is None else turn_rewards
     return Attempt(
-        float(reward) if is_data and reward is not None else None,
+        float(reward) if reward is not None and line["status"] == "ok" else None,
         line["truncated"],
         [_call(call, of_call) for call, of_call in zip(calls, earned, strict=True)],
     )

@@ -5,12 +5,9 @@ from pathlib import Path
 import pytest
 
 from temper_gpu.commits.checkpoints import (
-    KEPT_COMMITS,
-    Commit,
-    Manifest,
     PolicyName,
-    StoreResolver,
     canonical_json,
+    is_pruned,
     manifest_key,
     parse_policy_name,
     publish_commit,
@@ -18,34 +15,8 @@ from temper_gpu.commits.checkpoints import (
     read_parent,
 )
 from temper_gpu.failures import TemperError
-from temper_gpu.model.lora import adapter_bytes, config_bytes, initial_tensors
-from temper_gpu.store import FileStore, blob_ref
-from tests.training.samples import tiny_model
-
-TARGETS = ["q_proj", "v_proj"]
-
-
-def manifest(store: FileStore, inputs: str = "1" * 64, step: int = 0, branch: int = 0) -> Manifest:
-    tensors = initial_tensors(tiny_model(), TARGETS, 2, seed=1)
-    return Manifest(
-        branch=branch,
-        step=step,
-        parent=None,
-        inputs_sha256=inputs,
-        base_model="tiny",
-        base_model_sha256="b" * 64,
-        adapter=store.put_blob(adapter_bytes(tensors)),
-        adapter_config=store.put_blob(config_bytes("tiny", 2, 4.0, TARGETS)),
-        optimizer=store.put_blob(b"zeros"),
-        groups=[],
-        learning_rate=0.0,
-        metrics={"loss": None, "rows": 3},
-        platform={"threads": 1},
-    )
-
-
-def commit(store: FileStore, **changes: int) -> Commit:
-    return publish_commit(store, "demo", manifest(store, **changes))[0]  # pyright: ignore[reportArgumentType]  (numbers alone)
+from temper_gpu.store import FileStore
+from tests.commits.written import commit, manifest
 
 
 @pytest.mark.parametrize(
@@ -112,53 +83,10 @@ def test_a_parent_with_other_bytes_than_its_checkpoint_names_is_corrupt(tmp_path
     assert caught.value.type == "StoreCorrupt"
 
 
-def test_a_policy_is_found_by_name_and_its_weights_are_verified(tmp_path: Path):
+def test_a_mark_of_pruning_that_is_none_is_corrupt(tmp_path: Path):
     store = FileStore(tmp_path)
-    made = commit(store, step=4, branch=2)
-    policy = StoreResolver(store).resolve("demo~2@4")
-    source = policy.adapter
-    assert source is not None
-    adapter = source.read()
-    assert (policy.base_model, policy.adapter_sha256) == ("tiny", made.manifest.adapter.sha256)
-    assert (adapter.sha256, adapter.rank, adapter.alpha) == (policy.adapter_sha256, 2, 4.0)
-    (tmp_path / made.manifest.adapter.key).write_bytes(b"other weights")
-    for read in (source.read, lambda: source.write_folder(tmp_path)):
-        with pytest.raises(TemperError) as caught:
-            read()
-        assert caught.value.type == "StoreCorrupt"
-
-
-def test_an_adapter_is_written_as_a_folder_that_peft_loads(tmp_path: Path):
-    made = commit(FileStore(tmp_path / "store")).manifest
-    source = StoreResolver(FileStore(tmp_path / "store")).resolve("demo@0").adapter
-    assert source is not None
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    source.write_folder(folder)
-    files = {"adapter_config.json": made.adapter_config, "adapter_model.safetensors": made.adapter}
-    assert {path.name: blob_ref(path.read_bytes()) for path in folder.iterdir()} == files
-
-
-def test_a_name_without_a_step_is_a_base_model():
-    policy = StoreResolver(FileStore(Path("nowhere"))).resolve("pocket")
-    assert (policy.base_model, policy.adapter) == ("pocket", None)
-
-
-def test_a_step_that_was_not_committed_is_refused_until_it_is(tmp_path: Path):
-    store = FileStore(tmp_path)
-    resolver = StoreResolver(store)
-    with pytest.raises(TemperError, match="demo@0") as caught:
-        resolver.resolve("demo@0")
-    assert caught.value.type == "BadConfig"
     made = commit(store)
-    assert resolver.resolve("demo@0").adapter_sha256 == made.manifest.adapter.sha256
-
-
-def test_a_long_run_leaves_only_its_newest_commits_in_memory(tmp_path: Path):
-    store = FileStore(tmp_path)
-    resolver = StoreResolver(store)
-    for step in range(KEPT_COMMITS + 10):
-        commit(store, step=step)
-        assert resolver.resolve(f"demo@{step}").base_model == "tiny"
-    assert len(resolver._known) == KEPT_COMMITS
-    assert resolver.resolve("demo@0").base_model == "tiny"
+    store.publish("runs/demo/branches/0/steps/0/pruned.json", b"[]")
+    with pytest.raises(TemperError, match=r"steps/0/pruned\.json") as caught:
+        is_pruned(store, "demo", made.manifest)
+    assert caught.value.type == "StoreCorrupt"

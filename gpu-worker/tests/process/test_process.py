@@ -1,4 +1,4 @@
-"""The worker as a process: usage, leash, signals."""
+"""The worker as a process: usage, leash, signals, standing by."""
 
 import asyncio
 import json
@@ -12,17 +12,22 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from temper_gpu.__main__ import LOWEST_PRIORITY, main
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, NARROW
-from temper_gpu.process import event_loop
+from temper_gpu.process import compose, event_loop
 from temper_gpu.process.arguments import parse_arguments
 from temper_gpu.process.compose import choose_dtype
 from temper_gpu.process.logs import JsonLines, Occasionally, logging
+from temper_gpu.temporal import polling
+from tests.store.s3_server import BUCKET, free_port, point_aws_at
 
 GPU_WORKER = Path(__file__).parents[2]
 # One that stands by imports at the lowest priority, and so slowly where others work.
@@ -61,10 +66,11 @@ def test_help_needs_no_torch():
         ["--store", "file:///s", "--kv-cache-bytes", "0"],
     ],
 )
-def test_bad_usage_is_one_line_and_code_2(arguments: list[str]):
-    code, _, error = finish(*arguments)
-    assert code == 2
-    assert "error: " in error.splitlines()[-1]
+def test_bad_usage_is_one_line_and_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "error: " in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("device", ["mps", "xpu:0", "cuda:x", "cpu:1", "meta"])
@@ -96,65 +102,113 @@ def test_a_port_in_use_is_told_with_the_remedy():
     assert "--port" in error
 
 
-@pytest.mark.parametrize("how", ["leash", "signal"])
-def test_it_serves_until_it_is_ended(tmp_path: Path, how: str):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = start("--store", tmp_path.as_uri(), "--port", str(port), "--leash", "--no-temporal")
-    wait_for_health(process, port)
-    if how == "leash":
-        assert process.stdin is not None
-        process.stdin.close()
-        process.stdin = None
-    else:
-        process.send_signal(signal.SIGTERM)
-    out, error = process.communicate(timeout=END_TIMEOUT_S)
-    assert process.returncode == 0, error
-    assert '"msg":"ready"' in out
+AWAY = f"s3://{BUCKET}/runs"
 
 
-def test_one_that_stands_by_takes_a_port_only_when_its_turn_comes(tmp_path: Path):
-    with socket.create_server(("127.0.0.1", 0)) as others:
-        port = others.getsockname()[1]
-        process = start("--store", tmp_path.as_uri(), "--port", str(port), "--leash", "--no-temporal", "--standby")
-        assert process.stdin is not None
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(3)
+@dataclass
+class Life:
+    """Of a worker that stood by, began when its turn came, started again with narrower instructions, and was ended."""
+
+    while_importing: set[int]
+    while_waiting: set[int]
+    answered: int | None
+    code: int
+    said: list[dict[str, Any]]
+    error: str
+
+    def times(self, message: str) -> int:
+        return sum(message in line.get("msg", "") for line in self.said)
+
+
+# A program whose kernels are not proven where its instructions are not limited. It prints what manifests record.
+UNPROVEN = """
+import json
+import temper_gpu.__main__ as program
+
+import_worker = program.import_worker
+
+def import_broken():
+    worker = import_worker()
+    import torch
+    from temper_gpu.engine.embedded import forward
+    from temper_gpu.model.instructions import limits
+    from temper_gpu.training.platform import platform_fingerprint
+    true_attend = forward.attend
+
+    def attend(query, *rest):
+        places = torch.arange(query.shape[0], dtype=query.dtype)[:, None, None, None]
+        return true_attend(query, *rest) * (1 + 1e-5 * places)
+
+    if "ATEN_CPU_CAPABILITY" not in limits():
+        forward.attend = attend
+    print(json.dumps(platform_fingerprint(torch.device("cpu"), torch.float32)), flush=True)
+    program.import_worker = lambda: worker
+    return worker
+
+program.import_worker = import_broken
+raise SystemExit(program.main())
+"""
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """One for all that a worker does in it: each start imports for ten seconds. Its store is away all the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in LIMITS:
+            patch.delenv(name, raising=False)
+        point_aws_at(f"http://127.0.0.1:{free_port()}", patch, tmp_path_factory.mktemp("aws"))
+        with socket.create_server(("127.0.0.1", 0)) as others:
+            port = others.getsockname()[1]
+            flags = ("--store", AWAY, "--port", str(port), "--leash", "--no-temporal", "--threads", "1", "--standby")
+            process = start(*flags, program=("-c", UNPROVEN))
+            lines, while_importing = watch_imports(process)
+            while_waiting = settled_priorities(process.pid)
+    assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
     wait_for_health(process, port)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while (answered := ask(port)) != 200 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
     process.stdin.close()
     process.stdin = None
     out, error = process.communicate(timeout=END_TIMEOUT_S)
-    assert process.returncode == 0, error
-    assert '"msg":"ready"' in out
+    said = [json.loads(line) for line in [*lines, *out.splitlines()]]
+    return Life(while_importing, while_waiting, answered, process.returncode, said, error)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
-def test_one_that_stands_by_imports_at_the_lowest_priority_and_then_has_the_usual_one(tmp_path: Path):
-    process = start("--store", tmp_path.as_uri(), "--leash", "--no-temporal", "--standby")
-    stdout = process.stdout
-    assert stdout is not None and process.stdin is not None
-    said: list[str] = []
-    reader = threading.Thread(target=lambda: said.append(stdout.readline()), daemon=True)
+def watch_imports(process: subprocess.Popen[str]) -> tuple[list[str], set[int]]:
+    """The lines up to the one that says that it stands by, and the priorities of its threads until then."""
+    stdout, lines, priorities = process.stdout, [], set()
+    assert stdout is not None
+
+    def read() -> None:
+        """Up to the end where it never stands by."""
+        for line in iter(stdout.readline, ""):
+            lines.append(line)
+            if '"standing by"' in line:
+                return
+
+    reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    usual = os.getpriority(os.PRIO_PROCESS, 0)
-    while_importing: set[int] = set()
     while reader.is_alive():
-        while_importing |= thread_priorities(process.pid)
+        priorities |= thread_priorities(process.pid)
         time.sleep(0.01)
-    assert '"msg":"standing by"' in said[0]
-    assert while_importing == {usual, 19}
-    # The thread that imported may be a moment from its end.
+    assert lines and '"standing by"' in lines[-1], process.communicate()
+    return lines, priorities
+
+
+def settled_priorities(pid: int) -> set[int]:
+    """The thread that imported may be a moment from its end."""
     deadline = time.monotonic() + END_TIMEOUT_S
-    while thread_priorities(process.pid) != {usual} and time.monotonic() < deadline:
+    while len(thread_priorities(pid)) > 1 and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert thread_priorities(process.pid) == {usual}
-    process.stdin.close()
-    assert process.wait(END_TIMEOUT_S) == 0
+    return thread_priorities(pid)
 
 
 def thread_priorities(pid: int) -> set[int]:
+    if sys.platform != "linux":
+        return set()
     priorities = set()
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(ProcessLookupError):  # it has just ended
@@ -162,58 +216,68 @@ def thread_priorities(pid: int) -> set[int]:
     return priorities
 
 
-def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):
-    code, out, error = finish("--store", tmp_path.as_uri(), "--leash", "--standby")
-    assert code == 0, error
-    assert [json.loads(line)["msg"] for line in out.splitlines()] == ["standing by"]
+def test_it_starts_and_serves_while_its_s3_server_is_away(life: Life):
+    assert life.answered == 200
+    assert life.times("store not reached yet") == 2
+    assert [line["store"] for line in life.said if line.get("msg") == "ready"] == [AWAY] * 2
 
 
-UNPROVEN = """
-import json, torch
-from temper_gpu.engine.embedded import forward
-from temper_gpu.model.instructions import limits
-from temper_gpu.training.platform import platform_fingerprint
+def test_it_serves_until_its_leash_is_let_go(life: Life):
+    assert (life.answered, life.code) == (200, 0), life.error
+    assert life.times("ready") == 2
+    assert life.times("ending") == 1
 
-true_attend = forward.attend
 
-def attend(query, *rest):
-    places = torch.arange(query.shape[0], dtype=query.dtype)[:, None, None, None]
-    return true_attend(query, *rest) * (1 + 1e-5 * places)
+def test_one_that_stands_by_takes_a_port_only_when_its_turn_comes(life: Life):
+    """The port was somebody else's until then."""
+    assert life.times("standing by") == 1
+    messages = [line["msg"] for line in life.said if "msg" in line]
+    assert messages.index("standing by") < messages.index("ready")
 
-if "ATEN_CPU_CAPABILITY" not in limits():
-    forward.attend = attend
-print(json.dumps(platform_fingerprint(torch.device("cpu"), torch.float32)), flush=True)
-from temper_gpu.__main__ import main
-raise SystemExit(main())
-"""
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
+def test_one_that_stands_by_imports_at_the_lowest_priority_and_then_has_the_usual_one(life: Life):
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    assert life.while_importing == {usual, LOWEST_PRIORITY}
+    assert life.while_waiting == {usual}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a process keeps its id across a new start on POSIX only")
-def test_a_worker_whose_kernels_are_not_proven_goes_on_with_narrower_instructions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    for name in LIMITS:
-        monkeypatch.delenv(name, raising=False)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    flags = ("--store", tmp_path.as_uri(), "--port", str(port), "--leash", "--no-temporal", "--threads", "1")
-    process = start(*flags, program=("-c", UNPROVEN))
-    wait_for_health(process, port)
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while (answered := ask(port)) != 200 and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.1)
-    wait_for_health(process, port)
-    assert process.stdin is not None
-    process.stdin.close()
-    process.stdin = None
-    out, error = process.communicate(timeout=END_TIMEOUT_S)
-    assert (answered, process.returncode) == (200, 0), error
-    native, narrow = (json.loads(line) for line in out.splitlines() if line.startswith('{"torch"'))
+def test_a_worker_whose_kernels_are_not_proven_goes_on_with_narrower_instructions(life: Life):
+    native, narrow = (line.get("instructions", "") for line in life.said if "torch" in line)
     # What manifests record.
-    assert all(f"{name}={value}" in narrow["instructions"] for name, value in NARROW.items())
-    assert "ATEN_CPU_CAPABILITY" not in native.get("instructions", "")
-    assert out.count("The worker starts again with narrower instructions") == 1
-    assert out.count('"msg":"ready"') == 2
+    assert all(f"{name}={value}" in narrow for name, value in NARROW.items())
+    assert "ATEN_CPU_CAPABILITY" not in native
+    assert life.times("The worker starts again with narrower instructions") == 1
+
+
+def test_a_signal_asks_for_the_same_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(compose, "MAX_SHUTDOWN_S", 1e6)  # here the bound would end the tests
+
+    async def be_ended() -> None:
+        stopping = asyncio.Event()
+        compose.end_on(stopping, leash=False)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(stopping.wait(), END_TIMEOUT_S)
+
+    event_loop.run(be_ended())
+
+
+# Its imports are none: what standing by comes to does not depend on them.
+LIGHT = """
+import types
+import temper_gpu.__main__ as program
+
+program.import_worker = lambda: types.SimpleNamespace(import_polling=lambda: None)
+raise SystemExit(program.main())
+"""
+
+
+def test_one_that_stands_by_ends_with_its_leash(tmp_path: Path):
+    process = start("--store", tmp_path.as_uri(), "--leash", "--standby", program=("-c", LIGHT))
+    out, error = process.communicate(timeout=START_TIMEOUT_S)
+    assert process.returncode == 0, error
+    assert [json.loads(line)["msg"] for line in out.splitlines()] == ["standing by"]
 
 
 def ask(port: int) -> int | None:
@@ -260,7 +324,9 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
     times = [time_ for time_ in range(100) if occasionally.filter(record("server away", time_))]
     assert times == [0, 30, 60, 90]
     assert occasionally.filter(record("something else", 1))
-    assert all(occasionally.filter(record("step failed", 1, "temper.gpu")) for _ in range(3))
+    ours = [occasionally.filter(record("no server yet", time_, polling.__name__)) for time_ in range(2)]
+    assert ours == [True, False]
+    assert all(occasionally.filter(record("step failed", 1, "temper_gpu.temporal.activities")) for _ in range(3))
 
 
 @pytest.mark.parametrize(

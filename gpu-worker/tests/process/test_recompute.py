@@ -1,4 +1,5 @@
 import dataclasses
+import hashlib
 import json
 import os
 import subprocess
@@ -7,7 +8,6 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-import torch
 
 import temper_gpu.process.recompute as again
 from temper_gpu.contract import InitialiseInput, TrainInput
@@ -85,6 +85,22 @@ def test_input_that_is_no_step_is_refused(tmp_path: Path):
         again.parse_work(b'{"run": "demo"}')
 
 
+@pytest.mark.parametrize("flags", [["--threads", "0"], ["--threads", "many"], ["--device", "mps"]])
+def test_bad_usage_has_code_2(flags: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        again.main(["--store", "file:///s", "--input", "work.json", *flags])
+    assert caught.value.code == 2
+    assert f"argument {flags[0]}: must be" in capsys.readouterr().err
+
+
+def test_an_input_that_is_not_there_is_told_with_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "none.json"
+    assert again.main(["--store", tmp_path.as_uri(), "--input", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"--input must be a step's inputs as JSON, got {file}" in told
+
+
 def test_a_step_is_made_again_with_the_device_and_the_numbers_it_was_made_with(committed):
     store, _, _ = committed
     commit = again.read_commit(store, "demo", 0, 1)
@@ -121,19 +137,28 @@ def test_a_step_is_made_again_with_the_instructions_it_was_made_with(
     assert environment == {"PATH": "/bin", **expected}
 
 
+# What is made again does not matter here, nor how torch is set up: both take seconds.
 RECOMPUTE = """
-from temper_gpu.process.recompute import main
-assert main() == 0
+import sys, types
+from temper_gpu.model.instructions import limits
+from temper_gpu.process import recompute as again
+
+def set_up(threads):
+    assert "torch" not in sys.modules
+
+sys.modules["temper_gpu.training.platform"] = types.SimpleNamespace(make_deterministic=set_up)
+again.recompute = lambda arguments, step: {"recorded": step.recorded.sha256}
+assert again.main() == 0
 import torch
+print(limits())
 print(torch.backends.cpu.get_cpu_capability())
 """
 
 
 def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Path):
-    """The step of `pocket` was made natively here, and its manifest says otherwise."""
-    store = open_folder(tmp_path)
-    library = ModelLibrary(dict, torch.float32, torch.device("cpu"))
-    work = initialise_input().model_copy(update={"base_model": "pocket"})
+    """The step was made natively here, and its manifest says otherwise."""
+    store, work = open_folder(tmp_path), initialise_input()
+    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
     manifest = Trainer(library, store, again.nullcontext()).initialise(work).commit.manifest
     platform = {**manifest.platform, "instructions": "ATEN_CPU_CAPABILITY=default"}
     path = store.root / "runs/demo/branches/0/steps/0/manifest.json"
@@ -143,9 +168,9 @@ def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Pa
     command = [sys.executable, "-c", RECOMPUTE, "--store", store.uri, "--input", str(file)]
     environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
     answer = subprocess.run(command, capture_output=True, env=environment, check=True, text=True).stdout
-    made, capability = answer.splitlines()
-    assert "ATEN_CPU_CAPABILITY=default" in json.loads(made)["platform"]["instructions"]
-    assert capability == "DEFAULT"
+    made, instructions, capability = answer.splitlines()
+    assert json.loads(made) == {"recorded": hashlib.sha256(path.read_bytes()).hexdigest()}
+    assert (instructions, capability) == ("ATEN_CPU_CAPABILITY=default", "DEFAULT")
 
 
 def test_a_run_of_bfloat16_says_so_and_goes_on_in_no_other_type(tmp_path: Path):

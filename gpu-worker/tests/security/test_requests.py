@@ -323,7 +323,7 @@ MESSAGES = st.lists(
 BODY_NAMES = st.sampled_from(sorted({*READ, *NEUTRAL, "other"}))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(messages=MESSAGES | ANYTHING, more=st.dictionaries(BODY_NAMES, ANYTHING, max_size=2), has_tools=st.booleans())
 def test_whatever_is_sent_is_encoded_or_refused(messages: Any, more: dict[str, Any], has_tools: bool):
     body = {"model": "pocket", "messages": messages, **({"tools": [LOOK]} if has_tools else {}), **more}

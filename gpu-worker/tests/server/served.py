@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import torch
 
-from temper_gpu.commits.checkpoints import ResolvedPolicy
+from temper_gpu.commits.resolver import ResolvedPolicy
 from temper_gpu.engine.interface import Engines
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import Adapter

@@ -64,6 +64,7 @@ def test_an_answer_has_openais_shape_and_what_training_needs(client: httpx.Clien
     assert all(entry["logprob"] < 0 for entry in entries)
 
 
+@pytest.mark.numerics
 def test_the_same_request_has_the_same_answer_and_another_seed_another(client: httpx.Client):
     assert chat(client).content == chat(client).content
     texts = {chat(client, seed=seed).json()["choices"][0]["message"]["content"] for seed in range(30)}
@@ -72,6 +73,7 @@ def test_the_same_request_has_the_same_answer_and_another_seed_another(client: h
     assert len(without) > 1
 
 
+@pytest.mark.numerics
 def test_several_choices_differ_and_the_first_is_that_of_a_single_one(client: httpx.Client):
     choices = chat(client, n=8).json()["choices"]
     assert [choice["index"] for choice in choices] == list(range(8))
@@ -206,7 +208,7 @@ def test_a_client_that_hangs_up_frees_its_place(client: httpx.Client, host: Engi
 
 
 def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO, "temper_gpu.server"):
+    with caplog.at_level(logging.INFO, "temper_gpu.server.server"):
         chat(client, {"x-temper-call": "attempt/call/0"}, model="demo@1")
         chat(client, {"x-temper-call": "attempt/call/1"}, top_p=0.5)
     [record] = [vars(record) for record in caplog.records if record.getMessage() == "call"]

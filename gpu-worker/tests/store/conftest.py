@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from botocore.loaders import create_loader
 
 from tests.store.places import Place, file_place, s3_place
-from tests.store.s3_server import ACCESS_KEY, SECRET_KEY, S3Server, Wire
+from tests.store.s3_server import S3Server, Wire, point_aws_at
 
 
 @pytest.fixture(scope="session")
@@ -17,19 +18,19 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     server.kill()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def descriptions() -> Iterator[None]:
+    """What botocore knows of S3 is read and parsed once, not for each client."""
+    loader = create_loader()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("botocore.session.create_loader", lambda *_: loader)
+        yield
+
+
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch, s3_server: S3Server) -> pytest.MonkeyPatch:
     """AWS's environment points at the server, and nowhere else."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(s3_server.folder / "no such file"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server.url)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    point_aws_at(s3_server.url, monkeypatch, s3_server.folder)
     return monkeypatch
 
 

@@ -67,6 +67,20 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
+def point_aws_at(url: str, patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """AWS's environment, whatever the user's own is. No file of settings is in `folder`."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3"):
+        patch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        patch.setenv(name, str(folder / "no such file"))
+    patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    patch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    patch.setenv("AWS_REGION", "us-east-1")
+    patch.setenv("AWS_ENDPOINT_URL", url)
+    patch.setenv("NO_PROXY", "127.0.0.1")
+
+
 class Wire:
     """Passes bytes between clients and a server. `is_cut` is told how many have come in a direction, over all
     connections, before they are passed on, and ends a connection by returning True."""

@@ -67,3 +67,29 @@ def test_whoever_makes_a_blob_again_mends_it(tmp_path: Path):
     ref = store.put_blob(b"weights")
     (tmp_path / ref.key).write_bytes(b"weighty")
     assert store.get_blob(store.put_blob(b"weights")) == b"weights"
+
+
+def test_a_file_where_a_folder_must_be_is_an_error_and_no_lost_race(tmp_path: Path):
+    store = FileStore(tmp_path / "store")
+    ref = FileStore(tmp_path / "other").put_blob(b"weights")
+    (tmp_path / "store").mkdir()
+    for name in ("blobs", "runs"):
+        (tmp_path / "store" / name).touch()
+    for write in (
+        lambda: store.put_blob(b"weights"),
+        lambda: store.publish("runs/state.json", b"{}"),
+        lambda: store.replace("runs/state.json", b"{}"),
+        lambda: store.link_blob(ref, "runs/view"),
+    ):
+        with pytest.raises(FileExistsError):
+            write()
+
+
+def test_a_disk_that_cannot_be_asked_is_not_taken_for_one_without_the_object(tmp_path: Path):
+    class Unreadable(FileSystem):
+        def stamp(self, path: Path) -> tuple[int, int]:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(TemperError, match="EIO") as caught:
+        FileStore(tmp_path, Unreadable()).stamp("runs/demo")
+    assert caught.value.type == "StoreUnavailable"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.process.test_process import END_TIMEOUT_S, finish, start, wait_for_health
-from tests.store.s3_server import BUCKET, free_port
+from tests.process.test_process import finish
+from tests.store.s3_server import BUCKET
 
 
 @pytest.mark.parametrize(
@@ -23,17 +23,3 @@ def test_a_store_that_can_never_work_is_told_before_torch_is_loaded(aws, store: 
     assert (code, len(messages)) == (2, 1), messages
     assert told in messages[0]
     assert not any(line.endswith(" torch") for line in error.splitlines())
-
-
-def test_it_starts_and_serves_also_while_the_server_is_away(aws):
-    aws.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
-    port = free_port()
-    process = start("--store", f"s3://{BUCKET}/runs", "--port", str(port), "--leash", "--no-temporal")
-    wait_for_health(process, port)
-    assert process.stdin is not None
-    process.stdin.close()
-    process.stdin = None
-    out, error = process.communicate(timeout=END_TIMEOUT_S)
-    assert process.returncode == 0, error
-    assert "store not reached yet" in out
-    assert f'"store":"s3://{BUCKET}/runs"' in out

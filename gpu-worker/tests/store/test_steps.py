@@ -3,7 +3,8 @@
 import threading
 from pathlib import Path
 
-from temper_gpu.commits.checkpoints import StoreResolver, manifest_key, publish_view
+from temper_gpu.commits.checkpoints import manifest_key, publish_view
+from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.contract import Checkpoint
 from temper_gpu.store import FileStore, Store
 from temper_gpu.training.platform import make_deterministic

@@ -11,7 +11,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from temper_gpu.commits.checkpoints import StoreResolver, manifest_key
+from temper_gpu.commits.checkpoints import manifest_key
+from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
@@ -222,7 +223,8 @@ def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_
     monkeypatch.setattr("temper_gpu.temporal.activities.MEMORY_PAUSE_S", 0.0)
     store, tries = open_folder(tmp_path), []
     gpu = activities(store)
-    work = first_step(store, gpu)
+    parent = run(gpu.initialise, initialise_input(branch=2)).checkpoint
+    work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
 
     def too_much(*_) -> None:
         tries.append(gpu._trainer._held)
@@ -234,7 +236,7 @@ def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_
             run(gpu.train, work)
     assert (caught.value.type, caught.value.non_retryable, len(tries)) == ("OutOfMemory", True, 3)
     assert len({id(held) for held in tries}) == 3  # nothing that might be freed was kept
-    assert "lower --micro-batch-tokens (now 64): temper fork demo@0 AGENT --run NEW" in caught.value.message
+    assert "lower --micro-batch-tokens (now 64): temper fork demo~2@0 AGENT --run NEW" in caught.value.message
     assert "free on" in caught.value.message
     assert ("you tried to allocate" in caught.value.message) == (how == "torch")
     assert not run(gpu.train, work).found
@@ -280,7 +282,7 @@ def test_it_beats_while_the_step_runs(tmp_path: Path, monkeypatch):
 def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_says_so(
     tmp_path: Path, monkeypatch, caplog
 ):
-    caplog.set_level("INFO", "temper.gpu")
+    caplog.set_level("INFO", "temper_gpu.temporal.activities")
     store = open_folder(tmp_path)
     gpu = activities(store)
     work = first_step(store, gpu)
@@ -316,7 +318,7 @@ def test_a_step_that_was_given_to_another_worker_is_awaited_and_discarded_and_sa
 def test_of_two_workers_that_make_one_step_the_late_one_discards_its_own_and_says_so(
     tmp_path: Path, monkeypatch, caplog
 ):
-    caplog.set_level("INFO", "temper.gpu")
+    caplog.set_level("INFO", "temper_gpu.temporal.activities")
     store = open_folder(tmp_path)
     frozen, other = activities(store), activities(store)
     work = first_step(store, frozen)

@@ -27,6 +27,8 @@ from tests.training.samples import (
     with_turn_rewards,
 )
 
+pytestmark = pytest.mark.numerics
+
 BETA1, BETA2, EPSILON, MAX_NORM, LEARNING_RATE, SCALE = 0.9, 0.99, 1e-8, 0.05, 1e-2, 8 / 4
 
 

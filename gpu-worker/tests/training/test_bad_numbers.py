@@ -54,6 +54,7 @@ def refusal(store: FileStore, trainer: Trainer, parent: Checkpoint, groups: list
     return caught.value.message
 
 
+@pytest.mark.numerics
 def test_a_large_gradient_is_clipped_and_its_norm_recorded(store: FileStore, trainer: Trainer):
     manifests = []
     for run, factor in (("small", 1e3), ("large", 1e6)):

@@ -3,12 +3,15 @@
 import gzip
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from temper_gpu.contract import GroupRef
-from temper_gpu.training.groups import Group, parse_group
+from temper_gpu.failures import TemperError
+from temper_gpu.training.groups import Group, load_groups, parse_group
+from tests.training.samples import open_folder
 
 
 def call(**more: Any) -> dict[str, Any]:
@@ -49,3 +52,17 @@ def test_without_a_verdict_on_turns_an_attempt_is_one_turn_that_earned_nothing()
 def test_a_verdict_on_turns_that_does_not_fit_its_rollouts_is_refused(calls: list[dict[str, Any]], given: list[Any]):
     with pytest.raises((ValueError, TypeError)):
         parse([calls], turnRewards=[given])
+
+
+def test_a_request_that_is_no_object_is_a_corrupt_store_like_all_else_that_does_not_fit(tmp_path: Path):
+    store, stem = open_folder(tmp_path), "runs/demo/branches/0/steps/1/groups/0"
+    lines = [{"schema": 1}, {"status": "ok", "truncated": False, "calls": [call(request=[])]}]
+    rollouts = gzip.compress("\n".join(map(json.dumps, lines)).encode(), mtime=0)
+    rollouts_sha256 = hashlib.sha256(rollouts).hexdigest()
+    judged = json.dumps({"rolloutsSha256": rollouts_sha256, "rewards": [1.0]}).encode()
+    store.publish(f"{stem}.rollouts.jsonl.gz", rollouts)
+    store.publish(f"{stem}.judged.json", judged)
+    ref = GroupRef(group=0, rollouts_sha256=rollouts_sha256, judged_sha256=hashlib.sha256(judged).hexdigest())
+    with pytest.raises(TemperError, match="must be a group's rollouts") as caught:
+        load_groups(store, "demo", 0, 1, [ref])
+    assert caught.value.type == "StoreCorrupt"

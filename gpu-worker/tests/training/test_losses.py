@@ -13,6 +13,8 @@ from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, P
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.packing import MicroBatch, Segment, SegmentTree
 
+pytestmark = pytest.mark.numerics
+
 CISPO_5 = CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
 PPO_28 = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
 PPO_SINGLE = PPO_28.model_copy(update={"dual_clip": None})

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,8 @@ from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, d
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.rows import build_rows
 from tests.training.samples import lora, sampled_groups, tiny_base, tiny_model, train_config
+
+pytestmark = pytest.mark.numerics
 
 rows_of_any_length = st.lists(st.integers(1, 30).map(lambda length: Row([1] * length, positions=[0])), max_size=20)
 
@@ -75,7 +78,7 @@ def gradient(seed: int, max_tokens: int) -> torch.Tensor:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 5), st.integers(1, 400))
 def test_the_gradient_does_not_depend_on_the_micro_batches(seed: int, max_tokens: int):
     torch.testing.assert_close(gradient(seed, max_tokens), gradient(seed, 10**6), atol=1e-6, rtol=1e-4)

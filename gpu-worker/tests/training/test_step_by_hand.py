@@ -18,6 +18,8 @@ from temper_gpu.training.policy import TokenScores
 from temper_gpu.training.step import train_step
 from tests.training.samples import train_config
 
+pytestmark = pytest.mark.numerics
+
 ADAPTER = "a" * 64
 QUARTER = log(1 / 4)
 

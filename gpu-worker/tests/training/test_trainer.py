@@ -78,6 +78,7 @@ def test_each_step_changes_the_adapter_and_names_its_parent(store: FileStore, tr
         assert manifest.parent.manifest_sha256 == parent.manifest_sha256
 
 
+@pytest.mark.numerics
 def test_a_trainer_that_lost_its_memory_makes_the_same_bytes(tmp_path: Path):
     kept, lost = open_folder(tmp_path / "kept"), open_folder(tmp_path / "lost")
     same = new_trainer(kept)
@@ -122,6 +123,7 @@ def test_other_inputs_under_a_committed_step_are_a_conflict_that_names_both(stor
     assert caught.value.type == "StepConflict"
 
 
+@pytest.mark.numerics
 def test_a_cancelled_step_commits_nothing_and_leaves_no_trace_in_the_next(store: FileStore, trainer: Trainer):
     work = train_input(store, begin(trainer), fresh(begin(trainer)))
     answers = iter([False, True])
@@ -152,6 +154,7 @@ def test_a_store_that_fails_at_the_commit_costs_only_a_reload(
     }
 
 
+@pytest.mark.numerics
 def test_learning_rate_zero_moves_nothing_but_the_moments(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
     work = train_input(store, parent, fresh(parent), learning_rate=0.0)
@@ -203,6 +206,7 @@ def test_a_flipped_bit_in_a_group_file_is_found(store: FileStore, trainer: Train
     assert caught.value.type == "StoreCorrupt"
 
 
+@pytest.mark.numerics
 def test_metrics_tell_the_step(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
     groups = fresh(parent)
@@ -217,6 +221,7 @@ def test_metrics_tell_the_step(store: FileStore, trainer: Trainer):
     assert norm > 0
 
 
+@pytest.mark.numerics
 def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileStore, trainer: Trainer):
     from peft import PeftModel
 

@@ -38,7 +38,7 @@ ROOM_REMEDY = (
     "or use a smaller base model or --dtype bfloat16"
 )
 
-log = logging.getLogger("temper_gpu.engine.engine")
+log = logging.getLogger(__name__)
 
 
 class EmbeddedEngine:

@@ -14,10 +14,12 @@ from temper_gpu.model.models import BaseModel, ModelLibrary
 
 EXIT_CODE = 70
 
+log = logging.getLogger(__name__)
+
 
 def exit_process(error: BaseException) -> None:
     """A worker without an engine would take work and never do it; the supervisor starts a new one."""
-    logging.getLogger("temper_gpu.engine.host").critical("engine died, the process exits", exc_info=error)
+    log.critical("engine died, the process exits", exc_info=error)
     logging.shutdown()
     os._exit(EXIT_CODE)
 

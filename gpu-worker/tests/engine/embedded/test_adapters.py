@@ -1,6 +1,7 @@
 """Adapters below float32: beside the weights, where a merge would lose them; and what is lost is seen."""
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,8 @@ from temper_gpu.model.models import BaseModel
 from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
 
+pytestmark = pytest.mark.numerics
+
 # A fresh adapter after one step of Adam: every number of B has moved by about the learning rate.
 LEARNING_RATE = 1e-4
 
@@ -26,6 +29,14 @@ LEARNING_RATE = 1e-4
 def bfloat16() -> BaseModel:
     base = tiny_base()
     return replace(base, tensors={name: tensor.bfloat16() for name, tensor in base.tensors.items()})
+
+
+@pytest.fixture(scope="module")
+def engine(bfloat16: BaseModel) -> Iterator[EmbeddedEngine]:
+    """For all tests: each brings adapters with hashes of their own."""
+    engine = open_engine(bfloat16)
+    yield engine
+    engine.close()
 
 
 def first_step(base: BaseModel, seed: int, rank: int = 16, learning_rate: float = LEARNING_RATE) -> Adapter:
@@ -70,25 +81,23 @@ def test_a_first_step_is_played_whole_where_a_merge_would_lose_it(rank: int):
 
 
 @pytest.mark.parametrize("rank", [8, 100])
-def test_policies_in_bfloat16_answer_together_as_each_alone(bfloat16: BaseModel, rank: int):
-    engine = open_engine(bfloat16, max_pass_tokens=256)
-    adapter = first_step(bfloat16, 1, rank, 3e-3)
+def test_policies_in_bfloat16_answer_together_as_each_alone(bfloat16: BaseModel, engine: EmbeddedEngine, rank: int):
+    adapter = first_step(bfloat16, rank, rank, 3e-3)
     alone = ask_policy(engine, adapter, range(24), together=False)
     assert ask_policy(engine, adapter, range(24)) == alone
     assert alone != [ask(engine, request(seed, 5 + seed % 40, 6)) for seed in range(24)]
-    engine.close()
 
 
-def test_an_adapter_beside_the_weights_answers_nearly_as_one_merged_in_float32(bfloat16: BaseModel):
+def test_an_adapter_beside_the_weights_answers_nearly_as_one_merged_in_float32(
+    bfloat16: BaseModel, engine: EmbeddedEngine
+):
     adapter = tiny_adapter(bfloat16, 1)
-    base = tiny_base()
-    engines = (open_engine(bfloat16), open_engine(base))
+    merging = open_engine(tiny_base())
     asked = replace(request(3, 12, 1), max_tokens=1, temperature=0)
-    near, exact = (engine.submit(held(adapter), asked, 60).result(60) for engine in engines)
+    near, exact = (each.submit(held(adapter), asked, 60).result(60) for each in (engine, merging))
     assert near.token_ids == exact.token_ids
     assert near.logprobs == pytest.approx(exact.logprobs, abs=0.1)
-    for engine in engines:
-        engine.close()
+    merging.close()
 
 
 def test_a_policy_below_float32_takes_no_second_copy_of_its_matrices(bfloat16: BaseModel):
@@ -116,17 +125,16 @@ def merged(model, adapter: Adapter):
     return model
 
 
-@pytest.mark.parametrize("applied", [lost, merged])
+@pytest.mark.parametrize(("seed", "applied"), [(2, lost), (3, merged)])
 def test_an_adapter_that_was_lost_on_the_way_is_refused_when_it_is_loaded(
-    bfloat16: BaseModel, monkeypatch: pytest.MonkeyPatch, applied
+    bfloat16: BaseModel, engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, seed: int, applied
 ):
-    engine = open_engine(bfloat16)
+    adapter = first_step(bfloat16, seed, learning_rate=3 * LEARNING_RATE)
     monkeypatch.setattr(policies, "attach", applied)
     with pytest.raises(TemperError, match=r"must take effect .* \d+% .*bfloat16.*--dtype float32") as caught:
-        ask_policy(engine, first_step(bfloat16, 1, learning_rate=3 * LEARNING_RATE), range(1))
+        ask_policy(engine, adapter, range(1))
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("PolicyMismatch", 422)
-    assert engine.health().adapters == ()
-    engine.close()
+    assert adapter.sha256 not in engine.health().adapters
 
 
 @pytest.mark.parametrize("learning_rate", [0.0, 1e-20, 1e-6, 1e-2, torch.nan])

@@ -8,6 +8,8 @@ import torch
 from temper_gpu.model.models import BaseModel
 from tests.engine.embedded.tiny import CONFIGS, ask_together, open_engine, request, tiny_base
 
+pytestmark = pytest.mark.numerics
+
 LENGTHS = (1, 2, 12, 15, 16, 17, 33, 64, 65, 130, 300)
 
 
@@ -24,7 +26,7 @@ def naive_greedy(base: BaseModel, prompt: tuple[int, ...], num_tokens: int) -> t
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_greedy_answers_are_those_of_the_plain_model(kind: str):
     base = tiny_base(kind)
-    engine = open_engine(base)
+    engine = open_engine(base, max_pass_tokens=512)
     requests = [request(length, length, 20, temperature=0) for length in LENGTHS]
     for asked, answer in zip(requests, ask_together(engine, requests), strict=True):
         ids, logprobs = naive_greedy(base, asked.prompt_token_ids, 20)

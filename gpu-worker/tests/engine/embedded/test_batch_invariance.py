@@ -25,6 +25,8 @@ from temper_gpu.model.instructions import LIMITS
 from temper_gpu.model.models import BaseModel, ModelLibrary
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
 
+pytestmark = pytest.mark.numerics
+
 rng = random.Random(0)
 REQUESTS = [
     request(
@@ -66,7 +68,7 @@ def test_a_long_neighbour_changes_nothing(engine: EmbeddedEngine, alone):
     assert answers[:20] + answers[23:] == alone[:40]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_neighbours_in_any_number(engine: EmbeddedEngine, alone, data: st.DataObject):
     chosen = data.draw(st.lists(st.integers(0, 63), min_size=1, max_size=40))

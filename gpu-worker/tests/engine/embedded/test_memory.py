@@ -23,6 +23,7 @@ from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import ask, ask_together, open_engine, request
 
 
+@pytest.mark.numerics
 def test_memory_bounds_how_many_long_requests_run_at_once(base):
     per_token = 2 * 2 * 2 * 16 * 4
     engine = open_engine(base, kv_cache_bytes=64 * 128 * per_token, max_pass_tokens=128)
@@ -56,6 +57,7 @@ def most_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("kib", [1024, 1500, 3000])
+@pytest.mark.numerics
 def test_the_key_value_cache_keeps_to_its_bound_while_it_grows_and_narrows(base, most_bytes: list[int], kib: int):
     engine = open_engine(base, kv_cache_bytes=kib << 10)
     most_bytes[0] = 0  # of the proof at start
@@ -132,7 +134,7 @@ def submit_all(engine: EmbeddedEngine, requests: list[GenerationRequest]) -> lis
 @pytest.mark.parametrize("place", ["prefill", "decode", "sampling", "table"])
 def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monkeypatch, place: str):
     lock = DeviceLock()
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), lock)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256), lock)
     requests = [request(seed, 5 + seed, 8) for seed in range(6)]
     requests[3] = request(3, 70, 9)
     expected = [ask(engine, asked) for asked in requests]
@@ -160,7 +162,7 @@ def test_a_pass_without_room_fails_the_longest_request_alone(base, no_room, monk
 
 def test_while_there_is_no_room_requests_are_dropped_one_by_one_the_longest_first(base, monkeypatch):
     lock, ended = DeviceLock(), []
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), lock)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256), lock)
     requests = [request(seed, 5 + seed, 2) for seed in (1, 3, 0, 2)]
     expected = ask(engine, requests[2])
     prefill = engine._scheduler._prefill

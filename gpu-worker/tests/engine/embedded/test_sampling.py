@@ -7,6 +7,8 @@ import torch
 
 from temper_gpu.engine.embedded.sampling import sample, uniforms
 
+pytestmark = pytest.mark.numerics
+
 LOGITS_V = torch.tensor([1.0, 0.0, -1.0, 2.0])
 RECORDED = [0.6524484863740305, 0.9435642308648511, 0.7570191751339905]
 

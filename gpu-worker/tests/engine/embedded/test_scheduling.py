@@ -21,7 +21,7 @@ from tests.engine.embedded.tiny import Held, ask, ask_together, held, open_engin
 
 def locked_out(lock: DeviceLock, base, **settings) -> EmbeddedEngine:
     """An engine whose device somebody else has."""
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, **settings), lock)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256, **settings), lock)
     lock.acquire()
     return engine
 
@@ -91,6 +91,7 @@ def test_an_abandoned_request_gives_its_slot_back(engine: EmbeddedEngine):
     assert engine.health().running == 0
 
 
+@pytest.mark.numerics
 def test_more_requests_than_slots_take_turns(base):
     engine = open_engine(base, max_slots=16)
     requests = [request(seed, 12, 5) for seed in range(50)]
@@ -98,6 +99,7 @@ def test_more_requests_than_slots_take_turns(base):
     engine.close()
 
 
+@pytest.mark.numerics
 def test_a_policy_answers_as_the_model_with_its_merged_weights(base):
     adapter = tiny_adapter(base, 1)
     merged = dataclasses.replace(base, tensors={**base.tensors, **merged_weights(base, adapter)})
@@ -129,8 +131,7 @@ def test_the_least_recently_used_policy_makes_room(base):
     engine.close()
 
 
-def test_many_requests_share_one_load_and_a_failed_load_fails_them_all(base):
-    engine = open_engine(base)
+def test_many_requests_share_one_load_and_a_failed_load_fails_them_all(engine: EmbeddedEngine):
     num_loads, may_go_on = [0], threading.Event()
 
     def load() -> Adapter:
@@ -145,13 +146,11 @@ def test_many_requests_share_one_load_and_a_failed_load_fails_them_all(base):
         with pytest.raises(TemperError, match="its hash"):
             future.result(60)
     assert num_loads == [1]
-    engine.close()
 
 
-def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base):
-    engine = open_engine(base)
+def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base, engine: EmbeddedEngine):
     expected = [ask(engine, request(seed, 40, 5)) for seed in range(8)]
-    adapter = tiny_adapter(base, 1)
+    adapter = tiny_adapter(base, 99)  # of no other test: the engine keeps it
     adapter.tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"][0, 0] = torch.nan
     futures = [engine.submit(held(adapter), request(seed, 50, 5), 60) for seed in range(8)]
     for future in futures:
@@ -159,12 +158,11 @@ def test_weights_that_are_not_finite_fail_their_request_and_nobody_else(base):
             future.result(60)
         assert not caught.value.retryable
     assert ask_together(engine, [request(seed, 40, 5) for seed in range(8)]) == expected
-    engine.close()
 
 
 def test_a_dead_engine_fails_what_waits_says_so_and_refuses_more(base, monkeypatch: pytest.MonkeyPatch):
     deaths: list[BaseException] = []
-    engine = EmbeddedEngine(base, EngineSettings(num_threads=1), on_death=deaths.append)
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256), on_death=deaths.append)
     monkeypatch.setattr(engine._scheduler, "_prefill", lambda sequences: 1 / 0)
     future = engine.submit(None, request(0, 5, 2), 60)
     with pytest.raises(TemperError, match="division by zero"):

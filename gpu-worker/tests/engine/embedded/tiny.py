@@ -61,7 +61,8 @@ def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:
 
 
 def open_engine(base: BaseModel, **settings) -> EmbeddedEngine:
-    return EmbeddedEngine(base, EngineSettings(num_threads=settings.pop("num_threads", 1), **settings))
+    """Of few sizes: each is proven before the engine answers."""
+    return EmbeddedEngine(base, EngineSettings(**{"num_threads": 1, "max_pass_tokens": 256, **settings}))
 
 
 def request(seed: int, length: int, max_tokens: int, temperature: float = 1.0) -> GenerationRequest:

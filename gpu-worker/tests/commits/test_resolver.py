@@ -1,0 +1,85 @@
+"""What names of policies stand for, and for how long that is believed."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from temper_gpu.commits.resolver import KEPT_COMMITS, StoreResolver
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore, FileSystem, blob_ref
+from tests.commits.written import commit
+
+
+def test_a_policy_is_found_by_name_and_its_weights_are_verified(tmp_path: Path):
+    store = FileStore(tmp_path)
+    made = commit(store, step=4, branch=2)
+    policy = StoreResolver(store).resolve("demo~2@4")
+    source = policy.adapter
+    assert source is not None
+    adapter = source.read()
+    assert (policy.base_model, policy.adapter_sha256) == ("tiny", made.manifest.adapter.sha256)
+    assert (adapter.sha256, adapter.rank, adapter.alpha) == (policy.adapter_sha256, 2, 4.0)
+    (tmp_path / made.manifest.adapter.key).write_bytes(b"other weights")
+    for read in (source.read, lambda: source.write_folder(tmp_path)):
+        with pytest.raises(TemperError) as caught:
+            read()
+        assert caught.value.type == "StoreCorrupt"
+
+
+def test_an_adapter_is_written_as_a_folder_that_peft_loads(tmp_path: Path):
+    made = commit(FileStore(tmp_path / "store")).manifest
+    source = StoreResolver(FileStore(tmp_path / "store")).resolve("demo@0").adapter
+    assert source is not None
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    source.write_folder(folder)
+    files = {"adapter_config.json": made.adapter_config, "adapter_model.safetensors": made.adapter}
+    assert {path.name: blob_ref(path.read_bytes()) for path in folder.iterdir()} == files
+
+
+def test_a_name_without_a_step_is_a_base_model():
+    policy = StoreResolver(FileStore(Path("nowhere"))).resolve("pocket")
+    assert (policy.base_model, policy.adapter) == ("pocket", None)
+
+
+def test_a_step_that_was_not_committed_is_refused_until_it_is(tmp_path: Path):
+    store = FileStore(tmp_path)
+    resolver = StoreResolver(store)
+    with pytest.raises(TemperError, match="demo@0") as caught:
+        resolver.resolve("demo@0")
+    assert caught.value.type == "BadConfig"
+    made = commit(store)
+    assert resolver.resolve("demo@0").adapter_sha256 == made.manifest.adapter.sha256
+
+
+def test_a_policy_that_is_known_outlasts_an_outage_of_its_store(tmp_path: Path):
+    class Disk(FileSystem):
+        is_away = False
+
+        def stamp(self, path: Path) -> tuple[int, int]:
+            if self.is_away:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().stamp(path)
+
+    disk = Disk()
+    store = FileStore(tmp_path, disk)
+    made, resolver = commit(store), StoreResolver(store)
+    resolver.resolve("demo@0")
+    disk.is_away = True
+    assert resolver.recall("demo@0") is None
+    assert resolver.resolve("demo@0").adapter_sha256 == made.manifest.adapter.sha256
+    assert resolver.recall("demo@0") is not None
+    with pytest.raises(TemperError) as caught:
+        resolver.resolve("demo@1")
+    assert caught.value.type == "StoreUnavailable"
+
+
+def test_a_long_run_leaves_only_its_newest_commits_in_memory(tmp_path: Path):
+    store = FileStore(tmp_path)
+    resolver = StoreResolver(store)
+    for step in range(KEPT_COMMITS + 10):
+        commit(store, step=step)
+        assert resolver.resolve(f"demo@{step}").base_model == "tiny"
+    assert len(resolver._known) == KEPT_COMMITS
+    assert resolver.resolve("demo@0").base_model == "tiny"

@@ -1,0 +1,32 @@
+"""Commits of a store without a trainer."""
+
+from temper_gpu.commits.checkpoints import Commit, Manifest, publish_commit
+from temper_gpu.model.lora import adapter_bytes, config_bytes, initial_tensors
+from temper_gpu.store import FileStore
+from tests.training.samples import tiny_model
+
+TARGETS = ["q_proj", "v_proj"]
+
+
+def manifest(store: FileStore, inputs: str = "1" * 64, step: int = 0, branch: int = 0) -> Manifest:
+    tensors = initial_tensors(tiny_model(), TARGETS, 2, seed=1)
+    return Manifest(
+        branch=branch,
+        step=step,
+        parent=None,
+        inputs_sha256=inputs,
+        base_model="tiny",
+        base_model_sha256="b" * 64,
+        adapter=store.put_blob(adapter_bytes(tensors)),
+        adapter_config=store.put_blob(config_bytes("tiny", 2, 4.0, TARGETS)),
+        optimizer=store.put_blob(b"zeros"),
+        groups=[],
+        learning_rate=0.0,
+        metrics={"loss": None, "rows": 3},
+        platform={"threads": 1},
+        seed=1,
+    )
+
+
+def commit(store: FileStore, **changes: int) -> Commit:
+    return publish_commit(store, "demo", manifest(store, **changes))[0]  # pyright: ignore[reportArgumentType]  (numbers alone)
