@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+// PyTorch's threads wait for each other by spinning. Beside other work each waits for a thread that gets no processor.
+process.env['OMP_WAIT_POLICY'] ??= 'PASSIVE';
+
 /** Projects by what they need: nothing · a Temporal server · whole local stacks, one after the other, used or disturbed. */
 const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
 
