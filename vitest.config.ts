@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Projects by what they need: nothing · a Temporal server · whole local stacks, one after the other, used or disturbed. */
+// PyTorch's threads wait for each other by spinning. Beside other work each waits for a thread that gets no processor.
+process.env['OMP_WAIT_POLICY'] ??= 'PASSIVE';
+
+/** Projects by what they need: nothing · a Temporal server · local stacks of their own, one after the other · one that all share and disturb. */
 const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
 
 export default defineConfig({
@@ -32,6 +35,7 @@ export default defineConfig({
         test: {
           name,
           include: [`test/${name}/**/*.test.ts`],
+          ...(name === 'crash' ? { globalSetup: ['test/crash/global-setup.ts'] } : {}),
           fileParallelism: false,
           testTimeout: 900_000,
           hookTimeout: 900_000,

@@ -93,6 +93,12 @@ describe('flags', () => {
     expect(await train('--loss', 'grpo')).toMatchInlineSnapshot(
       `"temper: --loss must be one of cispo, ppo, importance_sampling, got "grpo"; see temper train --help"`,
     );
+    expect(await train('--device', 'mps')).toMatchInlineSnapshot(
+      `"temper: --device must be auto, cpu, cuda or cuda:N, got "mps"; pass --device cpu"`,
+    );
+    expect(await train('--dtype', 'float16')).toMatchInlineSnapshot(
+      `"temper: --dtype must be one of auto, float32, bfloat16, got "float16"; pass --dtype auto"`,
+    );
   });
 
   test('flags that contradict each other are named as flags', async () => {

@@ -75,7 +75,7 @@ const REASONS = byTest(
   'the reasons that a person gives on the command line stand in the run',
 );
 const STEERING = byTest(
-  'e2e/steering.test.ts',
+  'crash/steering.test.ts',
   'a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays',
 );
 const BACKFILL = byTest(

@@ -4,19 +4,18 @@
  * the same. What that costs a run is read from its history: one time-out for each task that was handed over, not more.
  * Thawed, it does nothing with them.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import { temporal } from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { GPU_QUEUE, runWorkflowId, WORKFLOW_QUEUE } from '../../core/queues.ts';
 import { connectClient, type TemporalClient } from '../../workers/connection.ts';
 import { readPollers } from '../../workers/pollers.ts';
-import type { Aim } from './points/protocol.ts';
-import { Project, until, type Running } from './project.ts';
+import type { Aim, Hit } from './points/protocol.ts';
+import { AGENT, Project, until, type Running } from './project.ts';
 import {
   startSecondGpuWorker,
   startSecondTypescriptWorker,
@@ -24,8 +23,8 @@ import {
   told,
   type SecondWorker,
 } from './second-worker.ts';
+import { readLines } from './world.ts';
 
-const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 /** Of a run with a worker that is frozen while it polls, and of one that is frozen while it trains. */
 const [STEPS, LATE_STEPS] = [3, 5];
 const FLAGS = ['--steps', String(STEPS), '--groups-per-step', '2', '--group-size', '8'];
@@ -43,26 +42,16 @@ const FRESH_POLL_MS = 30_000;
 
 const { TimeoutType } = temporal.api.enums.v1;
 
-const project = new Project();
-const points = project.path('points');
-let stack: Running;
+const project = new Project({ folder: inject('project') });
 let server: TemporalClient;
 let second: SecondWorker;
 
 beforeAll(async () => {
-  stack = project.start('dev', '--agent', AGENT);
-  const isUp = () => stack.output().includes('Ctrl-C stops it') || stack.child.exitCode !== null;
-  await until('the stack runs', isUp, 180_000);
   server = await connectClient({ address: temporalAddress(project), namespace: 'default' });
   await train('alone');
 });
 
-afterAll(async () => {
-  await server.close();
-  stack.child.kill('SIGINT');
-  await stack.ended;
-  await project.close();
-});
+afterAll(() => server.close());
 
 const start = (run: string, flags: readonly string[]) => project.start('train', AGENT, '--run', run, ...flags, ...MORE);
 
@@ -161,14 +150,16 @@ function commitsOf(run: string): number[] {
 
 const onceEach = (steps: number) => Array.from({ length: steps + 1 }, (_, step) => step);
 
+const hits = () => readLines(join(project.points, 'hits.jsonl')) as unknown as Hit[];
+
 /** Stopped by itself between two micro-batches; which of the two workers gets a step is the server's choice. */
 async function freezeInTrain(): Promise<{ run: string; step: number; running: Running }> {
   for (let number = 1; number <= MOST_RUNS; number++) {
     const run = `late-${number}`;
     const aim: Aim = { row: run, point: 'train.micro-batch', occurrence: 1, action: 'stop' };
-    writeFileSync(join(points, 'aim-gpu-worker.json'), JSON.stringify(aim));
+    writeFileSync(join(project.points, 'aim-gpu-worker.json'), JSON.stringify(aim));
     const running = start(run, LATE_FLAGS);
-    const isStopped = () => existsSync(join(points, 'hits.jsonl'));
+    const isStopped = () => hits().some((hit) => hit.row === run);
     await until('the second worker trains', () => isStopped() || running.child.exitCode !== null);
     if (isStopped()) return { run, step: second.told('step begins', run).at(-1)!, running };
   }
@@ -177,8 +168,7 @@ async function freezeInTrain(): Promise<{ run: string; step: number; running: Ru
 
 describe('a second GPU worker', () => {
   beforeAll(async () => {
-    mkdirSync(points);
-    second = await startSecondGpuWorker(project, points);
+    second = await startSecondGpuWorker(project, project.points);
   });
   afterAll(() => second.close());
 
@@ -194,8 +184,8 @@ describe('a second GPU worker', () => {
     expect(code, output).toBe(0);
     expect(commitsOf(run)).toEqual(onceEach(LATE_STEPS));
     expect(readFileSync(manifest).equals(winners)).toBe(true);
-    await train('undisturbed', LATE_FLAGS);
-    expect(project.committed(run)).toEqual(project.committed('undisturbed'));
+    await train('late-alone', LATE_FLAGS);
+    expect(project.committed(run)).toEqual(project.committed('late-alone'));
   });
 
   test('frozen while it polls, it costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker', async () => {

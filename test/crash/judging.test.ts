@@ -3,20 +3,16 @@
  * keeps a log of what it was asked: what it answered and the store had received is never asked for again. It is killed
  * at three points of its own, and from outside while the judge keeps it waiting.
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
-import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
-import { nodeFlags } from '../../workers/module-path.ts';
 import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
 import type { Aim, Hit } from './points/protocol.ts';
-import { Project, until } from './project.ts';
+import { Project, until, type Running } from './project.ts';
 import { readLines } from './world.ts';
 
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const AGENT = here('../../examples/tic-tac-toe-ruler/agent.ts');
+const RULED = new URL('../../examples/tic-tac-toe-ruler/agent.ts', import.meta.url).href;
 const STEPS = 4;
 const GROUPS = 4;
 const SIZE = ['--steps', String(STEPS), '--groups-per-step', String(GROUPS), '--group-size', '6'];
@@ -24,9 +20,11 @@ const MORE = ['--eval-scenarios', '2', '--seed', '3', '--learning-rate', '4e-3',
 const WITHIN_MS = 240_000;
 const FLAGS = ['--base-model', 'pocket', ...SIZE, ...MORE];
 
-const project = new Project();
-const points = join(project.folder, 'points');
-let stack: LocalStack;
+const project = new Project({ folder: inject('project') });
+/** The example, told where the judge of this test is: the stack was started before. */
+const agent = join(project.folder, 'ruled.mts');
+/** Has the agent played as long as it runs. */
+let stack: Running;
 let judge: JudgeServer;
 
 /** For the calls of the model, and the steps. */
@@ -49,24 +47,19 @@ async function onQuestion([question = '']: readonly string[]): Promise<void> {
 }
 
 beforeAll(async () => {
-  mkdirSync(points, { recursive: true });
   judge = await startJudge({ onQuestion });
-  // Inherited by all that the stack starts, and by the command line.
-  Object.assign(process.env, { TIC_TAC_TOE_JUDGE: judge.url, TEMPER_CRASH_FOLDER: points });
-  const worker = [process.execPath, ...nodeFlags(), here('points/worker.ts')];
-  stack = await openLocalStack({
-    project: project.folder,
-    agentFile: AGENT,
-    models: {},
-    onEvent: () => undefined,
-    commands: { worker },
-  });
+  const setting = `process.env['TIC_TAC_TOE_JUDGE'] = '${judge.url}';`;
+  writeFileSync(agent, `${setting}\nexport default (await import('${RULED}')).default;\n`);
+  stack = project.start('dev', '--agent', agent);
+  const isUp = () => stack.output().includes('joined the running local stack') || stack.child.exitCode !== null;
+  await until('the agent is played', isUp);
+  expect(stack.child.exitCode, stack.output()).toBeNull();
 });
 
 afterAll(async () => {
-  await stack.close();
+  stack.child.kill('SIGINT');
+  await stack.ended;
   await judge.close();
-  await project.close();
 });
 
 /** The first question of each answer that the store has, received and therefore paid. */
@@ -110,13 +103,13 @@ function callsPaidTwice(kills: readonly Kill[]): number {
 async function killAt(point: string, occurrence: number): Promise<Kill> {
   const row = `${point} ${occurrence}`;
   const aim: Aim = { row, point, occurrence, action: 'kill' };
-  writeFileSync(join(points, 'aim-typescript-worker.json'), JSON.stringify(aim));
+  writeFileSync(join(project.points, 'aim-typescript-worker.json'), JSON.stringify(aim));
   await until(`the worker is killed at ${point}`, () => hits().some((hit) => hit.row === row), WITHIN_MS);
   return afterDeath();
 }
 
 function hits(): Hit[] {
-  return readLines(join(points, 'hits.jsonl')) as unknown as Hit[];
+  return readLines(join(project.points, 'hits.jsonl')) as unknown as Hit[];
 }
 
 /** With one verdict of a step received, and the others on their way. */
@@ -130,7 +123,7 @@ async function killWhileItWaits(): Promise<Kill> {
     () => held.waiting > 0 && received().length > before,
     WITHIN_MS,
   );
-  process.kill(project.pid('worker-'), 'SIGKILL');
+  process.kill(project.pid('worker-ruled'), 'SIGKILL');
   const kill = afterDeath();
   holding = null;
   release();
@@ -138,7 +131,7 @@ async function killWhileItWaits(): Promise<Kill> {
 }
 
 test('killed in the middle of judging, a run asks for no verdict again that it had received', async () => {
-  const run = project.start('train', AGENT, '--run', 'killed', ...FLAGS);
+  const run = project.start('train', agent, '--run', 'killed', ...FLAGS);
   const kills = [
     // With the answer in the store, and no verdict made of it.
     await killAt('answer.after', 2),
@@ -172,7 +165,7 @@ test('killed in the middle of judging, a run asks for no verdict again that it h
 
 test('the same run again asks the judge nothing, and has the bytes of the one that was killed', async () => {
   const questions = asked.length;
-  const { code, output } = await project.run('train', AGENT, '--run', 'again', ...FLAGS);
+  const { code, output } = await project.run('train', agent, '--run', 'again', ...FLAGS);
   expect(code, output).toBe(0);
   expect(asked).toHaveLength(questions);
   expect(bytesOf('again')).toEqual(bytesOf('killed'));

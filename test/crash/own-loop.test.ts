@@ -1,16 +1,14 @@
 /**
  * A script that owns its loop, and SIGKILL: of the script, of the TypeScript worker, of the GPU worker. It ends with the
- * bytes of an undisturbed one. TEMPER_OWN_LOOP_KILLS=10 kills ten times, TEMPER_OWN_LOOP_SEED=n at other moments;
- * TEMPER_OWN_LOOP_PROJECT=FOLDER keeps the project, and its undisturbed run for the next time.
+ * bytes of an undisturbed one. TEMPER_OWN_LOOP_KILLS=10 kills ten times, TEMPER_OWN_LOOP_SEED=n at other moments.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { permutation } from '../../core/plan-deal.ts';
 import { createRandom, deriveSeed } from '../../core/seeds.ts';
-import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import { nodeFlags } from '../../workers/module-path.ts';
 import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
 import { Project, until } from './project.ts';
@@ -20,14 +18,12 @@ const SIZES = ['--steps', '8', '--groups', '3', '--attempts', '6', '--eval-every
 const KILLS = Number(process.env['TEMPER_OWN_LOOP_KILLS'] ?? 3);
 const SEED = Number(process.env['TEMPER_OWN_LOOP_SEED'] ?? 1);
 const LONGEST_PAUSE_MS = 900;
-const VICTIMS = ['script', 'worker', 'gpu-worker'] as const;
+const VICTIMS = ['script', 'worker-', 'gpu-worker'] as const;
 
-const KEPT = process.env['TEMPER_OWN_LOOP_PROJECT'] ?? null;
 const NAME = `killed-${SEED}`;
 const RUN = `tic-tac-toe.${NAME}`;
 
-const project = new Project({ folder: KEPT, standby: true });
-let stack: LocalStack;
+const project = new Project({ folder: inject('project') });
 
 interface Script {
   child: ChildProcess;
@@ -52,15 +48,8 @@ const callsOf = (run: string): number =>
 const bytesOf = (run: string) => project.committed(`tic-tac-toe.${run}`);
 
 beforeAll(async () => {
-  // Held here, so that a script that is killed does not take the stack with it: the other two are killed by themselves.
-  stack = await openLocalStack({ project: project.folder, agentFile: null, models: {}, onEvent: () => undefined });
   const calm = start('calm');
   expect(await calm.ended, calm.output()).toBe(0);
-});
-
-afterAll(async () => {
-  await stack.close();
-  if (KEPT === null) await project.close();
 });
 
 test(`killed ${KILLS} times at random moments, a loop ends with the same bytes, and pays for nothing twice`, async () => {
@@ -86,7 +75,7 @@ test(`killed ${KILLS} times at random moments, a loop ends with the same bytes, 
       script.child.kill('SIGKILL');
       await script.ended;
       script = start(NAME);
-    } else process.kill(project.pid(victim as 'gpu-worker'), 'SIGKILL');
+    } else process.kill(project.pid(victim), 'SIGKILL');
     killed.push(victim);
   }
   expect(await script.ended, script.output()).toBe(0);

@@ -1,4 +1,4 @@
-/** A project of its own for each test: its folder, its command line, and what its files say about the processes in it. */
+/** A project: its folder, its command line, and what its files say about the processes in it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { readStackFile } from '../../workers/local-stack/stack-file.ts';
 import { isAlive } from '../../workers/local-stack/processes.ts';
 
+/** Played by the stack that the files of the project `crash` share. */
+export const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const POLL_MS = 4;
 
@@ -24,8 +26,8 @@ export interface Running {
 }
 
 interface ProjectOptions {
-  /** One that is kept; else a temporary one. */
-  folder?: string | null;
+  /** Of a project that is there; else a new one is made. */
+  folder?: string;
   /** Null: the project's own folder. */
   store?: string | null;
   /** For tests that kill the GPU worker; for all others it only costs the imports of a second one. */
@@ -35,11 +37,18 @@ interface ProjectOptions {
 export class Project {
   readonly folder: string;
   readonly state: string;
+  /** Where processes with points find what they are aimed at (points/protocol.ts). */
+  readonly points: string;
+  /** While this file is there, the steps of a GPU worker with `short-of-memory/` have no room. */
+  readonly shortOfMemory: string;
 
   constructor({ folder, store = null, standby = false }: ProjectOptions = {}) {
     this.folder = folder ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
     this.state = join(this.folder, '.temper');
-    mkdirSync(this.state, { recursive: true });
+    this.points = join(this.folder, 'points');
+    this.shortOfMemory = join(this.folder, 'short-of-memory');
+    if (folder !== undefined) return;
+    mkdirSync(this.state);
     const config = JSON.stringify({ store, localStack: { standby } });
     writeFileSync(join(this.folder, 'temporal.config.ts'), `export default ${config};\n`);
   }
@@ -57,7 +66,7 @@ export class Project {
   }
 
   /** The pid of a child of the stack by the beginning of its name, or of the leash itself. */
-  pid(name: 'temporal-server' | 'gpu-worker' | 'worker-' | 'leash'): number {
+  pid(name: string): number {
     const stack = readStackFile(join(this.state, 'stack.json'));
     if (stack === null) throw new Error('the stack has not written its file');
     if (name === 'leash') return stack.pid;

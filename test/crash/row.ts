@@ -41,10 +41,13 @@ const FROZEN_MS = 12_000;
 const SENT_MS = 400;
 const WRITING_WITHIN_MS = 5000;
 
+/** Its recovery is that of a stack that has settled since the last death. */
+export const needsStandby = ({ process, signal }: Row): boolean => process === 'gpu-worker' && signal === 'SIGKILL';
+
 export async function playRow(world: World, row: Row, reference: Digest): Promise<Verdict> {
   const name = `row-${row.number}`;
   const holder = row.holder ?? row.process;
-  if (row.process === 'gpu-worker') await world.settle();
+  if (needsStandby(row)) await world.settle();
   const action = row.holder !== null ? 'hold' : row.signal === 'SIGKILL' ? 'kill' : 'stop';
   world.clear();
   world.aim(holder, { row: name, point: row.point, occurrence: row.occurrence, action });

@@ -29,6 +29,8 @@ const { values } = parseArgs({
 const { python, temporalCli } = await openTools();
 process.env['TEMPER_PYTHON'] = python;
 process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
+// As in vitest.config.ts.
+process.env['OMP_WAIT_POLICY'] ??= 'PASSIVE';
 const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);
 /** The one that is open; never two stacks at once. */
@@ -69,10 +71,16 @@ async function playAll(): Promise<void> {
 async function enter(store: StoreKind): Promise<World> {
   if (entered.world !== null && entered.store === store) return entered.world;
   await entered.world?.close();
-  entered.world = store === 'folder' ? world : await createBucketWorld(python, join(world.folder, 'bucket'));
+  entered.world = store === 'folder' ? world : await makeBucketWorld();
   entered.store = store;
   await entered.world.open();
   return entered.world;
+}
+
+/** A GPU worker that stands by costs as much as the first one: only where a scene needs it. */
+function makeBucketWorld(): Promise<World> {
+  const isNeeded = chosenScenes().some((scene) => scene.store === 'bucket' && scene.needsStandby);
+  return createBucketWorld(python, join(world.folder, 'bucket'), isNeeded);
 }
 
 /** A project that is kept has it from the last time. */

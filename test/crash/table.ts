@@ -52,7 +52,7 @@ const TYPESCRIPT_WORKER: readonly Short[] = [
   ['journal.before', 30],
   ['journal.half', 20],
   ['rollouts.before', 2],
-  ['rollouts.after', 3, SLICE],
+  ['rollouts.after', 3],
   ['judged.before', 3],
   ['judged.after', 3],
   ['rollout.done', 4],
@@ -91,7 +91,7 @@ const GPU_WORKER: readonly Short[] = [
   ['initialise.done', 1],
   ['prefill.before', 6],
   ['decode.after', 6],
-  ['answer.ready', 30, SLICE],
+  ['answer.ready', 30],
   ['adapter-load.before', 3],
   ['adapter-load.after', 2],
   ['train.entry', 1],
@@ -201,7 +201,7 @@ const BY_PROCESS: readonly (readonly [ProcessName, readonly Short[]])[] = [
   ['cli', COMMAND_LINE],
 ];
 
-/** Runs in a folder, then those in a bucket, which has a stack of its own. */
+/** Runs in a folder, then those in a bucket. */
 export const TABLE: readonly Row[] = [
   ...inTurns(),
   ...IN_BUCKET.flatMap(([process, rows]) => rows.map((row) => ({ ...fill(process, row), store: 'bucket' as const }))),

@@ -68,6 +68,7 @@ export class World {
   /** Where the store's objects lie as files, by their keys: those in a bucket as well. */
   readonly store: string;
   private readonly s3: S3Server | null;
+  private readonly standby: boolean;
   private readonly points: string;
   private readonly state: string;
   private readonly python: string;
@@ -76,9 +77,10 @@ export class World {
   private readonly standingBy = new Set<unknown>();
 
   /** With an S3 server the store is in its bucket, without one in the project's folder. */
-  constructor(python: string, project: string | null, s3: S3Server | null = null) {
+  constructor(python: string, project: string | null, s3: S3Server | null = null, standby = true) {
     this.python = python;
     this.s3 = s3;
+    this.standby = standby;
     this.folder = project ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
     this.points = join(this.folder, 'points');
     this.state = join(this.folder, '.temper');
@@ -119,7 +121,7 @@ export class World {
     return start([...entry, 'train', AGENT, '--run', run, ...flags], this.folder);
   }
 
-  /** Recovery is that of a stack that has settled since the last death: another GPU worker stands by. */
+  /** Another GPU worker stands by. */
   async settle(): Promise<void> {
     const standby = () => this.stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid ?? 0;
     await until('a GPU worker stands by', () => this.findStandingBy().has(standby()), STANDBY_WITHIN_MS);
@@ -247,8 +249,8 @@ export class World {
     await this.s3.start();
     for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name];
     Object.assign(process.env, this.s3.env);
-    const config = `export default { store: 's3://${BUCKET}/${PREFIX}' };\n`;
-    writeFileSync(join(this.folder, 'temporal.config.ts'), config);
+    const config = { store: `s3://${BUCKET}/${PREFIX}`, localStack: { standby: this.standby } };
+    writeFileSync(join(this.folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   }
 
   /** Of the one store; none where it is no bucket. */
@@ -262,8 +264,8 @@ export class World {
 }
 
 /** One whose store is in a bucket of its own S3 server. */
-export async function createBucketWorld(python: string, folder: string): Promise<World> {
-  return new World(python, folder, new S3Server(await findVersitygw(), join(folder, 's3'), await freePort()));
+export async function createBucketWorld(python: string, folder: string, standby: boolean): Promise<World> {
+  return new World(python, folder, new S3Server(await findVersitygw(), join(folder, 's3'), await freePort()), standby);
 }
 
 function start(command: readonly string[], cwd: string): Running {

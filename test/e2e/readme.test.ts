@@ -1,6 +1,7 @@
 /**
- * What README and the pages tell people to type and to write, tried on one local stack: each command of README, and
- * each agent and script of any page for a step. The two set-up lines are what CI itself runs.
+ * What README and the pages tell people to type and to write, tried on one local stack: each command of README, each
+ * agent and script of any page for a step, and the smallest example's training to its end. The two set-up lines are what
+ * CI itself runs.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,9 +19,10 @@ const SETUP = ['npm ci && npm start', 'npm ci && npm test'];
 const RUNNABLE = /^npx temper /;
 const SMALL = ['--groups-per-step', '2', '--group-size', '4', '--eval-scenarios', '4', '--replacement-rounds', '0'];
 
-/** Lines of the shell blocks, without comments, continued lines joined. */
-function commandsIn(markdown: string): string[] {
-  const blocks = [...markdown.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block);
+/** Lines of the blocks of a language, without comments, continued lines joined. */
+function commandsIn(markdown: string, language = 'sh'): string[] {
+  const fenced = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms');
+  const blocks = [...markdown.matchAll(fenced)].map(([, block = '']) => block);
   const lines = blocks.flatMap((block) => linesOf(block.replaceAll(/\\\n\s*/g, ' ')));
   return lines.map((line) => line.replace(/(?:^|\s+)#.*$/, '').trim()).filter((line) => line !== '');
 }
@@ -107,6 +109,19 @@ describe('on one local stack', () => {
     const { code, stdout, stderr } = await ended;
     expect(code, stdout + stderr).toBe(0);
     expect(stdout.trim()).not.toBe('');
+  });
+
+  test('the smallest example learns what it was not trained on: held-out products are answered far better', async () => {
+    const [line = ''] = commandsIn(read('examples/multiplication/README.md'), '');
+    expect(line).toMatch(/^npx temper train examples\/multiplication\/agent\.ts /);
+    const { code, stdout, stderr } = await checkout.run('sh', '-c', line);
+    expect(code, stdout + stderr).toBe(0);
+    const { stdout: json } = await checkout.run('npx', 'temper', 'show', 'multiplication', '--json');
+    const { evalBefore, evalAfter } = JSON.parse(json);
+    console.log(`exact answers ${evalBefore.reward} → ${evalAfter.reward}`);
+    expect(evalBefore.failed + evalAfter.failed).toBe(0);
+    expect(evalBefore.reward).toBeLessThanOrEqual(0.5);
+    expect(evalAfter.reward).toBeGreaterThanOrEqual(evalBefore.reward + 0.3);
   });
 
   /** An agent is a module of the project; a script awaits at its top level, whatever the project's package.json says. */

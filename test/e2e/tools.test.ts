@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,6 +15,7 @@ import { z } from 'zod';
 
 import { tool, toolLoop, type ToolLoopResult } from '../../sdk/index.ts';
 import { GPU_WORKER_FOLDER } from '../../workers/folders.ts';
+import { until } from '../crash/project.ts';
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';
 import { playOne } from '../play/play.ts';
@@ -41,7 +43,7 @@ const call = (name: string, id: number) => ({ function: { name, arguments: `{"id
 const told = (content: string) => ({ role: 'tool', content });
 const CUT = '<tool_call>{"name": "read", "arguments": {"id": </tool_call>';
 
-/** `text` is what the model is to say; the other members are what an agent sends back of it. */
+/** `text` is what the model is to say (gpu-worker/tests/server/fitted.py); the other members are what an agent sends back of it. */
 function conversations(): object[] {
   return [
     {
@@ -85,20 +87,29 @@ let client: OpenAI;
 
 beforeAll(async () => {
   const { python } = await openTools();
-  await fit(python, join(folder, 'model'));
-  const models = join(folder, 'models.json');
-  writeFileSync(models, JSON.stringify({ [MODEL]: join(folder, 'model') }));
+  const write = (name: string, value: object) => {
+    writeFileSync(join(folder, name), JSON.stringify(value));
+    return join(folder, name);
+  };
+  const model = join(folder, 'model');
+  const fitting = [model, write('conversations.json', conversations())];
+  const models = write('models.json', { [MODEL]: model });
   const port = await freePort();
   const flags = ['--store', pathToFileURL(join(folder, 'store')).href, '--models', models, '--port', String(port)];
-  worker = spawn(python, ['-m', 'temper_gpu', ...flags, '--threads', '1', '--no-temporal', '--leash'], {
+  const serving = [...flags, '--threads', '1', '--no-temporal', '--leash'];
+  worker = spawn(python, ['-m', 'tests.server.fitted', ...fitting, ...serving], {
     cwd: GPU_WORKER_FOLDER,
     stdio: ['pipe', 'ignore', 'inherit'],
     env: { ...process.env, TEMPER_ENGINE_KEY: KEY },
   });
   url = `http://127.0.0.1:${port}`;
-  // The first call waits until the worker listens and has opened the model.
-  client = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 60 });
-  await client.chat.completions.create({ model: MODEL, messages: [ask('?')], max_tokens: 1 });
+  const listens = () =>
+    fetch(`${url}/health`).then(
+      ({ ok }) => ok,
+      () => sleep(200, false),
+    );
+  await until('the model is fitted and served', async () => worker.exitCode !== null || (await listens()), 600_000);
+  client = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY });
 });
 
 afterAll(async () => {
@@ -106,13 +117,6 @@ afterAll(async () => {
   if (worker.exitCode === null) await once(worker, 'exit');
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function fit(python: string, model: string): Promise<void> {
-  const stdio = ['pipe', 'inherit', 'inherit'] as const;
-  const fitting = spawn(python, ['-m', 'tests.server.fitted', model], { cwd: GPU_WORKER_FOLDER, stdio: [...stdio] });
-  fitting.stdin?.end(JSON.stringify(conversations()));
-  expect(await once(fitting, 'exit')).toEqual([0, null]);
-}
 
 /** As somebody has it who knows nothing of Temper. */
 function runnableTools(asked: unknown[]) {

@@ -113,12 +113,12 @@ async function saveRetrained(bed: TestBed): Promise<void> {
     if (name !== 'train' || (input as TrainInput).run !== 'failing-1') return;
     throw ApplicationFailure.create({ type: 'LossNotFinite', message: 'loss is NaN' });
   };
-  await bed.play({ config: { run: 'beside', steps: 1 }, fake: { before } }, async ({ client, input }) => {
+  await bed.play({ config: { run: 'beside', steps: 1 }, fake: { before } }, async ({ client, input, workflowQueue }) => {
     for (const schedule of ['retrained', 'failing']) {
       const config = { ...input.config, run: schedule };
       const handle = await client.workflow.start<typeof retrain>('retrain', {
         workflowId: `${scheduleId(schedule)}-2026-11-21T03:00:00Z`,
-        taskQueue: input.queues.rollout,
+        taskQueue: workflowQueue,
         args: [{ schedule, config, from: null, queues: input.queues }],
       });
       await handle.result().catch(() => undefined);

@@ -22,24 +22,37 @@ const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };
 
-// Beside each other: whole stacks wait, for time-outs and for their processes, more than they compute. Of about one length.
-await Promise.all([runShort('at its end'), runVitest('e2e', 'at once'), runDisturbed('at its end')]);
+type Job = () => Promise<void>;
+
+/** Whole stacks, the longest first: at most two are there at once, and their waiting leaves processors to the third lane. */
+const stacks: Job[] = [
+  () => runVitest('e2e', 'at once'),
+  () => runVitest('crash', 'at its end'),
+  () => runCrashes('at its end'),
+];
+const others: Job[] = [
+  () => runChecks('at its end'),
+  () => runPytest('at its end'),
+  () => runVitest('workflows', 'at its end'),
+  () => runVitest('unit', 'at its end'),
+];
+
+// A lane that is through takes what is left of the others.
+await Promise.all([work(others), work(stacks, others), work(stacks, others)]);
 rmSync(results, { recursive: true });
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
 
-async function runShort(showing: Showing): Promise<void> {
+async function work(...queues: Job[][]): Promise<void> {
+  for (const queue of queues) {
+    for (let job = queue.shift(); job !== undefined; job = queue.shift()) await job();
+  }
+}
+
+async function runChecks(showing: Showing): Promise<void> {
   for (const check of checks(python)) {
     add((await runStep(check, env, showing)) ? { ...NONE, passed: 1 } : { ...NONE, failed: 1 });
   }
-  await runPytest(showing);
-  for (const project of ['unit', 'workflows']) await runVitest(project, showing);
-}
-
-/** Stacks whose processes are killed or frozen. */
-async function runDisturbed(showing: Showing): Promise<void> {
-  await runVitest('crash', showing);
-  await runCrashes(showing);
 }
 
 /** Natively, and what depends on instructions once more with fewer than the processor has: another one has other kernels. */

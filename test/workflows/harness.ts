@@ -19,6 +19,8 @@ export interface StartedRun {
   client: Client;
   fake: FakeRun;
   input: TrainRunInput;
+  /** Of the worker that runs the workflow; `input.queues` are those of its activities. */
+  workflowQueue: string;
 }
 
 export interface RunSetup {
@@ -40,9 +42,10 @@ export interface TestBed {
 /** In saved histories too, which shall name no process and no machine. */
 const IDENTITY = 'temper-test';
 
+const CACHED = 100;
 /** With no cache every workflow task replays its history, as after each restart of a worker: suites run both ways. */
 export const CACHES: [string, number][] = [
-  ['cached', 100],
+  ['cached', CACHED],
   ['replayed at every task', 0],
 ];
 
@@ -64,9 +67,11 @@ export async function openTestBed(address: string, codePath: string): Promise<Te
     NativeConnection.connect({ address }),
   ]);
   const client = new Client({ connection, identity: IDENTITY });
+  const workflowWorkers = createWorkflowWorkers(native, codePath);
   return {
-    play: (setup, scene) => play({ client, native, codePath }, setup, scene),
+    play: (setup, scene) => play({ client, native, workflowWorkers }, setup, scene),
     async close() {
+      await workflowWorkers.close();
       await connection.close();
       await native.close();
     },
@@ -81,10 +86,47 @@ export function quietRuntime(): void {
   });
 }
 
+/** Workers that run workflows only. Each loads the bundle, so all runs of a file share one for each size of the cache. */
+interface WorkflowWorkers {
+  /** Starts the worker if there is none yet. */
+  queueFor(maxCachedWorkflows: number): Promise<string>;
+  close(): Promise<void>;
+}
+
 interface Bed {
   client: Client;
   native: NativeConnection;
-  codePath: string;
+  workflowWorkers: WorkflowWorkers;
+}
+
+function createWorkflowWorkers(connection: NativeConnection, codePath: string): WorkflowWorkers {
+  const open = new Map<number, Promise<{ worker: Worker; running: Promise<void> }>>();
+  const bed = randomUUID();
+  const start = async (maxCachedWorkflows: number, taskQueue: string) => {
+    const worker = await Worker.create({
+      connection,
+      identity: IDENTITY,
+      taskQueue,
+      workflowBundle: { codePath },
+      // A plain error is retried for ever in production, for a fixed worker to come; a test would hang.
+      workflowFailureErrorTypes: { '*': ['Error'] },
+      maxCachedWorkflows,
+    });
+    return { worker, running: worker.run() };
+  };
+  return {
+    async queueFor(maxCachedWorkflows) {
+      const queue = `workflows/${bed}/${maxCachedWorkflows}`;
+      if (!open.has(maxCachedWorkflows)) open.set(maxCachedWorkflows, start(maxCachedWorkflows, queue));
+      await open.get(maxCachedWorkflows);
+      return queue;
+    },
+    async close() {
+      const started = await Promise.all(open.values());
+      for (const { worker } of started) worker.shutdown();
+      await Promise.all(started.map(({ running }) => running));
+    },
+  };
 }
 
 async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) => Promise<T>): Promise<T> {
@@ -92,17 +134,18 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
   const queues = { rollout: `rollout/${run}`, gpu: `gpu/${run}` };
   const config = defaultRunConfig({ ...SMALL, run, ...setup.config });
   const fake = createFakeRun(setup.fake);
-  const workers = await createWorkers(bed, setup, queues, fake);
+  const workers = await createWorkers(bed.native, setup, queues, fake);
+  const workflowQueue = await bed.workflowWorkers.queueFor(setup.maxCachedWorkflows ?? CACHED);
   const input = { config, queues, carried: null, goOn: null };
   const running = workers.map((worker) => worker.run());
   try {
     const handle: RunHandle = await bed.client.workflow.start<typeof trainRun>('trainRun', {
       workflowId: runWorkflowId(config.run),
-      taskQueue: queues.rollout,
+      taskQueue: workflowQueue,
       args: [input],
     });
     try {
-      return await scene({ handle, client: bed.client, fake, input });
+      return await scene({ handle, client: bed.client, fake, input, workflowQueue });
     } finally {
       await endIfOpen(handle);
     }
@@ -112,31 +155,18 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
   }
 }
 
-async function createWorkers(
-  { native, codePath }: Bed,
-  { maxCachedWorkflows, gpuWorker, unknown }: RunSetup,
+/** For the run's activities. */
+function createWorkers(
+  connection: NativeConnection,
+  { gpuWorker, unknown }: RunSetup,
   queues: TrainRunInput['queues'],
   fake: FakeRun,
 ): Promise<Worker[]> {
-  const agent = Worker.create({
-    connection: native,
-    identity: IDENTITY,
-    taskQueue: queues.rollout,
-    workflowBundle: { codePath },
-    activities: { ...fake.agent, ...fake.schedule },
-    // A plain error is retried for ever in production, for a fixed worker to come; a test would hang.
-    workflowFailureErrorTypes: { '*': ['Error'] },
-    ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
-  });
-  if (gpuWorker === false) return [await agent];
+  const shared = { connection, identity: IDENTITY };
+  const agent = { ...shared, taskQueue: queues.rollout, activities: { ...fake.agent, ...fake.schedule } };
   const known = Object.entries(fake.gpu).filter(([name]) => !unknown?.some((missing) => missing === name));
-  const gpu = Worker.create({
-    connection: native,
-    identity: IDENTITY,
-    taskQueue: queues.gpu,
-    activities: Object.fromEntries(known),
-  });
-  return Promise.all([agent, gpu]);
+  const gpu = { ...shared, taskQueue: queues.gpu, activities: Object.fromEntries(known) };
+  return Promise.all((gpuWorker === false ? [agent] : [agent, gpu]).map((options) => Worker.create(options)));
 }
 
 async function endIfOpen(handle: RunHandle): Promise<void> {

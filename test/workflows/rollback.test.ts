@@ -24,10 +24,10 @@ const rollBack = (handle: RunHandle, step: number, settings: Settings | null = n
 const trained = ({ trainings }: FakeRun) => trainings.map(({ branch, step }) => `${branch}/${step}`);
 
 /** As `temper rollback` does with a run that has ended. */
-function startAgain({ client, input }: StartedRun, goOn: GoOn): Promise<RunHandle> {
+function startAgain({ client, input, workflowQueue }: StartedRun, goOn: GoOn): Promise<RunHandle> {
   return client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: runWorkflowId(input.config.run),
-    taskQueue: input.queues.rollout,
+    taskQueue: workflowQueue,
     args: [{ ...input, goOn }],
   });
 }

@@ -27,11 +27,11 @@ function planWork({ input }: StartedRun): StepWork {
 
 /** As the local backend starts it; the run that the bed starts is another matter. */
 function start(started: StartedRun, work: StepWork) {
-  const { client, input } = started;
+  const { client, input, workflowQueue } = started;
   const { run } = input.config;
   return client.workflow.start<typeof trainStep>('trainStep', {
     workflowId: trainWorkflowId('test', run, work.kind === 'train' ? work.input.step : 0),
-    taskQueue: input.queues.rollout,
+    taskQueue: workflowQueue,
     args: [{ project: 'test', gpuQueue: input.queues.gpu, work }],
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',

@@ -1,7 +1,8 @@
 """A model that answers as it was told: the pocket model, fitted in seconds to a few conversations.
 
 What it says is sampled by the real engine from real weights, so that tests of whole paths know what comes.
-As a program: python -m tests.server.fitted FOLDER < [{"tools": […], "messages": […]}, …]
+As a program: python -m tests.server.fitted FOLDER FILE ARGUMENTS… fits it to the conversations in FILE, then is the GPU
+worker with these arguments: its imports take longer than the fitting.
 Shapes: T tokens of a row, V vocabulary.
 """
 
@@ -15,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 
+from temper_gpu.__main__ import main
 from temper_gpu.model.models import POCKET, POCKET_FOLDER, load_base
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.tool_choice import parse_tool_choice
@@ -70,4 +72,6 @@ def calls_of(prompts: Prompts, conversation: dict[str, Any]) -> Iterator[Call]:
 
 
 if __name__ == "__main__":
-    fit(json.load(sys.stdin), Path(sys.argv[1]))
+    folder, file, *arguments = sys.argv[1:]
+    fit(json.loads(Path(file).read_text()), Path(folder))
+    sys.exit(main(arguments))

@@ -1,23 +1,21 @@
 /**
- * Steering as a person does it: real processes, the pocket model, real weights. And the control of every curve, on the
- * stack that is left: where nothing is learned, nothing changes.
+ * Steering as a person does it: real processes, the pocket model, real weights. And the control of every curve: where
+ * nothing is learned, nothing changes.
  */
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, test } from 'vitest';
-import { Project, until } from '../crash/project.ts';
-import { linesOf, runTemper, startCommand, type Command } from './command.ts';
+import { afterAll, expect, inject, test } from 'vitest';
+import { linesOf, runTemper, startCommand, type Command } from '../e2e/command.ts';
+import { AGENT, Project, until } from './project.ts';
 
-const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const SIZE = ['--steps', '40', '--groups-per-step', '2', '--group-size', '6', '--eval-scenarios', '4'];
-const TRAIN = ['train', AGENT, '--run', 'demo', '--base-model', 'pocket', '--learning-rate', '0.005', ...SIZE];
+const TRAIN = ['train', AGENT, '--run', 'steered', '--base-model', 'pocket', '--learning-rate', '0.005', ...SIZE];
 
-const project = new Project();
+const project = new Project({ folder: inject('project') });
 const started: Command[] = [];
 afterAll(async () => {
   for (const command of started) command.interrupt();
   await Promise.all(started.map(({ ended }) => ended));
-  await project.close();
 });
 
 const temper = (...args: string[]) => runTemper(project.folder, args);
@@ -27,7 +25,7 @@ function start(...args: string[]): Command {
   return command;
 }
 
-async function show(run = 'demo'): Promise<Record<string, unknown>> {
+async function show(run = 'steered'): Promise<Record<string, unknown>> {
   const { stdout } = await temper('show', run, '--json');
   return JSON.parse(stdout) as Record<string, unknown>;
 }
@@ -41,33 +39,31 @@ async function tell(...args: string[]): Promise<string> {
 test('a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays', async () => {
   const training = start(...TRAIN);
   await until('the first step is told', () => /^step +1\//m.test(training.stdout()), 600_000);
-  expect(await tell('pause', 'demo', '--reason', 'lunch')).toMatch(
-    /^demo pauses after step \d+; continue it with temper resume demo$/,
+  expect(await tell('pause', 'steered', '--reason', 'lunch')).toMatch(
+    /^steered pauses after step \d+; continue it with temper resume steered$/,
   );
   expect(['pausing', 'paused']).toContain((await show())['state']);
   let paused = await show();
   while (paused['state'] !== 'paused') paused = await show();
   const last = Number(paused['step']);
   expect(paused['pause']).toMatchObject({ reason: 'lunch' });
-  expect(await temper('set', 'demo', `steps=${last}`)).toMatchObject({
+  expect(await temper('set', 'steered', `steps=${last}`)).toMatchObject({
     code: 2,
     stderr: `temper: steps must be more than the ${last} that are done, got ${last}; pass more, or end the run with temper stop\n`,
   });
-  const set = await tell('set', 'demo', `steps=${last + 2}`, 'learningRate=0.001');
+  const set = await tell('set', 'steered', `steps=${last + 2}`, 'learningRate=0.001');
   expect(linesOf(set)).toEqual([
-    `demo: learningRate 0.005 → 0.001 from step ${last + 1} on`,
-    `demo: steps 40 → ${last + 2} from step ${last + 1} on`,
+    `steered: learningRate 0.005 → 0.001 from step ${last + 1} on`,
+    `steered: steps 40 → ${last + 2} from step ${last + 1} on`,
   ]);
-  expect(await tell('resume', 'demo')).toBe('demo continues');
+  expect(await tell('resume', 'steered')).toBe('steered continues');
   const { code, stdout, stderr } = await training.ended;
   expect(code, stdout + stderr).toBe(0);
   expect(await show()).toMatchObject({ state: 'completed', step: last + 2, steps: last + 2, branch: 0 });
 
-  const before = project.committed('demo');
-  const stack = start('dev', '--agent', AGENT);
-  await until('the stack runs', () => stack.stdout().includes('the local stack is running'), 600_000);
-  expect(await tell('rollback', 'demo', '--step', String(last), '--set', 'learningRate=0.01')).toContain(
-    `demo goes back from step ${last + 2} to step ${last}`,
+  const before = project.committed('steered');
+  expect(await tell('rollback', 'steered', '--step', String(last), '--set', 'learningRate=0.01')).toContain(
+    `steered goes back from step ${last + 2} to step ${last}`,
   );
   const again = await temper(...TRAIN);
   expect(again.code, again.stdout + again.stderr).toBe(0);
@@ -77,7 +73,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
     branch: 1,
     lineage: [{ branch: 1, fromBranch: 0, fromStep: last }],
   });
-  const after = project.committed('demo');
+  const after = project.committed('steered');
   expect(Object.fromEntries(Object.keys(before).map((file) => [file, after[file]]))).toEqual(before);
   for (const step of [last + 1, last + 2]) {
     const [old, anew] = [0, 1].map(
@@ -86,7 +82,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
     expect(anew).toMatch(/\w/);
     expect(anew).not.toBe(old);
   }
-  expect((await temper(...TRAIN)).stdout).toContain('the run demo is complete');
+  expect((await temper(...TRAIN)).stdout).toContain('the run steered is complete');
 });
 
 test('with a learning rate of 0 every checkpoint has the same weights', async () => {

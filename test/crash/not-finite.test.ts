@@ -2,12 +2,11 @@
 import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, inject, test } from 'vitest';
 import { readStackFile } from '../../workers/local-stack/stack-file.ts';
-import { Project, until } from '../crash/project.ts';
-import { runTemper, startCommand, type Command } from './command.ts';
+import { runTemper, startCommand, type Command } from '../e2e/command.ts';
+import { AGENT, Project, until } from './project.ts';
 
-const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const SIZE = ['--groups-per-step', '2', '--group-size', '8', '--eval-scenarios', '1', '--seed', '5'];
 // Constant, so that what a step makes does not depend on how many there are.
@@ -17,26 +16,12 @@ const FLAGS = ['--base-model', 'pocket', ...RATE, ...SIZE];
 /** Steps of a run that is to be met under way. */
 const MANY = 1000;
 
-const project = new Project();
+const project = new Project({ folder: inject('project') });
 const started: Command[] = [];
-
-/** While this file is there, the GPU worker's steps have no room (`short-of-memory/`). */
-const shortOfMemory = join(project.folder, 'short-of-memory');
-const ENV = {
-  ...process.env,
-  PYTHONPATH: fileURLToPath(new URL('short-of-memory', import.meta.url)),
-  TEMPER_TEST_SHORT_OF_MEMORY: shortOfMemory,
-};
-
-beforeAll(async () => {
-  const stack = start('dev', '--agent', AGENT);
-  await until('the stack runs', () => stack.stdout().includes('the local stack is running'), 300_000);
-});
 
 afterAll(async () => {
   for (const command of started) command.interrupt();
   await Promise.all(started.map(({ ended }) => ended));
-  await project.close();
 });
 
 const temper = (...args: string[]) => runTemper(project.folder, args);
@@ -44,7 +29,7 @@ const trainLine = (run: string, steps: number) => ['train', AGENT, '--run', run,
 const isStepTold = (command: Command) => /^step +1\//m.test(command.stdout());
 
 function start(...args: string[]): Command {
-  const command = startCommand(project.folder, [process.execPath, TEMPER, ...args], ENV);
+  const command = startCommand(project.folder, [process.execPath, TEMPER, ...args]);
   started.push(command);
   return command;
 }
@@ -73,38 +58,38 @@ const adapterOf = (files: Record<string, string>, branch: number, step: number) 
   files[`${branch}/checkpoints/${step}/adapter/adapter_model.safetensors`];
 
 test('an update beyond numbers ends a run at its last good step; it goes back, is trained anew, and the old branch stays', async () => {
-  const training = start(...trainLine('demo', MANY));
+  const training = start(...trainLine('beyond', MANY));
   await until('the first step is told', () => isStepTold(training), 120_000);
-  await tell('set', 'demo', 'learningRate=1e18');
+  await tell('set', 'beyond', 'learningRate=1e18');
   const { code, stderr } = await training.ended;
 
   expect(code, stderr).toBe(1);
-  const { step: good, ...failed } = await show('demo');
-  const cause = `LossNotFinite: step ${good + 1} of demo: the updated adapter must be finite, its norm is inf (learning rate 1e+18)`;
+  const { step: good, ...failed } = await show('beyond');
+  const cause = `LossNotFinite: step ${good + 1} of beyond: the updated adapter must be finite, its norm is inf (learning rate 1e+18)`;
   expect(failed).toMatchObject({ state: 'failed', branch: 0 });
   expect(failed.failure).toContain(cause);
-  expect(stderr).toContain(`the run demo failed: ${cause}; roll back (temper rollback) and lower the learning rate`);
-  expect(await tell('show', 'demo')).toContain(cause);
-  const before = project.committed('demo');
+  expect(stderr).toContain(`the run beyond failed: ${cause}; roll back (temper rollback) and lower the learning rate`);
+  expect(await tell('show', 'beyond')).toContain(cause);
+  const before = project.committed('beyond');
   expect(before[`0/steps/${good + 1}/manifest.json`]).toBeUndefined();
 
   const back = ['--step', String(good - 1), '--set', 'learningRate=0.01', '--set', `steps=${good + 1}`];
-  expect(await tell('rollback', 'demo', ...back)).toContain(`demo goes back from step ${good} to step ${good - 1}`);
-  const again = await temper(...trainLine('demo', MANY));
+  expect(await tell('rollback', 'beyond', ...back)).toContain(`beyond goes back from step ${good} to step ${good - 1}`);
+  const again = await temper(...trainLine('beyond', MANY));
   expect(again.code, again.stdout + again.stderr).toBe(0);
-  expect(await show('demo')).toMatchObject({
+  expect(await show('beyond')).toMatchObject({
     state: 'completed',
     step: good + 1,
     branch: 1,
     lineage: [{ branch: 1, fromBranch: 0, fromStep: good - 1 }],
     failure: null,
   });
-  const after = project.committed('demo');
+  const after = project.committed('beyond');
   expect(Object.fromEntries(Object.keys(before).map((file) => [file, after[file]]))).toEqual(before);
   expect(commitsOf(after, 1)).toBeGreaterThan(0);
   expect(adapterOf(after, 0, good)).toMatch(/\w/);
   expect(adapterOf(after, 1, good)).not.toBe(adapterOf(after, 0, good));
-  expect(await tell('verify', 'demo', '--no-recompute')).toContain('demo is intact');
+  expect(await tell('verify', 'beyond', '--no-recompute')).toContain('beyond is intact');
 });
 
 /** A blob of the step that a run rests after. */
@@ -181,7 +166,7 @@ test('a base model that cannot be used ends its run at once, with the reason and
 });
 
 test('a step that has no room in memory ends its run with figures and the flag to lower, and is made once there is room', async () => {
-  writeFileSync(shortOfMemory, '');
+  writeFileSync(project.shortOfMemory, '');
   const { code, stdout, stderr } = await temper(...trainLine('short', 1));
   expect(code, stdout + stderr).toBe(1);
   expect(stderr).toMatch(
@@ -189,7 +174,7 @@ test('a step that has no room in memory ends its run with figures and the flag t
   );
   expect(await show('short')).toMatchObject({ state: 'failed', step: 0 });
 
-  rmSync(shortOfMemory);
+  rmSync(project.shortOfMemory);
   const again = await temper(...trainLine('short', 1));
   expect(again.code, again.stdout + again.stderr).toBe(0);
   expect(await show('short')).toMatchObject({ state: 'completed', step: 1, failure: null });
