@@ -1,9 +1,8 @@
-/** `temper-rl`: what an agent file imports, and what a script needs that owns its loop. */
+/** What an agent file imports, and what a script needs that owns its loop. */
 export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
 export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
-export { LocalBackend, type ForkOptions, type LocalBackendOptions } from './local-backend.ts';
 export type { Backend } from './loop/backend.ts';
 export { trajectoryGroupBatches, type BatchOptions } from './loop/batches.ts';
 export { gatherTrajectoryGroups, type GatherOptions } from './loop/gather.ts';

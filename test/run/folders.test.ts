@@ -1,4 +1,4 @@
-/** Imports between folders have no cycle, type imports included: you can read a folder without the folders that use it. */
+/** Imports between folders, type imports included, follow AGENTS.md's table and have no cycle. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -9,6 +9,20 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIST = 'ls-files -co --exclude-standard core store play sdk workflows activities workers cli';
 /** `import … from`, `export … from`, `import '…'` and `import('…')`, of a file of ours. */
 const RELATIVE_IMPORT = /(?:\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^'\n]+)'/g;
+
+const BELOW_SDK = ['core', 'store', 'play'];
+/** Who may import whom; how much of it, AGENTS.md says. Lint sees no `import('…')`, this does. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  store: ['core'],
+  play: ['core', 'store'],
+  sdk: [...BELOW_SDK, 'workflows'],
+  workflows: ['core'],
+  activities: BELOW_SDK,
+  workers: [...BELOW_SDK, 'workflows', 'activities'],
+  'workers/local-backend': [...BELOW_SDK, 'sdk', 'workflows'],
+  cli: [...BELOW_SDK, 'workflows', 'workers'],
+};
 
 /** By folder: the folders that its own files import, without those below it. */
 function foldersImports(): Map<string, Set<string>> {
@@ -34,6 +48,26 @@ function inCycles(imports: ReadonlyMap<string, ReadonlySet<string>>): string[] {
     return reached.has(folder);
   });
 }
+
+const topOf = (folder: string): string => folder.split('/')[0]!;
+
+/** `folder > import` for each import that the table does not have. */
+function notAllowed(imports: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  return [...imports].flatMap(([folder, targets]) => {
+    const allowed = [topOf(folder), ...(MAY_IMPORT[folder] ?? MAY_IMPORT[topOf(folder)] ?? [])];
+    return [...targets].filter((target) => !allowed.includes(topOf(target))).map((target) => `${folder} > ${target}`);
+  });
+}
+
+test('a folder imports only what stands below it', () => {
+  expect(notAllowed(foldersImports())).toEqual([]);
+  const imports = new Map([
+    ['sdk/loop', new Set(['sdk', 'workers'])],
+    ['workers/worker', new Set(['sdk/loop'])],
+    ['workers/local-backend', new Set(['sdk/loop', 'workers'])],
+  ]);
+  expect(notAllowed(imports)).toEqual(['sdk/loop > workers', 'workers/worker > sdk/loop']);
+});
 
 test('no folder imports itself by way of others', () => {
   const imports = foldersImports();

@@ -1,7 +1,6 @@
 /** Holds the tables of options to the types of the options: this file does not type-check when they differ. */
 import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
-import type { ForkOptions, LocalBackendOptions } from '../../sdk/local-backend.ts';
 import type { BatchOptions } from '../../sdk/loop/batches.ts';
 import type { DeleteCheckpointsOptions } from '../../sdk/loop/delete-checkpoints.ts';
 import type { GatherOptions } from '../../sdk/loop/gather.ts';
@@ -16,6 +15,8 @@ import type { RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import type { ScoreContext } from '../../sdk/ruler/score.ts';
 import type { ToolLoopOptions } from '../../sdk/tools/tool-loop.ts';
 import type { ToolDefinition } from '../../sdk/tools/tool.ts';
+import type { ForkOptions } from '../../workers/local-backend/local-backend.ts';
+import type { LocalBackendOptions } from '../../workers/local-backend/options.ts';
 import { OPTION_TABLES } from '../../sdk/options/check-options.ts';
 
 /** A type error if a member of `T` has no row. */

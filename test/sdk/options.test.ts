@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import * as sdk from '../../sdk/index.ts';
+import * as sdk from '../../index.ts';
 import { FakeWorld } from './loop/fake-backend.ts';
 import { TYPED_TABLES, type OptionTables } from './option-tables.ts';
 

@@ -7,7 +7,7 @@ import {
   Trajectory,
   TrajectoryGroup,
   type MessagesAndChoices,
-} from '../../../sdk/index.ts';
+} from '../../../index.ts';
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
 import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
 import { judgedKey, manifestKey, runKey, skippedKey } from '../../../store/layout.ts';

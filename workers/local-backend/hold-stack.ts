@@ -1,0 +1,72 @@
+/** The local stack as a script holds it: its store, engine and Temporal server for one base model. */
+import { hashOf } from '../../core/hashes.ts';
+import { connectEngine } from '../../play/connections/engine-connection.ts';
+import type { OpenBackend } from '../../sdk/loop/backend.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import { agentCodeSha256 } from '../agent-code.ts';
+import { resolveBaseModel } from '../base-model.ts';
+import { loadConfig } from '../config.ts';
+import { connectClient } from '../connection.ts';
+import { projectFolders, storeUri } from '../folders.ts';
+import { openLocalStack } from '../local-stack/client.ts';
+import { findProject } from '../project.ts';
+import { withoutProfile } from '../temporal-environment.ts';
+import type { LocalBackendOptions } from './options.ts';
+import { printEvent } from './print-event.ts';
+import { runStep } from './run-step.ts';
+
+/** What one base model needs: the stack told of its folder, a client, connections. */
+export interface Held {
+  readonly opened: OpenBackend;
+  close(): Promise<void>;
+}
+
+export async function holdStack(
+  baseModel: string,
+  { folder, onEvent = printEvent, env = process.env }: LocalBackendOptions,
+  { store, atClose }: Pick<OpenBackend, 'store' | 'atClose'>,
+): Promise<Held> {
+  const project = findFolder(folder);
+  const config = await loadConfig(project, env);
+  const { name, models } = resolveBaseModel(baseModel, process.cwd(), project, config.models);
+  await store.checkWritable();
+  const stack = await openLocalStack({ project, agentFile: null, models, onEvent, env });
+  const target = { address: stack.temporalAddress, namespace: stack.namespace };
+  const server = await connectClient(target, stack.uiUrl === null ? env : withoutProfile(env));
+  const engineAddress = { url: stack.engineUrl, key: stack.engineKey };
+  const engine = connectEngine(engineAddress);
+  return {
+    opened: {
+      store,
+      engine,
+      engineAddress,
+      baseModel: name,
+      codeSha256: await hashScript(),
+      runStep: (step) => runStep(server, config.queues, step),
+      tell: (message) => onEvent({ kind: 'notice', message }),
+      atClose,
+    },
+    async close() {
+      await engine.close();
+      await server.close();
+      await stack.close();
+    },
+  };
+}
+
+export async function openProjectStore({ folder, env = process.env }: LocalBackendOptions): Promise<Store> {
+  const folders = projectFolders(findFolder(folder));
+  const { store } = await loadConfig(folders.project, env);
+  return openStore(storeUri(store, folders), { spoolFolder: folders.spool });
+}
+
+function findFolder(folder: string | undefined): string {
+  return folder ?? findProject(process.cwd());
+}
+
+/** A changed script continues its run, and the run notes the change. */
+async function hashScript(): Promise<string> {
+  const script = process.argv[1];
+  return script === undefined ? hashOf(null) : agentCodeSha256(script).catch(() => hashOf(null));
+}

@@ -1,0 +1,76 @@
+/** Trains on this machine: the local stack, opened as `temper train` opens it, and held by the script. */
+import { TemperError } from '../../core/failures.ts';
+import type { Backend, OpenBackend } from '../../sdk/loop/backend.ts';
+import type { TrainableModel } from '../../sdk/loop/model.ts';
+import { checkCount, checkOptions } from '../../sdk/options/check-options.ts';
+import type { Store } from '../../store/store.ts';
+import type { Held } from './hold-stack.ts';
+import type { LocalBackendOptions } from './options.ts';
+
+export interface ForkOptions {
+  fromModel: string;
+  /** Default: the project of the model. */
+  fromProject?: string;
+  /** Uses the newest checkpoint up to this step; default: the newest one. */
+  notAfterStep?: number;
+}
+
+export class LocalBackend implements Backend {
+  readonly #options: LocalBackendOptions;
+  readonly #held = new Map<string, Promise<Held>>();
+  readonly #tasks: (() => Promise<void>)[] = [];
+  #store: Promise<Store> | null = null;
+
+  constructor(options: LocalBackendOptions = {}) {
+    this.#options = checkOptions('LocalBackend', options);
+  }
+
+  /** Starts the local stack, or joins the running one. A second call returns the same backend. */
+  async open(baseModel: string): Promise<OpenBackend> {
+    const held = this.#held.get(baseModel) ?? this.#hold(baseModel);
+    this.#held.set(baseModel, held);
+    held.catch(() => this.#held.delete(baseModel));
+    return (await held).opened;
+  }
+
+  /** Starts the model from another model's adapter and optimizer state. Call it before `model.register`. */
+  async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
+    const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
+    checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
+    const { findNewestCheckpoint } = await import('../../store/records/find-checkpoint.ts');
+    const run = `${fromProject ?? model.project}.${fromModel}`;
+    const store = await this.#openStore();
+    const found = await findNewestCheckpoint(store, run, notAfterStep ?? Infinity);
+    if (found === null)
+      throw new TemperError(
+        'BadConfig',
+        `${run} must have a committed step${notAfterStep === undefined ? '' : ` up to ${notAfterStep}`} to be forked, but the store ${store.uri} has none; see temper runs`,
+      );
+    model.beginFrom(found);
+  }
+
+  /** Leaves the local stack, which stops unless another command or script uses it. */
+  async close(): Promise<void> {
+    for (const task of this.#tasks.splice(0)) await task();
+    const all = await Promise.allSettled(this.#held.values());
+    this.#held.clear();
+    for (const each of all) if (each.status === 'fulfilled') await each.value.close();
+    const store = await this.#store;
+    this.#store = null;
+    await store?.close();
+  }
+
+  #openStore(): Promise<Store> {
+    this.#store ??= loadStack().then(({ openProjectStore }) => openProjectStore(this.#options));
+    return this.#store;
+  }
+
+  async #hold(baseModel: string): Promise<Held> {
+    const { holdStack } = await loadStack();
+    const atClose = (task: () => Promise<void>) => void this.#tasks.push(task);
+    return holdStack(baseModel, this.#options, { store: await this.#openStore(), atClose });
+  }
+}
+
+/** Agent files import this module too, and need no local stack and no Temporal client. */
+const loadStack = () => import('./hold-stack.ts');
