@@ -1,13 +1,10 @@
 /** `prepare`: the run is written down: its configuration, and the scenarios that its plans deal in. */
-import { createRequire } from 'node:module';
-
-import { describeConfigDifferences } from '../core/config-differences.ts';
 import { PrepareInput, type Prepared, type RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { complaintAboutLoss } from '../core/loss-options.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/bytes/json.ts';
 import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
-import type { RunFile } from '../store/records/run-reader.ts';
+import { publishRun } from '../store/records/publish-run.ts';
 import { asActivity } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';
 import { splitScenarios, type Split } from './split-scenarios.ts';
@@ -36,13 +33,9 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
       throw new TemperError('BadConfig', complaint);
   }
 
-  /** Write-once: a name stands for one configuration. Changed code is noted, and the run goes on. */
+  /** Changed code is noted, and the run goes on. */
   async function checkRunFile(config: RunConfig, agentCodeSha256: string): Promise<void> {
-    const versions = { temper: temperVersion() };
-    const file: RunFile = { schema: 1, config, agentCodeSha256, versions, parent: config.parent ?? null };
-    const { bytes } = await store.publish(runKey(config.run), encodeJson(file));
-    const recorded = decodeJson(bytes, runKey(config.run)) as RunFile;
-    const differences = describeConfigDifferences(recorded.config, config);
+    const { recorded, differences } = await publishRun(store, { config, agentCodeSha256 });
     if (differences.length > 0) throw otherConfig(config.run, differences);
     if (recorded.agentCodeSha256 !== agentCodeSha256) {
       logger.warn(
@@ -73,9 +66,4 @@ function otherConfig(run: string, differences: readonly string[]): TemperError {
     'BadConfig',
     `${rule}; give the new one another name with --run, or use the recorded configuration`,
   );
-}
-
-function temperVersion(): string {
-  const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
-  return version;
 }

@@ -1,16 +1,13 @@
 /** A model's run in the store: started once, continued each time a script registers the model. */
-import { createRequire } from 'node:module';
-
-import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
-import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
-import { manifestKey, runKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
+import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
-import { readCommit, readRun, readState, type RunFile } from '../../store/records/run-reader.ts';
+import { publishRun } from '../../store/records/publish-run.ts';
+import { readCommit, readRun, readState } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -61,7 +58,7 @@ async function openLoopRun(
   config: RunConfig,
 ): Promise<LoopRun> {
   const { store } = backend;
-  const notes = await publishRun(backend, { project, model }, config);
+  const notes = await recordRun(backend, { project, model }, config);
   if ((await readCommit(store, { run: config.run, branch: 0, step: 0 })) === null)
     await backend.runStep({ project, model, work: { kind: 'initialise', input: planInitialise(config, 0) } });
   const before = await readState(store, config.run);
@@ -98,27 +95,14 @@ function checkConfig(config: RunConfig): RunConfig {
   );
 }
 
-/** Write-once: a name belongs to one model. Returns the notes for the run. */
-async function publishRun(
+/** A name belongs to one model. Returns the notes for the run. */
+async function recordRun(
   { store, codeSha256 }: OpenBackend,
   loop: { project: string; model: string },
   config: RunConfig,
 ): Promise<string[]> {
-  const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
-  const parent = config.parent ?? null;
-  const file: RunFile = {
-    schema: 1,
-    config,
-    agentCodeSha256: codeSha256,
-    versions: { temper: version },
-    parent,
-    loop,
-  };
-  const key = runKey(config.run);
-  const { bytes } = await store.publish(key, encodeJson(file));
-  const recorded = decodeJson(bytes, key) as RunFile;
+  const { recorded, differences } = await publishRun(store, { config, agentCodeSha256: codeSha256, loop });
   if (recorded.loop?.project !== loop.project || recorded.loop.model !== loop.model) throw takenName(config.run);
-  const differences = describeConfigDifferences(recorded.config, config);
   if (differences.length > 0) throw otherModel(config.run, differences);
   return recorded.agentCodeSha256 === codeSha256
     ? []

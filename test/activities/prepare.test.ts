@@ -6,8 +6,8 @@ import { Prepared, type RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
-import { encodeJson } from '../../store/bytes/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
+import { publishRun } from '../../store/records/publish-run.ts';
 import { listRuns, readPrepared, readRun, readScenarios } from '../../store/records/run-reader.ts';
 import { call, CODE_SHA256, openWorld, type World } from './world.ts';
 
@@ -149,7 +149,6 @@ test('a loss that has no effect is refused, but for a run that is recorded with 
     message: expect.stringContaining('loss.name ppo'),
   });
   expect(await listRuns(world.store)).toEqual([]);
-  const file = { schema: 1, config: ppo, agentCodeSha256: CODE_SHA256, versions: {}, parent: null };
-  await world.store.publish(runKey('demo'), encodeJson(file));
+  await publishRun(world.store, { config: ppo, agentCodeSha256: CODE_SHA256 });
   expect(await call(world.activities.prepare, { config: ppo })).toMatchObject({ trainScenarios: 27 });
 });

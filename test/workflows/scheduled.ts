@@ -9,8 +9,9 @@ import { createScheduleActivities } from '../../activities/schedule.ts';
 import type { InitialiseInput, TrainInput, TrainResult } from '../../core/contract.ts';
 import { rolloutQueue, scheduleId } from '../../core/queues.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { manifestKey, runKey, stateKey } from '../../store/layout.ts';
+import { manifestKey, stateKey } from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
+import { publishRun } from '../../store/records/publish-run.ts';
 import { readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
@@ -124,11 +125,7 @@ function storeAgent(agent: AgentActivities, store: Store): AgentActivities {
   return {
     ...agent,
     async prepare(input) {
-      const { config } = input;
-      await store.publish(
-        runKey(config.run),
-        encodeJson({ schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent: config.parent }),
-      );
+      await publishRun(store, { config: input.config, agentCodeSha256: 'e'.repeat(64) });
       return agent.prepare(input);
     },
     async record(input) {

@@ -19,6 +19,7 @@ import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
 import * as layout from '../../../store/layout.ts';
 import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
 import { decideVerdict, publishStepVerdict, type JudgedGroup } from '../../../store/records/step-verdict.ts';
+import { publishRun } from '../../../store/records/publish-run.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import type { Store } from '../../../store/store.ts';
 import { encodeRollouts, type AttemptRecord } from '../../../store/records/trajectories.ts';
@@ -64,14 +65,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     heldOut: false,
     agentCodeSha256: sha256Hex('code'),
   };
-  const file = {
-    schema: 1,
-    config,
-    agentCodeSha256: prepared.agentCodeSha256,
-    versions: { temper: '0.1.0' },
-    parent: null,
-  };
-  await store.publish(layout.runKey(run), encodeJson(file));
+  await publishRun(store, { config, agentCodeSha256: prepared.agentCodeSha256 });
   await store.publish(layout.preparedKey(run), encodeJson(prepared));
   const checkpoint = await commit(store, config, null, {
     ...planInitialise(config, 0),

@@ -1,0 +1,37 @@
+/** The one writer of `run.json`. Write-once: a name stands for one configuration. */
+import { createRequire } from 'node:module';
+
+import { describeConfigDifferences } from '../../core/config-differences.ts';
+import { decodeJson, encodeJson } from '../bytes/json.ts';
+import { runKey } from '../layout.ts';
+import type { Store } from '../store.ts';
+import type { RunFile } from './run-reader.ts';
+
+export type NewRun = Pick<RunFile, 'config' | 'agentCodeSha256' | 'loop'>;
+
+export interface PublishedRun {
+  /** As it stands in the store: written now, or by whoever was first. */
+  recorded: RunFile;
+  /** Between the recorded configuration and this one; then the name belongs to another run. */
+  differences: string[];
+}
+
+export async function publishRun(store: Store, { config, agentCodeSha256, loop }: NewRun): Promise<PublishedRun> {
+  const file: RunFile = {
+    schema: 1,
+    config,
+    agentCodeSha256,
+    versions: { temper: temperVersion() },
+    parent: config.parent ?? null,
+    ...(loop === undefined ? {} : { loop }),
+  };
+  const key = runKey(config.run);
+  const { bytes } = await store.publish(key, encodeJson(file));
+  const recorded = decodeJson(bytes, key) as RunFile;
+  return { recorded, differences: describeConfigDifferences(recorded.config, config) };
+}
+
+function temperVersion(): string {
+  const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
+  return version;
+}
