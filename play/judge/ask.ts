@@ -3,11 +3,13 @@ import { APIError } from 'openai';
 
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/records/verdicts.ts';
-import { SYSTEM_CLOCK } from '../recorder/clock.ts';
+import { SYSTEM_CLOCK, type Clock } from '../recorder/clock.ts';
 import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy } from '../recorder/retry-call.ts';
+import { ENGINE_INTERNAL, namedFailure } from '../recorder/send.ts';
 import type { Judge, JudgeMessage } from './judge-client.ts';
 
 export interface Patience extends Pick<CallLimits, 'checkFresh' | 'outage'> {
+  readonly clock?: Clock;
   readonly callTimeoutMs: number;
   /** How long one call is tried again while the provider refuses, answers 429 or 5xx. */
   readonly callRetryBudgetMs: number;
@@ -24,17 +26,25 @@ export const JUDGE_RETRIES: RetryPolicy = {
   internal: null,
 };
 
+/** The GPU worker's own errors mean what they mean for an agent's call. */
+const ENGINE_JUDGE_RETRIES: RetryPolicy = { ...JUDGE_RETRIES, internal: ENGINE_INTERNAL };
+
+const policyOf = ({ isOnEngine }: Judge): RetryPolicy => (isOnEngine ? ENGINE_JUDGE_RETRIES : JUDGE_RETRIES);
+
 export function askPatiently(
   judge: Judge,
   messages: readonly JudgeMessage[],
-  { callTimeoutMs, callRetryBudgetMs: budgetMs, signal, checkFresh, outage }: Patience,
+  { callTimeoutMs, callRetryBudgetMs: budgetMs, signal, checkFresh, outage, clock = SYSTEM_CLOCK }: Patience,
 ): Promise<JudgeAnswer> {
   return retryCall<JudgeAnswer>({
-    policy: JUDGE_RETRIES,
-    limits: { budgetMs, signals: [signal], checkFresh, outage, clock: SYSTEM_CLOCK },
+    policy: policyOf(judge),
+    limits: { budgetMs, signals: [signal], checkFresh, outage, clock },
     ask: async () => ({ answer: await judge.ask(messages, { timeoutMs: callTimeoutMs, signal }) }),
     readError: (error) => readFailure(judge, error),
     exhausted: (last) => exhausted(judge, budgetMs, last),
+    internal: (message) => {
+      throw givenUp(judge, message);
+    },
   });
 }
 
@@ -56,9 +66,11 @@ function readFailure(judge: Judge, error: unknown): Outage {
   if (status === undefined) return { reason, retryAfterMs: 0, internal: null };
   const { headers, code, type } = error as { headers?: Headers; code?: unknown; type?: unknown };
   const retryAfter = headers?.get('retry-after') ?? null;
-  const outage = readOutage({ status, code, type, retryAfter, reason, message: reason }, JUDGE_RETRIES);
+  const outage = readOutage({ status, code, type, retryAfter, reason, message: reason }, policyOf(judge));
   if (outage !== null) return outage;
   if (isTooLong(status, reason, code)) throw new PromptTooLong(reason);
+  const named = judge.isOnEngine ? namedFailure(type, reason, `the judge ${judge.name}`) : null;
+  if (named !== null) throw named;
   throw new TemperError(
     'BadConfig',
     `the judge ${judge.name} refused with ${reason}; ${REMEDIES[status] ?? OTHER_REMEDY}`,
@@ -84,6 +96,11 @@ const OTHER_REMEDY = 'check the name of the model, and the request option of rul
 function exhausted({ name }: Judge, budgetMs: number, { reason, retryAfterMs }: Outage): TemperError {
   const message = `the judge ${name} did not answer a call within its retry budget of ${budgetMs} ms (last: ${reason})`;
   return new TemperError('JudgeFailed', `${message}; what it answered before is kept`, { retryAfterMs });
+}
+
+function givenUp({ name }: Judge, message: string): TemperError {
+  const what = `failed on a call, and on its retries for ${ENGINE_INTERNAL.spanMs / 1000} s`;
+  return new TemperError('JudgeFailed', `the judge ${name} ${what}: ${message}; what it answered before is kept`);
 }
 
 const MAX_SAID = 300;

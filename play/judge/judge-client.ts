@@ -18,6 +18,8 @@ export interface JudgeMessage {
 export interface Judge {
   /** For people. */
   readonly name: string;
+  /** Answered by the GPU worker, whose errors say what failed; not by a provider. */
+  readonly isOnEngine: boolean;
   /** Where a rejection is an `OpenAI.APIError`, it tells status and headers; any other is an outage. */
   ask(messages: readonly JudgeMessage[], options: AskOptions): Promise<JudgeAnswer>;
 }
@@ -88,6 +90,7 @@ function createJudge(
   const { judge, request } = ruler;
   return {
     name: judge.name,
+    isOnEngine: judge.kind === 'engine',
     async ask(messages, { timeoutMs, signal }) {
       // The client's own timer ends with the headers: a body that never comes is this one's business.
       const late = AbortSignal.timeout(timeoutMs);

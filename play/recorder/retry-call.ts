@@ -1,5 +1,5 @@
 /**
- * The retry loop for all model calls: of agents (send.ts) and of judges (ruler/ask.ts). `RetryPolicy` says what is
+ * The retry loop for all model calls: of agents (send.ts) and of judges (judge/ask.ts). `RetryPolicy` says what is
  * retried and for how long. The caller says what counts as an answer and which error ends the call.
  */
 import { TemperError } from '../../core/failures.ts';
@@ -53,8 +53,8 @@ export interface RetriedCall<T> {
   readonly readError: (error: unknown) => Outage;
   /** The error once the budget is used up, or the server asks for a longer pause than is left of it. */
   readonly exhausted: (last: Outage) => TemperError;
-  /** The answer once an internal error is given up. */
-  readonly internal?: (message: string) => T;
+  /** The answer once an internal error is given up, or its error. */
+  readonly internal: (message: string) => T;
   /** The error of a call aborted during an outage; by default the abort reason is thrown. */
   readonly aborted?: (first: Outage) => TemperError;
 }
@@ -90,8 +90,7 @@ async function outlast<T>(call: RetriedCall<T>, first: Outage): Promise<T> {
     } else {
       if (internal.tries === 0) internal.since = now;
       internal.tries += 1;
-      const isOver = isGivenUp(policy, internal.tries, now - internal.since);
-      if (isOver && call.internal !== undefined) return call.internal(last.internal);
+      if (isGivenUp(policy, internal.tries, now - internal.since)) return call.internal(last.internal);
     }
     limits.outage.goesOn(last.reason, now + waitMs);
     await clock.sleep(waitMs, AbortSignal.any([...limits.signals]));

@@ -49,14 +49,15 @@ interface ErrorBody {
 
 /** An internal error is one that the GPU worker did not foresee: it may pass, or repeat on each try. */
 const INTERNAL_SPAN_S = 15;
+/** A restarting worker answers so for some seconds; a call that waited through an outage still gets four tries. */
+export const ENGINE_INTERNAL = { code: 'internal', tries: 4, spanMs: INTERNAL_SPAN_S * 1000 };
 export const ENGINE_RETRIES: RetryPolicy = {
   statuses: new Set([408, 425, 429]),
   // 429 of a hosted model whose account is empty: waiting does not help.
   finalCodes: new Set(['insufficient_quota']),
   firstWaitMs: 100,
   longestWaitMs: 2000,
-  // A restarting worker answers so for some seconds; a call that waited through an outage still gets four tries.
-  internal: { code: 'internal', tries: 4, spanMs: INTERNAL_SPAN_S * 1000 },
+  internal: ENGINE_INTERNAL,
 };
 
 /** What an engine knows better than its client: never the client's own mistakes. */
@@ -105,15 +106,14 @@ function readAnswer({ status, text, retryAfter }: HttpAnswer, engine: EngineConn
   if (outage !== null) return { outage };
   if (error !== null && hasOutgrown({ ...error, status }))
     return { answer: { refusal: new RequestRefused(status, error) } };
-  throw namedFailure(text, engine.url) ?? refused(status, text, engine);
+  throw namedFailure(error?.type, error?.message, `the engine at ${engine.url}`) ?? refused(status, text, engine);
 }
 
 /** The GPU worker says which boundary was crossed: weights that are damaged in the store, or give no numbers, or for which there is no room. */
-function namedFailure(text: string, engineUrl: string): TemperError | null {
-  const { type, message } = parseError(text) ?? {};
-  if (typeof type !== 'string' || typeof message !== 'string') return null;
-  if (!NAMED_BY_ENGINE.some((named) => named === type)) return null;
-  return new TemperError(type as FailureType, `the engine at ${engineUrl} cannot answer: ${message}`);
+export function namedFailure(type: unknown, message: unknown, engine: string): TemperError | null {
+  if (typeof message !== 'string') return null;
+  const named = NAMED_BY_ENGINE.find((each) => each === type);
+  return named === undefined ? null : new TemperError(named, `${engine} cannot answer: ${message}`);
 }
 
 function refused(status: number, text: string, { url, keyVariable }: EngineConnection): TemperError {

@@ -80,7 +80,7 @@ describe.each(POLICIES)('a call of %s', (_, policy) => {
   });
 });
 
-test('an internal error of the engine is given up after four tries and 15 seconds, and a judge’s is an outage', async () => {
+test('an internal error of the engine is given up after four tries and 15 seconds, and a provider’s is an outage', async () => {
   const refusal = { status: 500, retryAfter: '60', code: 'internal', reason: '500: oh', message: 'oh' };
   const trials = POLICIES.map(([, policy]) => [{ outage: readOutage(refusal, policy)! }]);
   const ofAgent = await play({ policy: ENGINE_RETRIES, budgetMs: 10, trials: trials[0]! });

@@ -1,8 +1,11 @@
 /** Conversations before a scripted judge, as the activity and the imperative API put them there. */
+import type { Patience } from '../../../play/judge/ask.ts';
 import type { Conversation } from '../../../play/judge/conversation.ts';
-import { connectHosted } from '../../../play/judge/judge-client.ts';
+import { connectEngine } from '../../../play/connections/engine-connection.ts';
+import { openJudge } from '../../../play/judge/judge-client.ts';
 import type { Judgement } from '../../../play/judge/judge-conversations.ts';
 import { judgeConversations } from '../../../play/judge/judge-conversations.ts';
+import type { Clock } from '../../../play/recorder/clock.ts';
 import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
 import { forgetfulAnswers, forgetfulVerdicts, type Answers, type Verdicts } from '../../../store/records/verdicts.ts';
 import type { ChatMessage } from '../../../store/records/trajectories.ts';
@@ -27,6 +30,8 @@ export function rulerFor({ url }: ScriptedJudge, options: Partial<RulerOptions> 
 }
 
 interface Setup {
+  /** Reached as the run's own engine instead of as a provider. */
+  onEngine?: boolean;
   options?: Partial<RulerOptions>;
   verdicts?: Verdicts;
   answers?: Answers;
@@ -34,32 +39,41 @@ interface Setup {
   callRetryBudgetMs?: number;
   signal?: AbortSignal;
   waits?: string[];
+  clock?: Clock;
 }
 
-export function judge(
+export async function judge(
   scripted: ScriptedJudge,
   conversations: readonly Conversation[],
   setup: Setup = {},
 ): Promise<Judgement> {
-  const ruler = rulerFor(scripted, setup.options);
-  if (ruler.judge.kind !== 'hosted') throw new Error('a scripted judge is a hosted one');
-  const waits = setup.waits ?? [];
-  return judgeConversations(conversations, {
-    ruler,
-    judge: connectHosted(ruler, ruler.judge, ENV),
-    model: 'scripted',
-    verdicts: setup.verdicts ?? forgetfulVerdicts(),
-    answers: setup.answers ?? forgetfulAnswers(),
-    patience: {
-      callTimeoutMs: setup.callTimeoutMs ?? 5000,
-      callRetryBudgetMs: setup.callRetryBudgetMs ?? 3000,
-      signal: setup.signal ?? new AbortController().signal,
-      checkFresh: () => undefined,
-      outage: {
-        began: (reason) => void waits.push(`began: ${reason}`),
-        goesOn: (reason) => void waits.push(reason),
-        ended: () => void waits.push('ended'),
-      },
+  const engine = setup.onEngine ? connectEngine({ url: scripted.url, key: JUDGE_KEY }) : null;
+  const ruler = rulerFor(scripted, { ...(engine && { judge: 'engine/scripted' }), ...setup.options });
+  try {
+    return await judgeConversations(conversations, {
+      ruler,
+      ...openJudge(ruler, engine && { connection: engine, adapterSha256: null }, ENV),
+      model: 'scripted',
+      verdicts: setup.verdicts ?? forgetfulVerdicts(),
+      answers: setup.answers ?? forgetfulAnswers(),
+      patience: patienceOf(setup),
+    });
+  } finally {
+    await engine?.close();
+  }
+}
+
+function patienceOf({ callTimeoutMs = 5000, callRetryBudgetMs = 3000, signal, waits = [], clock }: Setup): Patience {
+  return {
+    callTimeoutMs,
+    callRetryBudgetMs,
+    signal: signal ?? new AbortController().signal,
+    checkFresh: () => undefined,
+    outage: {
+      began: (reason) => void waits.push(`began: ${reason}`),
+      goesOn: (reason) => void waits.push(reason),
+      ended: () => void waits.push('ended'),
     },
-  });
+    ...(clock && { clock }),
+  };
 }
