@@ -4,6 +4,7 @@ import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from
 
 import type { z } from 'zod';
 
+import { JUST_THAWED_MS } from '../core/contract-constants.ts';
 import { firstIssue } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { pulseOf, type Dependencies } from './dependencies.ts';
@@ -86,9 +87,6 @@ function openScope(context: Context, dependencies: Dependencies): { scope: Scope
   };
   return { scope, stop: () => clearInterval(timer) };
 }
-
-/** What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say. */
-const JUST_THAWED_MS = 1000;
 
 /**
  * A frozen worker that was idle is still handed tasks, and starts them when it is thawed. The SDK does not tell when a

@@ -1,5 +1,6 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
 import { type EvalResult, EvaluateInput } from '../core/contract.ts';
+import { EVAL_ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
 import type { Episode } from '../play/play-episodes.ts';
 import { summariseEval } from '../store/records/eval-result.ts';
 import { encodeJson } from '../store/bytes/json.ts';
@@ -11,9 +12,6 @@ import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 import { checkInputs } from './write-once.ts';
-
-/** Enough to fill an engine's batches; more would only wait. */
-const CONCURRENCY = 64;
 
 export function createEvaluateActivities(dependencies: PlayDependencies) {
   const readScenario = createScenarioReader(dependencies.store);
@@ -37,7 +35,7 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
       part: 'eval',
       mode: 'eval',
       episodes,
-      concurrency: CONCURRENCY,
+      concurrency: EVAL_ATTEMPTS_AT_ONCE,
       journalPrefix: evalJournalPrefix(input),
       timesKey: evalTimesKey(input),
     });

@@ -1,3 +1,5 @@
+import { KEPT_STANDSTILLS, PULSE_MS } from '../core/contract-constants.ts';
+
 /**
  * Whether this process stood still (SIGSTOP, a suspended laptop, a blocked event loop). Temporal gives the work of such
  * a process to another one; what it does when it goes on would be done twice.
@@ -7,19 +9,16 @@ export interface Pulse {
   longestGapMs(since: number): number;
 }
 
-const BEAT_MS = 500;
-const KEPT_GAPS = 32;
-
 export function startPulse(clock: () => number = Date.now): Pulse & { beat(): void } {
   let last = clock();
   const gaps: { endedAt: number; lengthMs: number }[] = [];
   const beat = (): void => {
     const now = clock();
-    if (now - last > 2 * BEAT_MS) gaps.push({ endedAt: now, lengthMs: now - last });
-    if (gaps.length > KEPT_GAPS) gaps.shift();
+    if (now - last > 2 * PULSE_MS) gaps.push({ endedAt: now, lengthMs: now - last });
+    if (gaps.length > KEPT_STANDSTILLS) gaps.shift();
     last = now;
   };
-  setInterval(beat, BEAT_MS).unref();
+  setInterval(beat, PULSE_MS).unref();
   return {
     beat,
     longestGapMs(since) {

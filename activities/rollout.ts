@@ -1,5 +1,6 @@
 /** `rollout`: the attempts of one group, played and published; judged, too, where the agent's own reward is the verdict. */
 import { type GroupResult, RolloutInput } from '../core/contract.ts';
+import { ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
 import type { Scenario } from '../play/agent.ts';
 import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/records/group-result.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
@@ -11,9 +12,6 @@ import { play } from './play.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 import { publishVerdict, readWritten, type Written } from './written-group.ts';
 import { checkInputs } from './write-once.ts';
-
-/** All attempts of a group at once, up to here. */
-const CONCURRENCY = 128;
 
 export function createRolloutActivities(dependencies: PlayDependencies) {
   const readScenario = createScenarioReader(dependencies.store);
@@ -38,7 +36,7 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
       part: String(input.group),
       mode: 'train',
       episodes: planEpisodes(input, scenario),
-      concurrency: CONCURRENCY,
+      concurrency: ATTEMPTS_AT_ONCE,
       journalPrefix: groupJournalPrefix(input),
       timesKey: groupTimesKey(input),
     });

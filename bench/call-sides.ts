@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { CALL_HEADER, DEADLINE_HEADER } from '../core/contract-constants.ts';
 import { defineAgent } from '../sdk/agent/define-agent.ts';
 import { Episodes } from '../play/play-episodes.ts';
 import { connectEngine, type EngineConnection } from '../play/connections/engine-connection.ts';
@@ -151,7 +152,7 @@ function side(port: number, end: () => Promise<unknown>): Side {
 }
 
 const POST = {
-  headers: { 'x-temper-call': `bench.0.1.0.1/${'0'.repeat(64)}/0`, 'x-temper-deadline-ms': String(DEADLINE_MS) },
+  headers: { [CALL_HEADER]: `bench.0.1.0.1/${'0'.repeat(64)}/0`, [DEADLINE_HEADER]: String(DEADLINE_MS) },
   deadlineMs: DEADLINE_MS,
   signals: [],
 };

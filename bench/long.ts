@@ -15,7 +15,8 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 
 import type { StepSummary, TrainResult } from '../core/contract.ts';
 import { sha256Hex } from '../core/hashes.ts';
-import { GPU_QUEUE, rolloutQueue, runWorkflowId, WORKFLOW_QUEUE } from '../core/queues.ts';
+import { GPU_QUEUE } from '../core/contract-constants.ts';
+import { rolloutQueue, runWorkflowId, WORKFLOW_QUEUE } from '../core/queues.ts';
 import { defaultRunConfig } from '../core/run-defaults.ts';
 import { openStore } from '../store/bytes/open-store.ts';
 import { readSteps } from '../store/records/run-reader.ts';

@@ -11,7 +11,8 @@ import { baseModel, count, judgeName, name, positive, sha256 } from './contract-
 
 export * from './contract-config.ts';
 export * from './contract-losses.ts';
-export { BASE_MODEL_PATTERN, firstIssue, NAME_PATTERN } from './contract-values.ts';
+export { NAME_PATTERN } from './contract-constants.ts';
+export { BASE_MODEL_PATTERN, firstIssue } from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;

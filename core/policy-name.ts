@@ -1,4 +1,5 @@
 /** Names of checkpoints: as engines serve them, and as people may write them in every command. */
+import { NAME_PATTERN, POLICY_NAME_PATTERN } from './contract-constants.ts';
 import type { Checkpoint } from './contract.ts';
 
 export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'>;
@@ -11,9 +12,9 @@ export interface CheckpointName {
   readonly step: number | 'latest' | 'best';
 }
 
-const RUN = '[a-z0-9][a-z0-9._-]{0,62}';
+/** Without its ends. */
+const RUN = NAME_PATTERN.source.slice(1, -1);
 const NUMBER = '0|[1-9][0-9]*';
-const POLICY_NAME = new RegExp(`^(${RUN})(?:~([1-9][0-9]*))?@(${NUMBER})$`);
 const CHECKPOINT_NAME = new RegExp(`^(${RUN})(?:~(${NUMBER}))?(?:@(${NUMBER}|latest|best))?$`);
 
 /** `run@step`, on a branch b > 0 `run~b@step`: the model's name under which engines serve a checkpoint. */
@@ -23,7 +24,7 @@ export function policyName({ run, branch, step }: Policy): string {
 
 /** Null where the name is not a policy's: a base model answers to its own name. */
 export function parsePolicyName(name: string): Policy | null {
-  const match = POLICY_NAME.exec(name);
+  const match = POLICY_NAME_PATTERN.exec(name);
   if (match === null) return null;
   const [, run = '', branch, step] = match;
   return { run, branch: Number(branch ?? 0), step: Number(step) };

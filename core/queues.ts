@@ -3,9 +3,6 @@
 /** Workflow tasks of every run. */
 export const WORKFLOW_QUEUE = 'temper';
 
-/** `initialise` and `train`, on any GPU worker. */
-export const GPU_QUEUE = 'gpu';
-
 /** `prepare`, `rollout`, `evaluate` and `record`: a worker plays only the agents it was started with, from one store. */
 export function rolloutQueue(storeId: string, agent: string): string {
   return `rollout/${storeId}/${agent}`;

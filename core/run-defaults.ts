@@ -7,7 +7,7 @@ import { complaintAboutLoss, fillLoss } from './loss-options.ts';
 
 const MINUTE_MS = 60_000;
 
-const ROLLOUT: RolloutConfig = {
+export const DEFAULT_ROLLOUT: RolloutConfig = {
   temperature: 1,
   maxTokens: 512,
   maxCallsPerAttempt: 64,
@@ -15,6 +15,10 @@ const ROLLOUT: RolloutConfig = {
   callTimeoutMs: 2 * MINUTE_MS,
   callRetryBudgetMs: 5 * MINUTE_MS,
 };
+
+/** Attempts of a group, and of an evaluation. As many fill an engine's batches; more would only wait. */
+export const ATTEMPTS_AT_ONCE = 128;
+export const EVAL_ATTEMPTS_AT_ONCE = 64;
 
 const LORA: LoraConfig = { rank: 16, alpha: 32, targetModules: null };
 
@@ -69,7 +73,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     ...RUN,
     finalLearningRateShare: schedule === 'constant' ? 1 : 0.1,
     ...options,
-    rollout: { ...ROLLOUT, ...options.rollout },
+    rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {
       ...TRAIN,
       ...train,

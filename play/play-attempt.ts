@@ -26,7 +26,7 @@ export interface AttemptOptions {
 
 type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
 
-const MAX_MESSAGE = 2000;
+const MAX_FAILURE_MESSAGE = 2000;
 const RECHECK_MS = 50;
 /** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
 const MAX_METRICS = 100;
@@ -56,7 +56,7 @@ function describeOutcome(outcome: Outcome, counted: Metrics): Described {
   if (!('failure' in outcome)) {
     return { status: 'ok', failure: null, ...outcome, metrics: { ...counted, ...outcome.metrics } };
   }
-  const message = outcome.failure.slice(0, MAX_MESSAGE);
+  const message = outcome.failure.slice(0, MAX_FAILURE_MESSAGE);
   return { status: 'failed', failure: { type: 'AgentFailed', message }, reward: null, metrics: {} };
 }
 

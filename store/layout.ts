@@ -13,7 +13,6 @@ export interface GroupPlace extends StepPlace {
   group: number;
 }
 
-export const STORE_KEY = 'store.json';
 export const RUNS_PREFIX = 'runs';
 
 export const blobKey = (sha256: string): string => `blobs/${sha256}`;

@@ -1,19 +1,16 @@
 /** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, or a name of the Hugging Face hub. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
+import { BUILT_IN_MODELS, HUB_PREFIX } from '../core/contract-constants.ts';
 import { TemperError } from '../core/failures.ts';
 
 export interface BaseModel {
   /** As the run records it. */
   readonly name: string;
-  /** Name → folder or `hub:OWNER/NAME`, for the GPU worker of the local stack; empty for names that it knows by itself. */
+  /** Name → folder or `hub:OWNER/NAME`, for the GPU worker of the local stack: it asks the hub for nothing else. Empty for names that it knows by itself. */
   readonly models: Readonly<Record<string, string>>;
 }
 
-/** The GPU worker has these itself. */
-const BUILT_IN = ['pocket', 'pocket-tools'];
-/** In `models`: the GPU worker asks the Hugging Face hub for what a person named here, and for nothing else. */
-export const HUB = 'hub:';
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 
 export function resolveBaseModel(
@@ -24,7 +21,7 @@ export function resolveBaseModel(
 ): BaseModel {
   const named = Object.hasOwn(configured, text) ? configured[text]! : null;
   if (named !== null) return { name: text, models: { [text]: checkSource(named, project) } };
-  if (BUILT_IN.includes(text)) return { name: text, models: {} };
+  if (isBuiltIn(text)) return { name: text, models: {} };
   const folder = resolve(cwd, text);
   const looksLikePath = isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
   if (looksLikePath || isFolder(folder)) {
@@ -37,8 +34,8 @@ export function resolveBaseModel(
     }
     return { name, models: { [name]: checkModelFolder(folder) } };
   }
-  if (HUB_NAME.test(text)) return { name: text, models: { [text]: `${HUB}${text}` } };
-  const names = [...BUILT_IN, ...Object.keys(configured)].join(', ');
+  if (HUB_NAME.test(text)) return { name: text, models: { [text]: `${HUB_PREFIX}${text}` } };
+  const names = [...BUILT_IN_MODELS, ...Object.keys(configured)].join(', ');
   throw new TemperError(
     'BadConfig',
     `unknown base model ${JSON.stringify(text)}: it is neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,
@@ -46,18 +43,22 @@ export function resolveBaseModel(
 }
 
 function checkSource(source: string, project: string): string {
-  if (!source.startsWith(HUB)) return checkModelFolder(resolve(project, source));
-  if (HUB_NAME.test(source.slice(HUB.length))) return source;
+  if (!source.startsWith(HUB_PREFIX)) return checkModelFolder(resolve(project, source));
+  if (HUB_NAME.test(source.slice(HUB_PREFIX.length))) return source;
   throw new TemperError(
     'BadConfig',
     `a model of the Hugging Face hub must be hub:OWNER/NAME, got ${source}; correct models in temporal.config.ts`,
   );
 }
 
+function isBuiltIn(name: string): boolean {
+  return (BUILT_IN_MODELS as readonly string[]).includes(name);
+}
+
 /** Without what only a person may register: for names that are read from a store. */
 export function registeredOnly({ name, models }: BaseModel, configured: Readonly<Record<string, string>>): BaseModel {
   const kept = Object.entries(models).filter(
-    ([model, source]) => !source.startsWith(HUB) || Object.hasOwn(configured, model),
+    ([model, source]) => !source.startsWith(HUB_PREFIX) || Object.hasOwn(configured, model),
   );
   return { name, models: Object.fromEntries(kept) };
 }

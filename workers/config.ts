@@ -2,17 +2,29 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import {
+  DEFAULT_KV_CACHE_BYTES,
+  DEFAULT_SLOTS,
+  DEFAULT_THREADS,
+  DTYPES,
+  ENGINE_KEY_VARIABLE,
+  GPU_QUEUE,
+  LEAST_KV_CACHE_BYTES,
+  LEAST_SLOTS,
+  MOST_SLOTS,
+} from '../core/contract-constants.ts';
 import { TemperError } from '../core/failures.ts';
-import { GPU_QUEUE, WORKFLOW_QUEUE } from '../core/queues.ts';
-import { DEVICE, DTYPES } from './engine-choices.ts';
+import { WORKFLOW_QUEUE } from '../core/queues.ts';
+import { DEVICE } from './engine-choices.ts';
+import { CONFIG_FILE } from './folders.ts';
 import { importDefault } from './import-file.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
 
-const MEBIBYTE = 1024 * 1024;
-
-const KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
+/** Of the environment, over the file. */
+export const STORE_VARIABLE = 'TEMPER_STORE';
+export const ENGINE_URL_VARIABLE = 'TEMPER_ENGINE_URL';
 
 export const TemperConfigSchema = z.strictObject({
   /** Where heavy things live; null: the project's `.temper/store`. */
@@ -32,19 +44,16 @@ export const TemperConfigSchema = z.strictObject({
   engine: z
     .strictObject({
       url: z.url().nullable().prefault(null),
-      keyVariable: z.string().prefault(KEY_VARIABLE),
-      threads: z.int().min(1).prefault(2),
+      keyVariable: z.string().prefault(ENGINE_KEY_VARIABLE),
+      threads: z.int().min(1).prefault(DEFAULT_THREADS),
       /** `auto`: a CUDA GPU if there is one, else the CPU. */
       device: z.string().regex(DEVICE.pattern, `must be ${DEVICE.rule}`).prefault('auto'),
       /** Of the base model's weights; `auto`: bfloat16 on a GPU, float32 on the CPU. */
       dtype: z.enum(DTYPES).prefault('auto'),
       /** Memory that keys and values of requests may take. */
-      kvCacheBytes: z
-        .int()
-        .min(MEBIBYTE)
-        .prefault(4096 * MEBIBYTE),
+      kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).prefault(DEFAULT_KV_CACHE_BYTES),
       /** Requests that the engine decodes at once. */
-      slots: z.int().min(16).max(2048).prefault(128),
+      slots: z.int().min(LEAST_SLOTS).max(MOST_SLOTS).prefault(DEFAULT_SLOTS),
     })
     .prefault({}),
   /** What `--base-model` names mean on this host: a folder, relative to the project, or `hub:OWNER/NAME` for a model of the Hugging Face hub. */
@@ -76,7 +85,7 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
 
 /** Where the local stack starts no GPU worker. The stack's own workers are told of its engine by the same variable. */
 export function checkLocalEngine(config: TemperConfig): void {
-  if (config.engine.url !== null) refuseIdle(config, 'TEMPER_ENGINE_URL', 'remove it, or unset TEMPER_ENGINE_URL');
+  if (config.engine.url !== null) refuseIdle(config, ENGINE_URL_VARIABLE, `remove it, or unset ${ENGINE_URL_VARIABLE}`);
 }
 
 function refuseIdle(config: TemperConfig, because: string, remedy: string): void {
@@ -110,16 +119,16 @@ function fieldOf(config: TemperConfig, path: string): unknown {
 /** The project's configuration (the defaults where it has no `temporal.config.ts`), under what the environment says. */
 export async function loadConfig(project: string, env: NodeJS.ProcessEnv = process.env): Promise<TemperConfig> {
   const config = await readConfigFile(project);
-  const { TEMPER_STORE: store, TEMPER_ENGINE_URL: url, TEMPER_ENGINE_KEY: key } = env;
+  const { [STORE_VARIABLE]: store, [ENGINE_URL_VARIABLE]: url, [ENGINE_KEY_VARIABLE]: key } = env;
   if (url && !URL.canParse(url))
     throw new TemperError(
       'BadConfig',
-      `TEMPER_ENGINE_URL must be a URL, got ${JSON.stringify(url)}; export one like http://gpu-host:8000`,
+      `${ENGINE_URL_VARIABLE} must be a URL, got ${JSON.stringify(url)}; export one like http://gpu-host:8000`,
     );
   const engine = {
     ...config.engine,
     url: url || config.engine.url,
-    keyVariable: key ? KEY_VARIABLE : config.engine.keyVariable,
+    keyVariable: key ? ENGINE_KEY_VARIABLE : config.engine.keyVariable,
   };
   if (engine.url === null && !isDefault(config, 'engine.keyVariable'))
     throw new TemperError(
@@ -130,7 +139,7 @@ export async function loadConfig(project: string, env: NodeJS.ProcessEnv = proce
 }
 
 async function readConfigFile(project: string): Promise<TemperConfig> {
-  const file = join(project, 'temporal.config.ts');
+  const file = join(project, CONFIG_FILE);
   if (!existsSync(file)) return defineConfig();
   const exported = await importDefault(file);
   if (exported === undefined) {

@@ -15,13 +15,18 @@ export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'temper');
 }
 
+/** A project's configuration, and the folder of its state. */
+export const CONFIG_FILE = 'temporal.config.ts';
+export const STATE_FOLDER = '.temper';
+export const SOCKET_NAME = 'stack.sock';
+
 /** The Python project that ships beside this folder. */
 export const GPU_WORKER_FOLDER = fileURLToPath(new URL('../gpu-worker', import.meta.url));
 
 export type ProjectFolders = ReturnType<typeof projectFolders>;
 
 export function projectFolders(project: string) {
-  const state = join(project, '.temper');
+  const state = join(project, STATE_FOLDER);
   return {
     project,
     state,
@@ -35,7 +40,7 @@ export function projectFolders(project: string) {
     models: join(state, 'models.json'),
     stackFile: join(state, 'stack.json'),
     stackLock: join(state, 'stack.lock'),
-    stackSocket: join(state, 'stack.sock'),
+    stackSocket: join(state, SOCKET_NAME),
   };
 }
 

@@ -20,6 +20,7 @@ import { because } from '../core/settings.ts';
 import type { RunActivities } from './activities.ts';
 import { describeRun } from './run-details.ts';
 import { newRunState } from '../core/run-summary.ts';
+import { KEPT_EVALS, KEPT_NOTES } from '../core/state-limits.ts';
 import { StepInHand, type StepPhase } from './step-in-hand.ts';
 import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
 
@@ -37,8 +38,6 @@ type RecordActivities = Pick<RunActivities, 'record' | 'checkpoint' | 'lastRecor
 const LAST_RECORD_PATIENCE_MS = 10_000;
 const SHOWN_WITHIN_MS = 2000;
 const RECENT_STEPS = 10;
-const MAX_NOTES = 50;
-const MAX_EVALS = 200;
 /** In every note about steps that trained nothing. */
 const SKIPPED = ' skipped';
 const MAX_CHANGES = 50;
@@ -177,7 +176,7 @@ export class Board {
   }
 
   note(text: string): void {
-    this.update({ notes: [...this.#state.notes, text].slice(-MAX_NOTES) });
+    this.update({ notes: [...this.#state.notes, text].slice(-KEPT_NOTES) });
   }
 
   /** One note, counted: a run may have hundreds of such steps. */
@@ -196,7 +195,7 @@ export class Board {
 
   evaluated(result: EvalResult): void {
     const place = result.step === 0 ? { evalBefore: result } : { evalAfter: result };
-    this.update({ ...place, evals: [...this.#state.evals, result].slice(-MAX_EVALS), waitingFor: null });
+    this.update({ ...place, evals: [...this.#state.evals, result].slice(-KEPT_EVALS), waitingFor: null });
   }
 
   stepped(summary: StepSummary, judging: JudgeSpending | null): void {

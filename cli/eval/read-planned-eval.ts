@@ -1,7 +1,7 @@
 /** From `temper eval`'s flags to what is played and by whom; checked before anything is started. */
 import type { Scenario } from '../../play/agent.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { readScenarios as readRecorded } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -24,9 +24,6 @@ export interface PlannedEval extends Players {
   readonly notes: readonly string[];
 }
 
-/** As many as a run's evaluation plays at once. */
-const DEFAULT_CONCURRENCY = 64;
-
 export async function readPlannedEval(context: EvalContext): Promise<PlannedEval> {
   const { flags, args, project, cwd, env } = context;
   const agentFile = await loadAgent(args.agent, cwd);
@@ -39,7 +36,7 @@ export async function readPlannedEval(context: EvalContext): Promise<PlannedEval
     players,
     models,
     ...heldOut,
-    concurrency: flags.concurrency ?? DEFAULT_CONCURRENCY,
+    concurrency: flags.concurrency ?? EVAL_ATTEMPTS_AT_ONCE,
     asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },
     notes: await noteTrained(store, players, heldOut.scenarios),
   };

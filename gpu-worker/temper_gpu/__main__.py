@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
+from temper_gpu.contract import ENGINE_KEY_VARIABLE, STANDING_BY
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import exit_code, parse_arguments
 from temper_gpu.process.logs import configure_logs
@@ -26,7 +27,7 @@ log = logging.getLogger(__package__)
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(argv)
     try:
-        key = require_key(os.environ.get("TEMPER_ENGINE_KEY"))
+        key = require_key(os.environ.get(ENGINE_KEY_VARIABLE))
         configure_logs()
         if arguments.standby and not stand_by():
             return 0
@@ -47,7 +48,7 @@ def stand_by() -> bool:
     # No priority can be raised again without privileges, but on Linux each thread has its own.
     with ThreadPoolExecutor(1, initializer=lower_priority) as background:
         background.submit(lambda: import_worker().import_polling()).result()
-    log.info("standing by", extra={"pid": os.getpid()})
+    log.info(STANDING_BY, extra={"pid": os.getpid()})
     return os.read(sys.stdin.fileno(), 1) != b""
 
 
@@ -71,7 +72,7 @@ def import_worker() -> ModuleType:
 def require_key(key: str | None) -> str:
     if not key:
         raise TemperError(
-            "BadConfig", "TEMPER_ENGINE_KEY must hold the key that clients send, got none; set it to a random text"
+            "BadConfig", f"{ENGINE_KEY_VARIABLE} must hold the key that clients send, got none; set it to a random text"
         )
     return key
 

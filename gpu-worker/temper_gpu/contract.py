@@ -671,3 +671,31 @@ class PrepareInput(BaseModel):
         frozen=True,
     )
     config: RunConfig
+
+
+# From core/contract-constants.ts.
+BODY_TOO_LARGE = "too_large"
+BUILT_IN_MODELS = ("pocket", "pocket-tools")
+CALL_HEADER = "x-temper-call"
+CONTEXT_TOO_LONG = "context_length_exceeded"
+DEADLINE_HEADER = "x-temper-deadline-ms"
+DEFAULT_KV_CACHE_BYTES = 4294967296
+DEFAULT_SLOTS = 128
+DEFAULT_THREADS = 2
+DEVICE_PATTERN = "^(auto|cpu|cuda(:[0-9]+)?)$"
+DTYPES = ("auto", "float32", "bfloat16")
+ENGINE_KEY_VARIABLE = "TEMPER_ENGINE_KEY"
+GPU_QUEUE = "gpu"
+HUB_PREFIX = "hub:"
+INTERNAL_ERROR = "internal"
+JUST_THAWED_MS = 1000
+KEPT_STANDSTILLS = 32
+LEAST_KV_CACHE_BYTES = 1048576
+LEAST_SLOTS = 16
+MAX_ROLLOUT_BYTES = 268435456
+MOST_SLOTS = 2048
+NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
+POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$"
+PULSE_MS = 500
+STANDING_BY = "standing by"
+STORE_KEY = "store.json"

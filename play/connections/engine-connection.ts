@@ -4,6 +4,8 @@
  */
 import { Pool, type Dispatcher } from 'undici';
 
+import { ENGINE_KEY_VARIABLE } from '../../core/contract-constants.ts';
+
 export interface EngineAddress {
   /** `http://host:port`, with or without `/v1`. */
   url: string;
@@ -38,8 +40,6 @@ export interface EngineConnection {
 /** More calls than this wait for a free connection; engines batch fewer. */
 const MAX_CONNECTIONS = 256;
 const PATH = '/chat/completions';
-
-const ENGINE_KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
 
 export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddress): EngineConnection {
   const base = new URL(isBaseUrl ? url : url.replace(/\/+$/, '').replace(/\/v1$/, ''));

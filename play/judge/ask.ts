@@ -1,6 +1,7 @@
 /** One question to a judge, until it is answered: an outage is waited for as the provider asks, within a budget. */
 import { APIError } from 'openai';
 
+import { CONTEXT_TOO_LONG } from '../../core/contract-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { SYSTEM_CLOCK, type Clock } from '../recorder/clock.ts';
@@ -57,7 +58,7 @@ const TOO_LONG =
   /context[ _]length|context window|maximum context|too (?:long|large|many tokens)|exceeds? .{0,40}tokens/i;
 
 function isTooLong(status: number, said: string, code: unknown): boolean {
-  return status === 413 || (status === 400 && (code === 'context_length_exceeded' || TOO_LONG.test(said)));
+  return status === 413 || (status === 400 && (code === CONTEXT_TOO_LONG || TOO_LONG.test(said)));
 }
 
 function readFailure(judge: Judge, error: unknown): Outage {

@@ -6,7 +6,7 @@ import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { clientFor } from '../connections/providers.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Fetch } from '../transports/fetch.ts';
-import { createOpenAIClient } from '../transports/openai-client.ts';
+import { createOpenAIClient, NO_TIMEOUT_MS } from '../transports/openai-client.ts';
 import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
 
@@ -56,7 +56,7 @@ export function openJudge(ruler: Ruler, engine: JudgingEngine | null, env: NodeJ
 
 export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.ProcessEnv): Judge {
   const key = requireJudgeKey(judge, env);
-  const client = new OpenAI({ ...clientFor(judgeUrl(judge, env), key, env), maxRetries: 0, timeout: LONGEST_MS });
+  const client = new OpenAI({ ...clientFor(judgeUrl(judge, env), key, env), maxRetries: 0, timeout: NO_TIMEOUT_MS });
   return createJudge(ruler, client, {});
 }
 
@@ -66,7 +66,7 @@ function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adap
     const signals = init.signal ? [init.signal] : [];
     const { status, retryAfter, text } = await connection.post(init.body as string, {
       headers: {},
-      deadlineMs: LONGEST_MS,
+      deadlineMs: NO_TIMEOUT_MS,
       signals,
     });
     const headers = {
@@ -78,8 +78,6 @@ function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adap
   const client = createOpenAIClient({ apiKey: 'temper', baseURL: `${connection.url}/v1` }, fetch);
   return createJudge(ruler, client, { temperature: 0, seed: 0 }, (body) => checkAdapter(judge, body, adapterSha256));
 }
-
-const LONGEST_MS = 2 ** 31 - 1;
 
 function createJudge(
   ruler: Ruler,

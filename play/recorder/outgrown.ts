@@ -1,4 +1,5 @@
 /** A conversation longer than the model's context ends as data, like any other failed attempt: it is no failure of the engine. */
+import { BODY_TOO_LARGE, CONTEXT_TOO_LONG } from '../../core/contract-constants.ts';
 
 interface Refused {
   readonly status?: unknown;
@@ -8,7 +9,7 @@ interface Refused {
 
 /** 413: it was too long to be sent at all. */
 const STATUSES: readonly unknown[] = [400, 413];
-const CODES: readonly unknown[] = ['context_length_exceeded', 'too_large'];
+const CODES: readonly unknown[] = [CONTEXT_TOO_LONG, BODY_TOO_LARGE];
 /** As vLLM says it, without a code. */
 const TEXT = /maximum context length/;
 

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { CALL_HEADER, DEADLINE_HEADER } from '../../core/contract-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
@@ -250,8 +251,8 @@ export class Recorder {
     const { mode, attemptKey, rollout } = this.options;
     if (mode === 'text') return {};
     return {
-      'x-temper-call': `${attemptKey}/${key}/${occurrence}`,
-      'x-temper-deadline-ms': String(rollout.callTimeoutMs),
+      [CALL_HEADER]: `${attemptKey}/${key}/${occurrence}`,
+      [DEADLINE_HEADER]: String(rollout.callTimeoutMs),
     };
   }
 

@@ -4,6 +4,7 @@
  * internal error of the GPU worker has its own bound, after which the attempt fails: either the request makes the worker
  * fail, or the worker is about to restart.
  */
+import { INTERNAL_ERROR } from '../../core/contract-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
@@ -50,7 +51,7 @@ interface ErrorBody {
 /** An internal error is one that the GPU worker did not foresee: it may pass, or repeat on each try. */
 const INTERNAL_SPAN_S = 15;
 /** A restarting worker answers so for some seconds; a call that waited through an outage still gets four tries. */
-export const ENGINE_INTERNAL = { code: 'internal', tries: 4, spanMs: INTERNAL_SPAN_S * 1000 };
+export const ENGINE_INTERNAL = { code: INTERNAL_ERROR, tries: 4, spanMs: INTERNAL_SPAN_S * 1000 };
 export const ENGINE_RETRIES: RetryPolicy = {
   statuses: new Set([408, 425, 429]),
   // 429 of a hosted model whose account is empty: waiting does not help.

@@ -2,8 +2,8 @@ import OpenAI, { type ClientOptions } from 'openai';
 
 import type { Fetch } from './fetch.ts';
 
-/** The client's own timer must not end a call that the recorder waits for. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1;
+/** The client's own timer must not end a call that its caller waits for. */
+export const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The official client, with `fetch` in place of the network. It does not retry: `retryCall` does. */
 export function createOpenAIClient(options: ClientOptions, fetch: Fetch): OpenAI {

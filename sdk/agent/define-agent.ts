@@ -1,4 +1,5 @@
 /** What a user writes: `export default defineAgent({ name, scenarios, rollout })`. */
+import { NAME_PATTERN } from '../../core/contract-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import {
   AGENT,
@@ -23,9 +24,6 @@ export interface JudgedAgentDefinition<S extends Scenario> extends AgentParts<S>
   rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
 }
 
-/** As the wire takes names of agents and runs; the contract's own stands beside zod, which no agent needs. */
-export const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
-
 export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> | JudgedAgentDefinition<S>): Agent<S> {
   const complaint = complaintAbout(checkOptions('defineAgent', definition));
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
@@ -35,8 +33,8 @@ export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> |
 /** A JavaScript caller may pass values of any type. */
 function complaintAbout(definition: object): string | null {
   const { name, scenarios, evalScenarios, reward, rollout } = definition as Record<string, unknown>;
-  if (typeof name !== 'string' || !NAME.test(name)) {
-    return `the agent's name must be lower case letters, digits and ._- (${NAME.source}), got ${shown(name)}; rename it`;
+  if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
+    return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
   }
   if (typeof rollout !== 'function')
     return `the agent ${name} must have a function rollout, got ${shown(rollout)}; add one`;

@@ -4,6 +4,7 @@ import pLimit from 'p-limit';
 
 import { TemperError } from '../../core/failures.ts';
 import type { Split } from '../../core/plan-loop.ts';
+import { ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { mean } from '../../core/statistics.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
@@ -29,8 +30,6 @@ export interface GatherOptions {
   onProgress?: (progress: GatherProgress) => void;
 }
 
-const CONCURRENCY = 128;
-
 /** In the order given; groups that afterEach took out are missing. */
 export async function gatherTrajectoryGroups(
   groups: Iterable<TrajectoryGroup>,
@@ -46,7 +45,7 @@ export async function gatherTrajectoryGroups(
   run.gathered[split] += all.length;
   const tally = new Tally(all, options);
   const largest = Math.max(1, ...all.map(({ length }) => length));
-  const limit = pLimit(Math.max(1, Math.floor((options.concurrency ?? CONCURRENCY) / largest)));
+  const limit = pLimit(Math.max(1, Math.floor((options.concurrency ?? ATTEMPTS_AT_ONCE) / largest)));
   const step = split === 'train' ? run.step + 1 : run.step;
   const playing = all.map((group, index) =>
     limit(async () => {
@@ -151,7 +150,7 @@ class Tally {
 
 function checkGroups(groups: readonly TrajectoryGroup[], options: GatherOptions): void {
   const { model, maxExceptions = 0, split = 'train', concurrency } = options;
-  checkCount('concurrency', concurrency, { least: 1, example: CONCURRENCY });
+  checkCount('concurrency', concurrency, { least: 1, example: ATTEMPTS_AT_ONCE });
   if (!(maxExceptions >= 0) || (maxExceptions > 1 && !Number.isSafeInteger(maxExceptions)))
     throw new TemperError(
       'BadConfig',

@@ -2,6 +2,7 @@
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
 import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
+import { KEPT_EVALS, KEPT_NOTES } from '../../core/state-limits.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import { summariseGroup } from '../../store/records/group-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -11,7 +12,6 @@ import { readCommit, readEval, readGroups, readState, readSteps } from '../../st
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { LoopRun } from './loop-run.ts';
 
-const MAX_NOTES = 50;
 const WAITS_FOR = 'the next groups from the script that trains this run';
 
 /** A step that was finished while nobody was left to write its line gets it now. */
@@ -96,7 +96,7 @@ export async function writeState(run: LoopRun, change: Partial<RunState>): Promi
     wallSeconds: run.secondsBefore + (Date.now() - run.openedAtMs) / 1000,
     ...change,
   };
-  await run.store.replace(stateKey(run.name), encodeJson({ ...state, notes: state.notes.slice(-MAX_NOTES) }));
+  await run.store.replace(stateKey(run.name), encodeJson({ ...state, notes: state.notes.slice(-KEPT_NOTES) }));
 }
 
 /** The script's last word on a model whose reward stood still. */
@@ -105,9 +105,6 @@ export async function tellStandstill(run: LoopRun): Promise<void> {
   const hint = state && hintAtStandstill(state, await readSteps(run.store, run.name));
   if (hint !== null) run.backend.tell(`${run.name}: hint: ${hint}`);
 }
-
-/** As many as a state for people keeps, the first among them. */
-const KEPT_EVALS = 200;
 
 /** Of each step the newest word, in order. */
 export function addEval(run: LoopRun, { step, attempts, failed, reward, metrics, rolloutsSha256 }: EvalResult): void {

@@ -4,11 +4,11 @@
  */
 import OpenAI from 'openai';
 
+import { NAME_PATTERN } from '../../core/contract-constants.ts';
 import type { Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { deriveSeed } from '../../core/seeds.ts';
-import { NAME } from '../agent/define-agent.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl, clientFor } from '../../play/connections/providers.ts';
 import { addressOf, createOpenAIClient } from '../../play/transports/openai-client.ts';
@@ -87,7 +87,7 @@ export class TrainableModel extends Model {
     super(asModel(checkOptions('TrainableModel', options)));
     this.options = options;
     this.baseModel = options.baseModel;
-    if (!NAME.test(this.runName)) throw badName(this.runName);
+    if (!NAME_PATTERN.test(this.runName)) throw badName(this.runName);
   }
 
   override get trainable(): boolean {

@@ -1,4 +1,5 @@
 /** RULER for those who own their loop: conversations or groups of trajectories are scored where they stand. */
+import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -25,9 +26,6 @@ export interface ScoreContext {
 }
 
 export type RulerScore = { readonly id: string } & Score;
-
-const CALL_TIMEOUT_MS = 120_000;
-const CALL_RETRY_BUDGET_MS = 300_000;
 
 /** The reward of an agent, for `defineAgent`; or, with conversations, their scores in their order. */
 export function ruler(options: RulerOptions): Ruler;
@@ -57,7 +55,8 @@ export async function scoreConversations(
   context: ScoreContext = {},
 ): Promise<Judgement> {
   checkOptions('ruler.context', context);
-  const { callTimeoutMs = CALL_TIMEOUT_MS, callRetryBudgetMs = CALL_RETRY_BUDGET_MS } = context;
+  const { callTimeoutMs = DEFAULT_ROLLOUT.callTimeoutMs } = context;
+  const { callRetryBudgetMs = DEFAULT_ROLLOUT.callRetryBudgetMs } = context;
   const { signal = new AbortController().signal, store, engine, env = process.env } = context;
   const judging = engine ? { connection: engine.connection, adapterSha256: engine.adapterSha256 ?? null } : null;
   const kept = typeof store === 'string' ? await openStore(store) : store;

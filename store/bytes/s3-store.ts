@@ -4,11 +4,12 @@
  */
 import { join } from 'node:path';
 
+import { STORE_KEY } from '../../core/contract-constants.ts';
 import type { BlobRef } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { nodeFileSystem } from './file-system.ts';
 import { checkKey } from './keys.ts';
-import { blobKey, STORE_KEY } from '../layout.ts';
+import { blobKey } from '../layout.ts';
 import { createS3Client, describeEndpoint, S3_TIMEOUTS, type S3Timeouts } from './s3-client.ts';
 import { openS3Journal, type UploadLimits } from './s3-journal.ts';
 import { S3Objects } from './s3-objects.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
+import { STORE_KEY } from '../../core/contract-constants.ts';
 import { decodeJson, encodeJson } from './json.ts';
-import { STORE_KEY } from '../layout.ts';
 import type { Store } from '../store.ts';
 
 /** The random name of a store; who asks first makes it. */

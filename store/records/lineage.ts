@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { KEPT_EVALS } from '../../core/state-limits.ts';
 import { childNames, childNumbers } from './children.ts';
 import { BranchFileSchema, ChangesFileSchema, readStored } from './file-schemas.ts';
 import { encodeJson } from '../bytes/json.ts';
@@ -22,9 +23,6 @@ type Rollback = NonNullable<LocateInput['rollback']>;
 
 /** `branches/<b>/branch.json`; `requestId` says whose wish it was, so that one told again finds its branch. */
 type BranchFile = z.output<typeof BranchFileSchema>;
-
-/** As many as a state for people keeps. */
-const KEPT_EVALS = 200;
 
 /** All branches but 0, in order of their numbers. */
 export async function readBranches(store: Store, run: string): Promise<Branch[]> {

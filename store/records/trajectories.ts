@@ -5,6 +5,7 @@
 import { gunzip, gzip } from 'node:zlib';
 import { promisify } from 'node:util';
 
+import { MAX_ROLLOUT_BYTES } from '../../core/contract-constants.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import type { Metrics } from '../../core/statistics.ts';
 
@@ -138,9 +139,6 @@ export function inPlayOrder(calls: readonly CallRecord[]): CallRecord[] {
 export function wasCut({ finishReason }: CallRecord): boolean {
   return finishReason === 'length';
 }
-
-/** Unpacked; as much in `gpu-worker/temper_gpu/training/groups.py`. Two megabytes of a foreign store can unpack to two gigabytes. */
-export const MAX_ROLLOUT_BYTES = 256 * 1024 ** 2;
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);

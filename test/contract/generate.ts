@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import * as constants from '../../core/contract-constants.ts';
 import * as contract from '../../core/contract.ts';
 
 export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
@@ -76,10 +77,22 @@ export function generateContract(): string {
     execFileSync(codegen(), [...OPTIONS, `--custom-file-header=${HEADER}`, ...files], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    return readFileSync(join(folder, 'contract.py'), 'utf8');
+    return `${readFileSync(join(folder, 'contract.py'), 'utf8')}\n\n${constantLines()}`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function constantLines(): string {
+  const lines = Object.entries(constants).map(([name, value]) => `${name} = ${asPython(value)}`);
+  return `# From core/contract-constants.ts.\n${lines.toSorted().join('\n')}\n`;
+}
+
+function asPython(value: string | number | RegExp | readonly string[]): string {
+  if (value instanceof RegExp) return JSON.stringify(value.source);
+  return typeof value === 'object'
+    ? `(${value.map((each) => JSON.stringify(each)).join(', ')})`
+    : JSON.stringify(value);
 }
 
 function codegen(): string {

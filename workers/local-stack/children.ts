@@ -1,5 +1,7 @@
 /** The command lines of the local stack's children. */
 import { basename, dirname } from 'node:path';
+import { ENGINE_KEY_VARIABLE } from '../../core/contract-constants.ts';
+import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../config.ts';
 import { GPU_WORKER_FOLDER } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import type { StackDescription, StackSpec } from './protocol.ts';
@@ -9,6 +11,10 @@ import type { ChildSpec } from './child-process.ts';
 import { forOwnServer, gpuWorkerEnvironment, serverEnvironment, withoutLoopbackProxy } from './child-environment.ts';
 import { WORKER_READY } from '../worker/worker-options.ts';
 import type { WorkerProcessOptions } from '../worker/worker-options.ts';
+
+/** Names of children, also of their logs. */
+export const TEMPORAL_SERVER = 'temporal-server';
+export const GPU_WORKER = 'gpu-worker';
 
 export interface ChildContext {
   readonly spec: StackSpec;
@@ -45,7 +51,7 @@ export function temporalServer({ spec, folders, ports, ui }: ChildContext): Chil
     '--log-level': 'warn',
   };
   return {
-    name: 'temporal-server',
+    name: TEMPORAL_SERVER,
     agentFile: null,
     standbyCommand: null,
     command: [
@@ -96,7 +102,7 @@ export function gpuWorker(context: ChildContext): ChildSpec {
   env.PYTHONUNBUFFERED = '1';
   const command = [...(spec.gpuWorkerCommand ?? []), ...own, ...Object.entries(place).flat(), '--leash'];
   return {
-    name: 'gpu-worker',
+    name: GPU_WORKER,
     agentFile: null,
     command,
     standbyCommand: spec.standby ? [...command, '--standby'] : null,
@@ -143,8 +149,8 @@ function workerEnvironment(inherited: NodeJS.ProcessEnv, { spec, stack, engineKe
   const env = spec.temporal ? inherited : forOwnServer(inherited, stack.temporalAddress, stack.namespace);
   return {
     ...withoutLoopbackProxy(env),
-    TEMPER_STORE: spec.storeUri,
-    TEMPER_ENGINE_URL: stack.engineUrl,
-    TEMPER_ENGINE_KEY: engineKey,
+    [STORE_VARIABLE]: spec.storeUri,
+    [ENGINE_URL_VARIABLE]: stack.engineUrl,
+    [ENGINE_KEY_VARIABLE]: engineKey,
   };
 }

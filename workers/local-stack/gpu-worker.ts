@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ENGINE_KEY_VARIABLE } from '../../core/contract-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import { loadConfig } from '../config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from '../folders.ts';
@@ -36,7 +37,12 @@ export async function runGpuWorker({ project, env, signal, onEvent, flags }: Gpu
   const args = ['-m', 'temper_gpu', ...configured, ...flags, '--leash'];
   const [command, commandArgs] = leashed(python, args);
   const child = spawn(command, commandArgs, {
-    env: { ...gpuWorkerEnvironment(env), PYTHONPATH: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1', TEMPER_ENGINE_KEY: key },
+    env: {
+      ...gpuWorkerEnvironment(env),
+      PYTHONPATH: GPU_WORKER_FOLDER,
+      PYTHONUNBUFFERED: '1',
+      [ENGINE_KEY_VARIABLE]: key,
+    },
     cwd: project,
     // The end of its stdin ends it, should this process die; Ctrl-C reaches both.
     stdio: ['pipe', 'inherit', 'inherit'],

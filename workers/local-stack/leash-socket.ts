@@ -3,13 +3,13 @@ import { chmodSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { SOCKET_NAME } from '../folders.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { isOwnFolder, isOwnSocket } from '../own-file.ts';
 
 /** Longer paths cannot name a socket (104 bytes on macOS, 108 on Linux, with the final zero). */
 const MAX_SOCKET_PATH = 103;
 const TEMPORARY_PREFIX = 'temper-';
-const SOCKET_NAME = 'stack.sock';
 const HAS_SOCKET_FILES = process.platform !== 'win32';
 
 export function chooseSocketPath(folders: ProjectFolders): string {

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { HUB } from '../base-model.ts';
+import { HUB_PREFIX } from '../../core/contract-constants.ts';
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
 import { storeUri } from '../folders.ts';
@@ -79,7 +79,7 @@ export function absoluteModels(project: string, models: Readonly<Record<string, 
   return Object.fromEntries(
     Object.entries(models).map(([name, source]) => [
       modelName(name),
-      source.startsWith(HUB) ? source : resolve(project, source),
+      source.startsWith(HUB_PREFIX) ? source : resolve(project, source),
     ]),
   );
 }

@@ -5,7 +5,7 @@ import { readOwnFile } from '../own-file.ts';
 import { openChildLog } from './child-log.ts';
 import type { ChildLog } from './child-log.ts';
 import type { ChildSpec } from './child-process.ts';
-import { gpuWorker, temporalServer, typescriptWorker, workerName } from './children.ts';
+import { gpuWorker, TEMPORAL_SERVER, temporalServer, typescriptWorker, workerName } from './children.ts';
 import type { ChildContext } from './children.ts';
 import { engineKeyOf, localKey } from './engine-key.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
@@ -144,9 +144,9 @@ class Children {
   /** Workers first: they finish what they can while the server still listens. */
   async end(): Promise<void> {
     this.#isEnding = true;
-    const workers = this.names().filter((name) => name !== 'temporal-server');
+    const workers = this.names().filter((name) => name !== TEMPORAL_SERVER);
     await Promise.all(workers.map((name) => this.stop(name)));
-    await this.stop('temporal-server');
+    await this.stop(TEMPORAL_SERVER);
   }
 
   #start(child: ChildSpec, agent: AgentRequest | null = null): void {

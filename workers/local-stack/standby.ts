@@ -3,13 +3,12 @@
  * child dies, it takes its place. One is made ready each time that a child has become of use: one that dies while it
  * waits (of too little memory, say) is not tried again until then.
  */
+import { STANDING_BY } from '../../core/contract-constants.ts';
 import { collectLines } from '../command.ts';
 import type { ChildLog } from './child-log.ts';
 import { endChild, startChild, whenEnded } from './child-process.ts';
 import type { ChildSpec, StartedChild } from './child-process.ts';
 
-/** What it says when it has everything imported: at the lowest priority, which a process cannot leave on its own. */
-const STANDING_BY = 'standing by';
 /** The first work of a new child is not to be slowed down. */
 const PREPARE_AFTER_MS = 3000;
 

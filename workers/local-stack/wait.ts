@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
+import { GPU_WORKER, TEMPORAL_SERVER } from './children.ts';
 import { LeashGone } from './leash-connection.ts';
 import type { LeashConnection } from './leash-connection.ts';
 
@@ -25,9 +26,9 @@ const HOPELESS_DEATHS = 4;
 
 const isNamed = (name: string) => (child: ChildStatus) => child.name === name;
 
-const TEMPORAL_SERVER: Wait = { isFor: isNamed('temporal-server'), for: 'the Temporal server', limitMs: 60_000 };
+const SERVER_WAIT: Wait = { isFor: isNamed(TEMPORAL_SERVER), for: 'the Temporal server', limitMs: 60_000 };
 // Imports alone took two minutes on a machine with eight times the work that it has cores for.
-const GPU_WORKER: Wait = { isFor: isNamed('gpu-worker'), for: 'the GPU worker', limitMs: 300_000 };
+const GPU_WORKER_WAIT: Wait = { isFor: isNamed(GPU_WORKER), for: 'the GPU worker', limitMs: 300_000 };
 const TYPESCRIPT_WORKER = { for: 'the TypeScript worker', limitMs: 300_000 };
 
 export async function waitForStack(
@@ -37,13 +38,13 @@ export async function waitForStack(
 ): Promise<void> {
   const { agentFile, hasGpuWorker } = options;
   const waits: Wait[] = [
-    ...(hasGpuWorker ? [GPU_WORKER] : []),
+    ...(hasGpuWorker ? [GPU_WORKER_WAIT] : []),
     ...(agentFile === null
       ? []
       : [{ ...TYPESCRIPT_WORKER, isFor: (child: ChildStatus) => child.agentFile === agentFile }]),
   ];
   const server = async () => {
-    if (connection.stack.ownsServer) await waitForChild(TEMPORAL_SERVER, connection, options);
+    if (connection.stack.ownsServer) await waitForChild(SERVER_WAIT, connection, options);
     await prepareNamespace();
   };
   await Promise.all([server(), ...waits.map((wait) => waitForChild(wait, connection, options))]);

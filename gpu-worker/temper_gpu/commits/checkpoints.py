@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from temper_gpu.contract import BlobRef, Checkpoint, GroupRef, TrainConfig
+from temper_gpu.contract import POLICY_NAME_PATTERN, BlobRef, Checkpoint, GroupRef, TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
 if TYPE_CHECKING:
     from temper_gpu.model.lora import Adapter
 
-POLICY_NAME = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)")
+POLICY_NAME = re.compile(POLICY_NAME_PATTERN)
 # The dtype of steps whose manifest names none.
 DEFAULT_DTYPE = "float32"
 

@@ -21,14 +21,13 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
+from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import describe_error, is_out_of_memory
 
-POCKET = "pocket"
+POCKET, POCKET_TOOLS = BUILT_IN_MODELS
 POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
-# In `models.json`: a model of the Hugging Face hub, as `hub:OWNER/NAME`.
-HUB = "hub:"
-BUILT_IN = {POCKET: POCKET_FOLDER, "pocket-tools": POCKET_FOLDER.with_name("model-tools")}
+BUILT_IN = {POCKET: POCKET_FOLDER, POCKET_TOOLS: POCKET_FOLDER.with_name("model-tools")}
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class ModelLibrary:
     def _source(self, name: str) -> str:
         built_in = BUILT_IN.get(name)
         folder = self._folders().get(name) or (built_in and str(built_in))
-        hub_id = folder.removeprefix(HUB) if folder is not None and folder.startswith(HUB) else None
+        hub_id = folder.removeprefix(HUB_PREFIX) if folder is not None and folder.startswith(HUB_PREFIX) else None
         if (folder is None and Path(name).exists()) or (hub_id is not None and Path(hub_id).exists()):
             # Names come over the wire; transformers would take this one for a path.
             raise TemperError(
@@ -132,8 +131,8 @@ class ModelLibrary:
         if folder is None:
             raise TemperError(
                 "BadConfig",
-                f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in "
-                f'models of temporal.config.ts ("{name}": "{HUB}{name}", or a folder), or pass it by --base-model here',
+                f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in models "
+                f'of temporal.config.ts ("{name}": "{HUB_PREFIX}{name}", or a folder), or pass it by --base-model here',
             )
         if hub_id is not None:
             return hub_id

@@ -5,10 +5,21 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from temper_gpu.contract import (
+    DEFAULT_KV_CACHE_BYTES,
+    DEFAULT_SLOTS,
+    DEFAULT_THREADS,
+    DEVICE_PATTERN,
+    DTYPES,
+    ENGINE_KEY_VARIABLE,
+    GPU_QUEUE,
+    LEAST_KV_CACHE_BYTES,
+    LEAST_SLOTS,
+    MOST_SLOTS,
+)
 from temper_gpu.failures import TemperError
 
 EXIT_USAGE = 2
-
 # The empty one is what a variable of a shell that is not set leaves.
 EVERY_ADDRESS = frozenset(["0.0.0.0", "::", ""])
 # As a client's Host header has it: a name, an address, or an address of IPv6 (without brackets).
@@ -48,8 +59,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
         prog="temper_gpu",
         allow_abbrev=False,
         description="Owns a device's weights: engine with an OpenAI-compatible server, trainer, Temporal worker.",
-        epilog="environment: TEMPER_ENGINE_KEY (the key that clients send), TEMPORAL_* (how to reach Temporal), AWS_* "
-        "(how to reach S3)",
+        epilog=f"environment: {ENGINE_KEY_VARIABLE} (the key that clients send), TEMPORAL_* (how to reach Temporal), "
+        "AWS_* (how to reach S3)",
     )
     for flags in (_place, _machine, _temporal):
         flags(parser)
@@ -88,15 +99,15 @@ def _machine(parser: argparse.ArgumentParser) -> None:
     add_computing(parser)
     parser.add_argument(
         "--kv-cache-bytes",
-        type=_whole(1 << 20, 1 << 44),
-        default=4 << 30,
+        type=_whole(LEAST_KV_CACHE_BYTES, 1 << 44),
+        default=DEFAULT_KV_CACHE_BYTES,
         metavar="N",
         help="memory that keys and values of requests may take (default: %(default)s)",
     )
     parser.add_argument(
         "--slots",
-        type=_whole(16, 2048),
-        default=128,
+        type=_whole(LEAST_SLOTS, MOST_SLOTS),
+        default=DEFAULT_SLOTS,
         metavar="N",
         help="requests decoded at once (default: %(default)s)",
     )
@@ -109,14 +120,17 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 def add_computing(parser: argparse.ArgumentParser) -> None:
     """What the bytes of a step depend on."""
     parser.add_argument(
-        "--threads", type=_whole(1, 1024), default=2, help="of torch; bytes depend on it (default: %(default)s)"
+        "--threads",
+        type=_whole(1, 1024),
+        default=DEFAULT_THREADS,
+        help="of torch; bytes depend on it (default: %(default)s)",
     )
     parser.add_argument(
         "--device", type=_device, default="auto", help="cpu, cuda, cuda:1 …; auto: cuda if there is one (default)"
     )
     parser.add_argument(
         "--dtype",
-        choices=("auto", "float32", "bfloat16"),
+        choices=DTYPES,
         default="auto",
         help="of the base model's weights; auto: bfloat16 on cuda, float32 on cpu (default)",
     )
@@ -124,7 +138,7 @@ def add_computing(parser: argparse.ArgumentParser) -> None:
 
 def _device(text: str) -> str:
     """Others (mps, xpu …) would fail later, in the middle of a step: the engine's kernels are not proven there."""
-    if re.fullmatch(r"auto|cpu|cuda(:\d+)?", text) is None:
+    if re.fullmatch(DEVICE_PATTERN, text) is None:
         raise argparse.ArgumentTypeError(f"must be auto, cpu, cuda or cuda:N, got {text!r}; pass --device cpu")
     return text
 
@@ -132,7 +146,7 @@ def _device(text: str) -> str:
 def _temporal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--temporal-address", metavar="HOST:PORT", help="default: TEMPORAL_ADDRESS")
     parser.add_argument("--namespace", help="default: TEMPORAL_NAMESPACE")
-    parser.add_argument("--queue", default="gpu", help="task queue (default: %(default)s)")
+    parser.add_argument("--queue", default=GPU_QUEUE, help="task queue (default: %(default)s)")
     parser.add_argument("--no-temporal", action="store_true", help="engine and server alone")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
+from temper_gpu.contract import CONTEXT_TOO_LONG
 from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed, QueueFull
 from temper_gpu.failures import TemperError
 from temper_gpu.server.targets import NotFound
@@ -38,7 +39,7 @@ def http_meaning(error: Refusal | TemperError) -> tuple[int, str, int | None]:
         case Refusal():
             return error.status, error.code, error.retry_after_s
         case ContextTooLong():
-            return 400, "context_length_exceeded", None
+            return 400, CONTEXT_TOO_LONG, None
         case NotFound():
             return 404, "model_not_found", None
         case QueueFull():

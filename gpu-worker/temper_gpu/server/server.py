@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from temper_gpu.contract import BODY_TOO_LARGE, CALL_HEADER, DEADLINE_HEADER, ENGINE_KEY_VARIABLE, INTERNAL_ERROR
 from temper_gpu.engine.interface import DeadlinePassed, Engine, Engines, Generation, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import Refusal, error_response, json_response
@@ -56,7 +57,7 @@ log = logging.getLogger(__name__)
 class ChatServer:
     def __init__(self, engines: Engines, targets: Targets, settings: ServerSettings, key: str) -> None:
         if not key:
-            raise TemperError("BadConfig", "the engine's key must not be empty; set TEMPER_ENGINE_KEY")
+            raise TemperError("BadConfig", f"the engine's key must not be empty; set {ENGINE_KEY_VARIABLE}")
         self._engines = engines
         self._targets = targets
         self._key = f"Bearer {key}".encode()
@@ -122,7 +123,7 @@ class ChatServer:
             raise Refusal(
                 401,
                 "invalid_api_key",
-                "Authorization must be 'Bearer' and the engine's key; it is in TEMPER_ENGINE_KEY",
+                f"Authorization must be 'Bearer' and the engine's key; it is in {ENGINE_KEY_VARIABLE}",
             )
 
     async def _health(self, request: Request) -> Response:
@@ -156,7 +157,7 @@ class ChatServer:
         log.info(
             "call",
             extra={
-                "call": request.headers.get("x-temper-call", "")[:MAX_CALL_NAME],
+                "call": request.headers.get(CALL_HEADER, "")[:MAX_CALL_NAME],
                 "policy": chat.model,
                 "adapter": target.adapter_sha256 and target.adapter_sha256[:12],
                 "promptTokens": len(prompt_ids),
@@ -190,12 +191,12 @@ class ChatServer:
             self._readers.release()
 
     def _deadline_s(self, request: Request) -> float:
-        given = request.headers.get("x-temper-deadline-ms")
+        given = request.headers.get(DEADLINE_HEADER)
         if given is None:
             return self._settings.default_deadline_s
         if not DEADLINE_MS.fullmatch(given) or not 0 < int(given) < 1 << 31:
             raise TemperError(
-                "BadConfig", f"x-temper-deadline-ms must be milliseconds from now, got {given[:40]!r}; send 60000"
+                "BadConfig", f"{DEADLINE_HEADER} must be milliseconds from now, got {given[:40]!r}; send 60000"
             )
         return int(given) / 1000
 
@@ -208,7 +209,7 @@ class ChatServer:
                     size += len(chunk)
                     if size > most:
                         rule = f"a body must have at most {most} bytes, but this one has more"
-                        raise Refusal(413, "too_large", f"{rule}; shorten the conversation")
+                        raise Refusal(413, BODY_TOO_LARGE, f"{rule}; shorten the conversation")
                     chunks.append(chunk)
         except TimeoutError as error:
             raise Refusal(408, "timeout", "a body must be complete by its deadline, but was not; retry") from error
@@ -343,7 +344,7 @@ def unexpected(error: Exception) -> Refusal:
     must be the same whenever it is played; texts of exceptions may hold addresses and paths."""
     kind = type(error).__name__
     message = f"the GPU worker failed on this request ({kind}); see 'request failed' in its log, or change it"
-    return Refusal(500, "internal", message)
+    return Refusal(500, INTERNAL_ERROR, message)
 
 
 class EmbeddedServer(uvicorn.Server):

@@ -15,14 +15,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from temper_gpu.contract import BlobRef
+from temper_gpu.contract import STORE_KEY, BlobRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store.s3_client import S3Settings, create_client
 from temper_gpu.store.s3_failures import BROKEN, FAILURES, error_code, http_status, retries, s3_failure
 from temper_gpu.store.store import Published, Store, blob_ref, check_key
 
-# The store's random name, made by whoever comes first.
-_STORE_KEY = "store.json"
 _CHUNK_BYTES = 1 << 20
 # Of a download that breaks off, and of a write that meets another one; before each a longer pause.
 _MAX_TRIES = 5
@@ -57,9 +55,9 @@ class S3Store(Store):
 
     def check(self) -> None:
         """Bucket, keys, the right to read and to write, and that this server keeps what is written once."""
-        name = self.read(_STORE_KEY) or self.publish(_STORE_KEY, _new_name()).bytes
-        with self._asking("write", _STORE_KEY):
-            is_kept = self._create(_STORE_KEY, name) is not None
+        name = self.read(STORE_KEY) or self.publish(STORE_KEY, _new_name()).bytes
+        with self._asking("write", STORE_KEY):
+            is_kept = self._create(STORE_KEY, name) is not None
         if not is_kept:
             raise TemperError(
                 "BadConfig",

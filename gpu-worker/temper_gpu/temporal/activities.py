@@ -19,7 +19,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from temper_gpu.commits.checkpoints import PolicyName, canonical_json, is_pruned, publish_view, read_commit, step_key
-from temper_gpu.contract import InitialiseInput, TrainInput, TrainResult
+from temper_gpu.contract import JUST_THAWED_MS, InitialiseInput, TrainInput, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.store import Store
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 Probe = Callable[[str], str | None]
 
 # What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say.
-JUST_THAWED_S = 1.0
+JUST_THAWED_S = JUST_THAWED_MS / 1000
 MEMORY_PAUSE_S = 1.0
 # Both must be reached: an outage of a disk or of memory gives the same error for seconds, and passes.
 SAME_ERROR_TRIES, SAME_ERROR_S = 5, 15.0

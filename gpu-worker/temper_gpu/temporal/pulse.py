@@ -6,8 +6,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-BEAT_S = 0.5
-KEPT_GAPS = 32
+from temper_gpu.contract import KEPT_STANDSTILLS, PULSE_MS
+
+BEAT_S = PULSE_MS / 1000
 
 
 class Pulse:
@@ -17,7 +18,7 @@ class Pulse:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._last = clock()
-        self._gaps: deque[tuple[float, float]] = deque(maxlen=KEPT_GAPS)
+        self._gaps: deque[tuple[float, float]] = deque(maxlen=KEPT_STANDSTILLS)
 
     def beat(self) -> None:
         now = self._clock()

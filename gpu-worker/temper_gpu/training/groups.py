@@ -8,12 +8,11 @@ from typing import Any
 import orjson
 
 from temper_gpu.commits.checkpoints import step_key
-from temper_gpu.contract import GroupRef
+from temper_gpu.contract import MAX_ROLLOUT_BYTES, GroupRef
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
 # Unpacked; as much in `store/records/trajectories.ts`. Two megabytes of a foreign store can unpack to two gigabytes.
-MAX_ROLLOUT_BYTES = 256 << 20
 _GZIP = 31
 
 

@@ -1,0 +1,52 @@
+/**
+ * What TypeScript and Python processes must agree on besides the types: `npm run contract` writes these constants into
+ * `gpu-worker/temper_gpu/contract.py`, under the same names. A pattern is text there.
+ */
+
+const NAME = '[a-z0-9][a-z0-9._-]{0,62}';
+/** A run's name is part of file names, of `run@step` and of workflow ids. */
+export const NAME_PATTERN = new RegExp(`^${NAME}$`);
+/** `run@step`, on a branch b > 0 `run~b@step`. */
+export const POLICY_NAME_PATTERN = new RegExp(`^(${NAME})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$`);
+
+/** Where `initialise` and `train` are done, by any GPU worker. */
+export const GPU_QUEUE = 'gpu';
+
+/** The environment variable with the key that the engine's clients send. */
+export const ENGINE_KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
+/** Headers of a call to the engine: which call it is, and for how long its client waits. */
+export const CALL_HEADER = 'x-temper-call';
+export const DEADLINE_HEADER = 'x-temper-deadline-ms';
+/** Codes of the engine's errors that its clients tell apart. */
+export const INTERNAL_ERROR = 'internal';
+export const CONTEXT_TOO_LONG = 'context_length_exceeded';
+export const BODY_TOO_LARGE = 'too_large';
+
+/** Base models that ship with the GPU worker. */
+export const BUILT_IN_MODELS = ['pocket', 'pocket-tools'] as const;
+/** Before the name of a model of the Hugging Face hub, in `models.json`. */
+export const HUB_PREFIX = 'hub:';
+
+/** What the GPU worker computes on and with, and how much at once. */
+export const DEVICE_PATTERN = /^(auto|cpu|cuda(:[0-9]+)?)$/;
+export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
+export const DEFAULT_THREADS = 2;
+export const LEAST_KV_CACHE_BYTES = 1024 ** 2;
+export const DEFAULT_KV_CACHE_BYTES = 4 * 1024 ** 3;
+export const LEAST_SLOTS = 16;
+export const MOST_SLOTS = 2048;
+export const DEFAULT_SLOTS = 128;
+
+/** What a GPU worker logs that has everything imported and waits for its turn. */
+export const STANDING_BY = 'standing by';
+
+/** The store's random name, made by whoever comes first. */
+export const STORE_KEY = 'store.json';
+/** Of a group's attempts, unpacked: two megabytes of a foreign store can unpack to two gigabytes. */
+export const MAX_ROLLOUT_BYTES = 256 * 1024 ** 2;
+
+/** How a process notices that it stood still: how often it looks, and how many standstills it remembers. */
+export const PULSE_MS = 500;
+export const KEPT_STANDSTILLS = 32;
+/** What begins so soon after a standstill may have been handed out during it. */
+export const JUST_THAWED_MS = 1000;
