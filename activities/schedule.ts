@@ -63,7 +63,7 @@ export function createScheduleActivities(dependencies: Dependencies) {
   };
 }
 
-/** A schedule outlives versions: what has been added since it was made has its default, what has gone is told. */
+/** A schedule outlives versions: a configuration that this one does not take is told, with what to do. */
 function readTemplate(schedule: string, recorded: unknown): RunConfig {
   const { data, error } = RunConfig.safeParse(recorded);
   if (data !== undefined) return data;

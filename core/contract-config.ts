@@ -92,11 +92,11 @@ export const RunConfig = z
     warmupSteps: count,
     continueAsNewEvery: positive.nullable(),
     /** What gives the rewards, by its name; what it is and how it is reached says the agent. Null: the agent itself. */
-    judge: judgeName.nullable().default(null),
+    judge: judgeName.nullable(),
     /** The run is paused before a step that would make its judge cost more than this in all; null: no bound. */
-    maxJudgeUsd: z.number().min(0).nullable().default(null),
+    maxJudgeUsd: z.number().min(0).nullable(),
     /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
-    parent: Checkpoint.nullable().default(null),
+    parent: Checkpoint.nullable(),
     rollout: RolloutConfig,
     train: TrainConfig,
   })

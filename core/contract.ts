@@ -38,7 +38,7 @@ export const InitialiseInput = z
     seed: z.int().min(0),
     lora: LoraConfig,
     /** Where a fork gets its adapter and optimizer state from; null: the adapter is seeded. */
-    parent: Checkpoint.nullable().default(null),
+    parent: Checkpoint.nullable(),
     inputsSha256: sha256,
   })
   .meta({ id: 'InitialiseInput' });
@@ -254,7 +254,7 @@ export const StepSummary = z
     groups: count,
     replacedGroups: count,
     /** The others, by reason. */
-    unused: z.record(z.string(), count).default({}),
+    unused: z.record(z.string(), count),
     failedAttempts: count,
     attempts: count,
     sampledTokens: count,
@@ -284,14 +284,13 @@ export const RunState = z
     adapterSha256: sha256.nullable(),
     failure: z.string().nullable(),
     notes: z.array(z.string()),
-    /** What came after the first version has defaults: states that were recorded before still parse. */
-    pause: Pause.nullable().default(null),
+    pause: Pause.nullable(),
     /** The newest ones. */
-    changes: z.array(SettingChange).default([]),
+    changes: z.array(SettingChange),
     /** Empty on branch 0. */
-    lineage: z.array(Branch).default([]),
+    lineage: z.array(Branch),
     /** What the judge has cost so far; null where the agent's own reward is the verdict. */
-    judging: JudgeSpending.nullable().default(null),
+    judging: JudgeSpending.nullable(),
   })
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
@@ -358,7 +357,7 @@ export const Located = z
     changes: z.array(SettingChange),
     amendments: count,
     /** What the run's judge has cost, on all branches; null where it has none. */
-    judging: JudgeSpending.nullable().default(null),
+    judging: JudgeSpending.nullable(),
   })
   .meta({ id: 'Located' });
 export type Located = z.infer<typeof Located>;

@@ -19,7 +19,7 @@ export function describeLineage(lineage: readonly Branch[]): string | null {
   return [`branch ${newest.branch}`, ...ways].join(', ');
 }
 
-/** What of a run's state came after the first version: states that were recorded before do not have it. */
+/** What the state of a run says that nobody has steered and no judge has judged. */
 export const NOT_STEERED: Pick<RunState, 'pause' | 'changes' | 'lineage' | 'judging'> = {
   pause: null,
   changes: [],

@@ -30,8 +30,6 @@ export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
 export const curvePrefix = (run: string): string => `${runPrefix(run)}/steps`;
 export const curveFileKey = (run: string, branch: number, number: number): string =>
   `${curvePrefix(run)}/${branch}.${number}.jsonl`;
-/** The curve as earlier versions wrote it, in one file. */
-export const stepsKey = (run: string): string => `${runPrefix(run)}/steps.jsonl`;
 
 /** What was changed by `temper set`, in order from 1. Write-once. */
 export const changesPrefix = (run: string): string => `${runPrefix(run)}/changes`;

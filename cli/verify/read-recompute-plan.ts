@@ -71,10 +71,8 @@ function planWork(
 ): TrainInput | InitialiseInput | null {
   const { manifest } = commit;
   if (step === 0) return config !== null && parent === null ? planInitialise(config, branch) : null;
-  // Manifests of the first version do not say how they were trained; run.json does.
-  const [seed, train] = [manifest.seed ?? config?.seed, manifest.train ?? config?.train];
-  if (parent === null || seed === undefined || train === undefined) return null;
-  const { baseModel, groups, learningRate, inputsSha256 } = manifest;
+  const { baseModel, groups, learningRate, seed, train, inputsSha256 } = manifest;
+  if (parent === null || train === null) return null;
   const place = {
     run,
     branch,

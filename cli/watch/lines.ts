@@ -15,7 +15,7 @@ function stepLine(summary: StepSummary, steps: number): string {
   const metrics = sortMetrics(names).map((name) => `${metricLabel(name)} ${formatNumber(summary.metrics[name])}`);
   const oneSided = summary.train['oneSidedGroups'] ?? 0;
   const notes = [
-    isSkipped(summary) ? `skipped: ${describeUnused(unusedOf(summary))}` : null,
+    isSkipped(summary) ? `skipped: ${describeUnused(summary.unused)}` : null,
     oneSided > 0 ? `${plural(oneSided, 'group')} one-sided (truncated attempts left out)` : null,
     summary.replacedGroups > 0 ? `${plural(summary.replacedGroups, 'group')} replaced` : null,
     summary.failedAttempts > 0 ? `${plural(summary.failedAttempts, 'attempt')} failed` : null,
@@ -36,15 +36,10 @@ function isSkipped({ groups }: StepSummary): boolean {
   return groups === 0;
 }
 
-/** Lines of earlier versions lack it. */
-export function unusedOf({ unused }: StepSummary): StepSummary['unused'] {
-  return unused ?? {};
-}
-
 /** Said once for each row of skipped steps: after the second. */
 function warningLines(steps: readonly StepSummary[], index: number): string[] {
   const inARow = countSkipped(steps.slice(0, index + 1));
-  const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, unusedOf(steps[index]!)) : null;
+  const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, steps[index]!.unused) : null;
   return warning === null ? [] : [warning];
 }
 

@@ -13,7 +13,7 @@ import { countSkipped, warnOfSkips } from '../../core/learning-signal.ts';
 import { mean } from '../../core/statistics.ts';
 import { printable } from '../terminal/output.ts';
 import { drawCurve } from './curve.ts';
-import { stepSeconds, unusedOf } from './lines.ts';
+import { stepSeconds } from './lines.ts';
 
 export interface LiveModel {
   readonly run: string;
@@ -135,7 +135,7 @@ function describeSpeed(steps: readonly StepSummary[]): string {
 
 function tail({ status, events, hint, state, steps }: LiveModel, width: number, colors: Colors): string[] {
   const last = steps.at(-1);
-  const warning = last === undefined ? null : warnOfSkips(countSkipped(steps), unusedOf(last));
+  const warning = last === undefined ? null : warnOfSkips(countSkipped(steps), last.unused);
   const warnings = warning === null ? [] : [colors.yellow(clip(warning, width))];
   const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clip(`note: ${note}`, width)));
   const recent = events.slice(-4).map((event) => colors.yellow(clip(`· ${event}`, width)));

@@ -344,7 +344,7 @@ class StepSummary(BaseModel):
     replaced_groups: Annotated[
         int, Field(alias="replacedGroups", ge=0, le=9007199254740991)
     ]
-    unused: dict[str, UnusedAdditionalProperty] | None = {}
+    unused: dict[str, UnusedAdditionalProperty]
     failed_attempts: Annotated[
         int, Field(alias="failedAttempts", ge=0, le=9007199254740991)
     ]
@@ -423,7 +423,7 @@ class InitialiseInput(BaseModel):
     ]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     lora: LoraConfig
-    parent: Checkpoint | None = None
+    parent: Checkpoint | None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -462,7 +462,7 @@ class Located(BaseModel):
     evals: list[EvalResult]
     changes: list[SettingChange]
     amendments: Annotated[int, Field(ge=0, le=9007199254740991)]
-    judging: JudgeSpending | None = None
+    judging: JudgeSpending | None
 
 
 LossConfig = TypeAliasType(
@@ -505,10 +505,10 @@ class RunState(BaseModel):
     ]
     failure: str | None
     notes: list[str]
-    pause: Pause | None = None
-    changes: Annotated[list[SettingChange] | None, Field(validate_default=True)] = []
-    lineage: Annotated[list[Branch] | None, Field(validate_default=True)] = []
-    judging: JudgeSpending | None = None
+    pause: Pause | None
+    changes: list[SettingChange]
+    lineage: list[Branch]
+    judging: JudgeSpending | None
 
 
 class TrainConfig(BaseModel):
@@ -634,9 +634,9 @@ class RunConfig(BaseModel):
     ]
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
-    ] = None
-    max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)] = None
-    parent: Checkpoint | None = None
+    ]
+    max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)]
+    parent: Checkpoint | None
     rollout: RolloutConfig
     train: TrainConfig
 

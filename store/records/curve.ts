@@ -5,7 +5,7 @@
 import type { StepSummary } from '../../core/contract.ts';
 import { parseStored, StepSummaryLineSchema } from './file-schemas.ts';
 import { decodeJsonLines, encodeJsonLines } from '../bytes/json.ts';
-import { curveFileKey, curvePrefix, stepsKey } from '../layout.ts';
+import { curveFileKey, curvePrefix } from '../layout.ts';
 import type { Store } from '../store.ts';
 
 /** The last step of a run as its state tells it. */
@@ -40,7 +40,6 @@ export async function addToCurve(
 
 /**
  * Each step once, in order: a branch goes on where the one before it was left, so its first step ends that one's part.
- * Runs of earlier versions have all their steps in one `steps.jsonl`.
  */
 export async function readCurve(store: Store, run: string, end: CurveEnd | null): Promise<StepSummary[]> {
   const files: { branch: number; number: number; key: string }[] = [];
@@ -49,9 +48,7 @@ export async function readCurve(store: Store, run: string, end: CurveEnd | null)
     if (branch !== undefined) files.push({ branch: Number(branch), number: Number(number), key });
   }
   const ordered = files.toSorted((a, b) => a.branch - b.branch || a.number - b.number);
-  const parts = await Promise.all(
-    [stepsKey(run), ...ordered.map(({ key }) => key)].map((key) => readLines(store, key)),
-  );
+  const parts = await Promise.all(ordered.map(({ key }) => readLines(store, key)));
   const curve = parts.reduce((before, part) => {
     const first = part[0]?.step ?? Infinity;
     return [...before.filter(({ step }) => step < first), ...part];

@@ -34,8 +34,8 @@ function tolerant(strict: z.ZodType): z.ZodType {
   }
   if (strict instanceof z.ZodArray)
     return strict.clone({ ...strict.def, element: tolerant(strict.element as z.ZodType) });
-  if (strict instanceof z.ZodNullable || strict instanceof z.ZodOptional || strict instanceof z.ZodDefault)
-    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) } as never);
+  if (strict instanceof z.ZodNullable)
+    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) });
   return strict;
 }
 
@@ -47,9 +47,9 @@ export const RunFileSchema = z.looseObject({
   schema,
   config: tolerant(RunConfig),
   agentCodeSha256: z.string(),
-  versions: z.record(z.string(), z.string()).default({}),
+  versions: z.record(z.string(), z.string()),
   /** Null where the run began with a fresh adapter. */
-  parent: CheckpointInFile.default(null),
+  parent: CheckpointInFile,
   /** Where a script owns the loop: whose model it is. Its groups, and when they are trained, are in no plan. */
   loop: z.looseObject({ project: z.string(), model: z.string() }).optional(),
 });

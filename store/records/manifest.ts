@@ -10,25 +10,30 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
 
 /** Loose: a manifest of a later version may say more, and stays readable. */
-const ManifestSchema = z.looseObject({
-  schema: z.literal(1),
-  branch: count,
-  step: count,
-  parent: z.looseObject({ step: count, manifestSha256: sha256 }).nullable(),
-  inputsSha256: sha256,
-  baseModel: z.string(),
-  baseModelSha256: sha256,
-  adapter: BlobRef,
-  adapterConfig: BlobRef,
-  optimizer: BlobRef,
-  groups: z.array(GroupRef),
-  learningRate: z.number().min(0),
-  metrics: StepMetrics,
-  platform: z.record(z.string(), z.union([z.string(), z.number()])),
-  /** Null in manifests of the first version. */
-  seed: count.nullable().default(null),
-  train: TrainConfig.nullable().default(null),
-});
+const ManifestSchema = z
+  .looseObject({
+    schema: z.literal(1),
+    branch: count,
+    step: count,
+    parent: z.looseObject({ step: count, manifestSha256: sha256 }).nullable(),
+    inputsSha256: sha256,
+    baseModel: z.string(),
+    baseModelSha256: sha256,
+    adapter: BlobRef,
+    adapterConfig: BlobRef,
+    optimizer: BlobRef,
+    groups: z.array(GroupRef),
+    learningRate: z.number().min(0),
+    metrics: StepMetrics,
+    platform: z.record(z.string(), z.union([z.string(), z.number()])),
+    seed: count,
+    /** Null in a run's first commit, for which nothing is trained. */
+    train: TrainConfig.nullable(),
+  })
+  .refine(({ step, train }) => step === 0 || train !== null, {
+    path: ['train'],
+    message: 'missing for a trained step',
+  });
 export type Manifest = z.output<typeof ManifestSchema>;
 
 /** A manifest, and the hash of its bytes: what the next step's manifest names as its parent. */

@@ -7,10 +7,11 @@ import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { EMPTY_BOARD, hasWon, freeCells, place, randomOpponent, renderBoard } from '../../examples/tic-tac-toe/game.ts';
-import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
 import * as layout from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
+import { addToCurve } from '../../store/records/curve.ts';
 import { encodeRollouts } from '../../store/records/trajectories.ts';
 import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
 
@@ -46,7 +47,7 @@ export async function writeFixtureRun(project: string, options: FixtureOptions =
     encodeJson({ schema: 1, config, agentCodeSha256: SHA('e'), versions: { temper: '0.1.0' }, parent: null }),
   );
   await store.replace(layout.stateKey(run), encodeJson({ ...fixtureState(run, steps), ...options.state }));
-  await store.replace(layout.stepsKey(run), encodeJsonLines(summaries));
+  await addToCurve(store, run, { branch: 0, step: steps }, summaries, () => undefined);
   for (const { step } of summaries) await writeStep(store, { run, branch: 0, step }, options);
   for (const step of [0, steps]) await writeEval(store, { run, branch: 0, step });
   return store;

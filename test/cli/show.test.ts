@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { fixtureState, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 test('show --json prints one flat object from the store alone', async () => {
@@ -95,16 +95,6 @@ test('show of a run that was steered says on which branch it stands, what was ch
   const { stdout: json } = await runCli(project, ['show', 'demo', '--json']);
   const { waitingFor, ...told } = steered;
   expect(JSON.parse(json)).toMatchObject({ ...told, waitingFor });
-});
-
-test('a state of an earlier version is shown as one that was never steered', async () => {
-  const project = await temporaryFolder();
-  const store = await writeFixtureRun(project, { steps: 3 });
-  const { pause, changes, lineage, ...earlier } = fixtureState('demo', 3);
-  expect([pause, changes, lineage]).toEqual([null, [], []]);
-  await store.replace('runs/demo/state.json', new TextEncoder().encode(JSON.stringify(earlier)));
-  const { stdout } = await runCli(project, ['show', 'demo', '--json']);
-  expect(JSON.parse(stdout)).toMatchObject({ pause, changes, lineage });
 });
 
 test('runs is a table, and [] where there is none', async () => {

@@ -122,7 +122,7 @@ def naive_logprobs(prompt: list[int], sampled: list[int], temperature: float) ->
 
 
 def initialise_input(run: str = "demo", inputs: str = INPUTS, **changes: object) -> InitialiseInput:
-    work = InitialiseInput(run=run, branch=0, base_model="tiny", seed=3, lora=lora(), inputs_sha256=inputs)
+    work = InitialiseInput(run=run, branch=0, base_model="tiny", seed=3, lora=lora(), parent=None, inputs_sha256=inputs)
     return work.model_copy(update=changes)
 
 

@@ -26,13 +26,13 @@ export interface RunContents {
   branches: { branch: number; others: string[]; steps: StepContents[] }[];
 }
 
-const IN_PLACES_OF_THEIR_OWN = new Set(['branches/', 'journal/', 'steps/', 'run.json', 'state.json', 'steps.jsonl']);
+const IN_PLACES_OF_THEIR_OWN = new Set(['branches/', 'journal/', 'steps/', 'run.json', 'state.json']);
 
 /** A run that is being written is taken up to its last commit: the state is read first, and nothing beyond it is asked for. */
 export async function readContents(store: Store, run: string): Promise<RunContents> {
   await requireRun(store, run);
   const state = await readStateFile(store, run);
-  const curve = [layout.stepsKey(run), ...(await listAll(store, layout.curvePrefix(run)))];
+  const curve = await listAll(store, layout.curvePrefix(run));
   const prepared = await readPrepared(store, run);
   const others = await listAll(store, layout.runPrefix(run), IN_PLACES_OF_THEIR_OWN);
   const branches = [];

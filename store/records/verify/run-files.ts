@@ -5,7 +5,7 @@ import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
-import { preparedKey, runKey, scenariosKey, stateKey, stepsKey } from '../../layout.ts';
+import { curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
@@ -76,10 +76,10 @@ async function verifyDisplay(store: Store, run: string, findings: Findings): Pro
       findings.count('run files');
       return decode(bytes);
     });
-  const key = stepsKey(run);
-  await readDisplay(key, (bytes) =>
-    decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key)),
-  );
+  for await (const key of store.list(curvePrefix(run)))
+    await readDisplay(key, (bytes) =>
+      decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key)),
+    );
   return readDisplay(stateKey(run), (bytes) => parseState(decodeJson(bytes, stateKey(run)), run));
 }
 

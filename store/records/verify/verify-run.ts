@@ -123,7 +123,7 @@ function verifyTraining(
   checkInputs(context, step.key, step.commit.manifest.inputsSha256, plannedInputs(context, step, parent, planned));
 }
 
-/** A manifest holds all that its step was made from; one of the first version needs run.json for it. */
+/** A manifest holds all that its step was made from, but for its parent; the first commit's is in run.json. */
 function plannedInputs(
   { config }: VerifyContext,
   step: StoredStep,
@@ -132,7 +132,7 @@ function plannedInputs(
 ): string | null {
   const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train } = step.commit!.manifest;
   if (number === 0) return config !== null && named === null ? planInitialise(config, branch).inputsSha256 : null;
-  if (seed === null || train === null || parent === null) return planned?.inputsSha256 ?? null;
+  if (train === null || parent === null) return planned?.inputsSha256 ?? null;
   const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train };
   return hashTraining(hashed, checkpointOf(parent.place.run, parent.commit));
 }

@@ -1,4 +1,5 @@
 import { sha256Hex } from '../../../core/hashes.ts';
+import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import type { Manifest } from '../../../store/records/manifest.ts';
 
 /** A commit as readers need it; nothing that it names is in the store. */
@@ -23,7 +24,7 @@ export function madeManifest(
     metrics: {},
     platform: {},
     seed: 1,
-    train: null,
+    train: place.step === 0 ? null : defaultRunConfig({ run: 'demo', agent: 'toy', baseModel: 'pocket' }).train,
     ...others,
   };
 }

@@ -13,6 +13,7 @@ import {
   type RunPosition,
 } from '../../../core/plan-step.ts';
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import { addToCurve } from '../../../store/records/curve.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
 import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
 import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
@@ -83,7 +84,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     await evaluate(store, config, position, options);
   }
   const summaries = Array.from({ length: config.steps }, (_, index) => summary(index + 1, config.steps));
-  await store.replace(layout.stepsKey(run), encodeJsonLines(summaries));
+  await addToCurve(store, run, { branch: 0, step: config.steps }, summaries, () => undefined);
   const evals = { evalBefore: null, evalAfter: null, evals: [] };
   await store.replace(layout.stateKey(run), encodeJson({ ...fixtureState(run, config.steps), ...evals, agent: 'toy' }));
   return { config, positions };
