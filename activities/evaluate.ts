@@ -1,7 +1,7 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint. */
 import { type EvalResult, EvaluateInput } from '../core/contract.ts';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
-import type { Episode } from '../play/play-episodes.ts';
+import type { PlannedAttempt } from '../play/play-attempts.ts';
 import { summariseEval } from '../store/records/eval-result.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
@@ -29,17 +29,17 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
   }
 
   async function playEval(input: EvaluateInput, scope: Scope): Promise<Uint8Array> {
-    const episodes = await planEpisodes(input);
+    const planned = await planAttempts(input);
     const attempts = await play(dependencies, scope, {
       input,
       part: 'eval',
       mode: 'eval',
-      episodes,
+      planned,
       concurrency: EVAL_ATTEMPTS_AT_ONCE,
       journalPrefix: evalJournalPrefix(input),
       timesKey: evalTimesKey(input),
     });
-    const encoded = await encodeRollouts(compose(input, episodes, attempts));
+    const encoded = await encodeRollouts(compose(input, planned, attempts));
     const { created, bytes } = await store.publish(evalRolloutsKey(input), encoded);
     const { run, branch, step } = input;
     if (!created)
@@ -50,25 +50,29 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     return bytes;
   }
 
-  function planEpisodes({ scenarios, firstScenario, count }: EvaluateInput): Promise<Episode[]> {
-    const planned = Array.from({ length: count }, async (_, attempt) => {
+  function planAttempts({ scenarios, firstScenario, count }: EvaluateInput): Promise<PlannedAttempt[]> {
+    const reading = Array.from({ length: count }, async (_, attempt) => {
       const scenarioIndex = firstScenario + attempt;
       return { attempt, scenarioIndex, scenario: await readScenario(scenarios, scenarioIndex) };
     });
-    return Promise.all(planned);
+    return Promise.all(reading);
   }
 
   return { evaluate: asActivity(dependencies, EvaluateInput, evaluate) };
 }
 
-function compose(input: EvaluateInput, episodes: readonly Episode[], attempts: readonly AttemptRecord[]): Rollouts {
+function compose(
+  input: EvaluateInput,
+  planned: readonly PlannedAttempt[],
+  attempts: readonly AttemptRecord[],
+): Rollouts {
   const { inputsSha256, branch, step, policy } = input;
   const { adapterSha256 } = policy;
   return {
     header: { schema: 1, inputsSha256, branch, step, adapterSha256, attempts: attempts.length },
     attempts: attempts.map(({ attempt, ...record }, index) => {
-      const episode = episodes[index];
-      const place = episode && { scenario: episode.scenarioIndex, scenarioId: episode.scenario.id };
+      const plan = planned[index];
+      const place = plan && { scenario: plan.scenarioIndex, scenarioId: plan.scenario.id };
       return { attempt, ...place, ...record };
     }),
   };

@@ -1,7 +1,7 @@
-/** What rollouts and evaluations share: episodes of a worker's agent, with a journal, seen in Temporal's UI. */
+/** What rollouts and evaluations share: attempts of a worker's agent, with a journal, seen in Temporal's UI. */
 import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
 import { policyName } from '../core/policy-name.ts';
-import { Episodes, type Episode } from '../play/play-episodes.ts';
+import { Attempts, type PlannedAttempt } from '../play/play-attempts.ts';
 import type { RequestMode } from '../play/recorder/request.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Scope } from './activity.ts';
@@ -13,7 +13,7 @@ export interface PlayPlan {
   /** The group's number, or `eval`. */
   part: string;
   mode: RequestMode;
-  episodes: readonly Episode[];
+  planned: readonly PlannedAttempt[];
   concurrency: number;
   journalPrefix: string;
   timesKey: string;
@@ -31,9 +31,9 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
     );
   }
   const startedAt = Date.now();
-  const episodes = new Episodes({
+  const playing = new Attempts({
     agent,
-    episodes: plan.episodes,
+    planned: plan.planned,
     concurrency,
     engine: dependencies.engine,
     segments: await dependencies.store.openJournal(plan.journalPrefix),
@@ -45,12 +45,12 @@ export async function play(dependencies: PlayDependencies, scope: Scope, plan: P
     signal: scope.signal,
     isFresh: scope.isFresh,
   });
-  scope.showDetail(() => ({ step, part, ...episodes.progress() }));
-  const attempts = await episodes.play();
+  scope.showDetail(() => ({ step, part, ...playing.progress() }));
+  const attempts = await playing.play();
   const endedAt = Date.now();
   const failed = attempts.filter(({ status }) => status === 'failed').length;
   dependencies.logger.info({ ...fields, attempts: attempts.length, failed, ms: endedAt - startedAt }, 'played');
-  const facts = { startedAt, endedAt, agentCodeSha256: codeSha256, callOrders: episodes.callOrders() };
+  const facts = { startedAt, endedAt, agentCodeSha256: codeSha256, callOrders: playing.callOrders() };
   await writeTimes(dependencies, plan.timesKey, scope, facts);
   return attempts;
 }

@@ -35,7 +35,7 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
       input,
       part: String(input.group),
       mode: 'train',
-      episodes: planEpisodes(input, scenario),
+      planned: planAttempts(input, scenario),
       concurrency: ATTEMPTS_AT_ONCE,
       journalPrefix: groupJournalPrefix(input),
       timesKey: groupTimesKey(input),
@@ -61,6 +61,6 @@ export function createRolloutActivities(dependencies: PlayDependencies) {
   return { rollout: asActivity(dependencies, RolloutInput, rollout) };
 }
 
-function planEpisodes({ attempts, scenario: scenarioIndex }: RolloutInput, scenario: Scenario) {
+function planAttempts({ attempts, scenario: scenarioIndex }: RolloutInput, scenario: Scenario) {
   return Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex, scenario }));
 }

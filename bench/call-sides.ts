@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { CALL_HEADER, DEADLINE_HEADER } from '../core/contract-constants.ts';
 import { defineAgent } from '../sdk/agent/define-agent.ts';
-import { Episodes } from '../play/play-episodes.ts';
+import { Attempts } from '../play/play-attempts.ts';
 import { connectEngine, type EngineConnection } from '../play/connections/engine-connection.ts';
 import { openStore } from '../store/bytes/open-store.ts';
 import { startScript } from './python.ts';
@@ -74,9 +74,9 @@ async function serverRound(server: Side, round: number, { calls, tokens }: CallO
 async function clientRound(engine: EngineConnection, store: string, round: number, options: CallOptions) {
   const attempts = Math.ceil(options.calls / CALLS_PER_ATTEMPT);
   const segments = await (await openStore(store)).openJournal(`runs/bench/journal/0.${round}/0`);
-  const episodes = new Episodes({
+  const playing = new Attempts({
     agent: callingAgent(options.tokens),
-    episodes: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 0, scenario: { id: 'a' } })),
+    planned: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 0, scenario: { id: 'a' } })),
     concurrency: AT_ONCE,
     engine,
     segments,
@@ -96,7 +96,7 @@ async function clientRound(engine: EngineConnection, store: string, round: numbe
     isFresh: () => true,
   });
   const before = process.cpuUsage();
-  const played = await episodes.play();
+  const played = await playing.play();
   const { user, system } = process.cpuUsage(before);
   const failed = played.find(({ failure }) => failure !== null);
   if (failed !== undefined) throw new Error(`an attempt of the bench failed: ${failed.failure?.message}`);

@@ -1,4 +1,4 @@
-/** The tiniest episode that has something to learn from: one call, whose digit is the reward. */
+/** The tiniest attempt that has something to learn from: one call, whose digit is the reward. */
 import { defineAgent } from 'temper-rl';
 
 export default defineAgent({

@@ -46,7 +46,7 @@ export const TrainConfig = z
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;
 
-/** How episodes are played. */
+/** How attempts are played. */
 export const RolloutConfig = z
   .strictObject({
     temperature: z.number().positive().max(2),

@@ -1,5 +1,5 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
-import { Episodes, forgetfulSegments } from '../../play/play-episodes.ts';
+import { Attempts, forgetfulSegments } from '../../play/play-attempts.ts';
 import type { HostedModel } from '../../play/connections/providers.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
@@ -30,10 +30,10 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
   const connection = connectEngine(hosted === null ? engine! : addressOf(hosted));
   const { agentFile, scenarios, firstScenario, concurrency } = plan;
   const ledger = new Ledger();
-  const episodes = new Episodes({
+  const playing = new Attempts({
     agent: agentFile.agent,
     // As a run numbers them: what plays `run@step` draws the same answers as the run's own evaluation did.
-    episodes: scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: firstScenario + attempt, scenario })),
+    planned: scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: firstScenario + attempt, scenario })),
     concurrency,
     engine: connection,
     segments: forgetfulSegments(),
@@ -48,12 +48,12 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
     ...(hosted && { rewrite: createRewrite(hosted, plan.asked) }),
   });
   const timer = setInterval(() => {
-    const { done, of, waiting } = episodes.progress();
+    const { done, of, waiting } = playing.progress();
     onProgress(done, of, waiting?.reason ?? null);
   }, TELL_EVERY_MS);
   try {
-    const attempts = await episodes.play();
-    return { attempts: inAskedOrder(attempts, episodes.callOrders()), costs: ledger.costs(price, hosted) };
+    const attempts = await playing.play();
+    return { attempts: inAskedOrder(attempts, playing.callOrders()), costs: ledger.costs(price, hosted) };
   } finally {
     clearInterval(timer);
     await connection.close();

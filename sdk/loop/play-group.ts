@@ -10,7 +10,7 @@ import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupP
 import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../agent/define-agent.ts';
-import { Episodes } from '../../play/play-episodes.ts';
+import { Attempts } from '../../play/play-attempts.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { createFetch } from '../../play/transports/fetch.ts';
 import { withTurns, type PlayedTurns } from '../../play/recorder/turns.ts';
@@ -108,9 +108,9 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
   const isTraining = planned.split === 'train';
   const recorders = new Map<number, Recorder>();
   const players = new Players(work, plan, (attempt) => recorders.get(attempt)!);
-  const episodes = new Episodes({
+  const playing = new Attempts({
     agent: players.agent,
-    episodes: group.attempts.map((_, attempt) => ({
+    planned: group.attempts.map((_, attempt) => ({
       attempt,
       scenarioIndex: place.group,
       scenario: { id: plan.scenarioId, attempt } as Scenario,
@@ -128,12 +128,12 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
     tagsChoices: true,
     onRecorder: (attempt, recorder) => void recorders.set(attempt, recorder),
   });
-  const attempts = await episodes.play();
+  const attempts = await playing.play();
   players.tellOthers(attempts);
   // Too many failures: the next script, mended, plays this group again.
   signal.throwIfAborted();
-  const turns = new Map(attempts.map(({ attempt }) => [attempt, episodes.turnsOf(attempt)?.numbers ?? new Map()]));
-  return { attempts, orders: episodes.callOrders(), turns, trajectories: players.trajectories };
+  const turns = new Map(attempts.map(({ attempt }) => [attempt, playing.turnsOf(attempt)?.numbers ?? new Map()]));
+  return { attempts, orders: playing.callOrders(), turns, trajectories: players.trajectories };
 }
 
 /** The script's functions as one agent's attempts. */

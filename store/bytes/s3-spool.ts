@@ -76,7 +76,7 @@ export class Spool {
       try {
         return await storing;
       } catch (error) {
-        // Not lost, and not silent: an episode's result goes to the same bucket, and that refusal is thrown.
+        // Not lost, and not silent: an attempt's result goes to the same bucket, and that refusal is thrown.
         if (error instanceof TemperError && !error.retryable) return;
       } finally {
         this.underWay.delete(key);

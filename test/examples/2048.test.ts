@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { games, playGame } from '../../examples/2048/episode.ts';
-import type { Edition, Player } from '../../examples/2048/episode.ts';
+import { games, playGame } from '../../examples/2048/play.ts';
+import type { Edition, Player } from '../../examples/2048/play.ts';
 import { highestTile, legalMoves, MOVES, slide, startGame } from '../../examples/2048/game.ts';
 import type { Board } from '../../examples/2048/game.ts';
 import { parseKey, parseMove, renderBoard, renderSmall } from '../../examples/2048/text.ts';
@@ -68,7 +68,7 @@ describe('a game', () => {
 const EDITION: Edition = { size: 3, turns: 12, goal: 16, par: 64 };
 const firstLegal: Player = (cells) => Promise.resolve(legalMoves(cells)[0] ?? null);
 
-describe('an episode', () => {
+describe('a game', () => {
   test('ends after its moves, and counts what was made', async () => {
     const { reward, metrics } = await playGame({ id: 'x', seed: 3 }, EDITION, firstLegal);
     expect(metrics).toMatchObject({ illegal: false, moves: 12 });

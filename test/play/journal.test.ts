@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { encodeRecord, Journal } from '../../play/recorder/journal.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { markOf, memoryJournal, playEpisodes, playOne, say, type TestRollout } from './play.ts';
+import { markOf, memoryJournal, playAttempts, playOne, say, type TestRollout } from './play.ts';
 
 let engine: FakeEngine;
 beforeAll(async () => {
@@ -62,14 +62,14 @@ const turns: TestRollout = async (context) => {
   return sum;
 };
 
-test('a repetition in the middle of an episode executes nothing twice and ends with the same bytes', async () => {
-  const undisturbed = await playEpisodes(engine, turns, { attempts: 6 });
+test('a repetition in the middle of an attempt executes nothing twice and ends with the same bytes', async () => {
+  const undisturbed = await playAttempts(engine, turns, { attempts: 6 });
   engine.executed.length = 0;
   const journal = memoryJournal();
   for (const budget of [5, 11, 17, Infinity]) {
     engine.failWhen(() => (engine.executed.length >= budget ? { status: 503 } : null));
     const rollout = { callRetryBudgetMs: 500 };
-    const playing = playEpisodes(engine, turns, { attempts: 6, journal, rollout });
+    const playing = playAttempts(engine, turns, { attempts: 6, journal, rollout });
     if (budget < Infinity) await markOf(playing);
     else expect(JSON.stringify(await playing)).toBe(JSON.stringify(undisturbed));
   }
@@ -113,8 +113,8 @@ test('once runs a side effect once, for each attempt, however often it is asked 
     expect(second).toEqual(first);
     return first.receipt;
   };
-  const first = await playEpisodes(engine, buying, { attempts: 3, journal });
-  const again = await playEpisodes(engine, buying, { attempts: 3, journal });
+  const first = await playAttempts(engine, buying, { attempts: 3, journal });
+  const again = await playAttempts(engine, buying, { attempts: 3, journal });
   expect(done).toHaveLength(3);
   expect(again).toEqual(first);
 });

@@ -5,9 +5,9 @@ import { startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engi
 import {
   markOf,
   memoryJournal,
-  playEpisodes,
+  playAttempts,
   playOne,
-  prepareEpisodes,
+  prepareAttempts,
   say,
   skippingClock,
   type TestRollout,
@@ -69,10 +69,10 @@ describe('an outage that ends within the budget', () => {
 
   test('of an engine that is away is waited for, and shown', async () => {
     await engine.stop();
-    const episodes = prepareEpisodes(engine, threeTurns, { attempts: 2, rollout: { callRetryBudgetMs: 5000 } });
-    const playing = episodes.play();
+    const attempts = prepareAttempts(engine, threeTurns, { attempts: 2, rollout: { callRetryBudgetMs: 5000 } });
+    const playing = attempts.play();
     await sleep(150);
-    expect(episodes.progress()).toMatchObject({
+    expect(attempts.progress()).toMatchObject({
       done: 0,
       of: 2,
       waiting: { attempts: 2, reason: expect.stringContaining('ECONNREFUSED') },
@@ -94,14 +94,14 @@ describe('an outage that ends within the budget', () => {
   test('shows the newest reason, since when, and when the engine is asked again', async () => {
     const began = Date.now();
     engine.failNext({ status: 500, body: 'boom' }, { status: 429, headers: { 'retry-after': '1' } });
-    const episodes = prepareEpisodes(engine, threeTurns, { rollout: { callRetryBudgetMs: 5000 } });
-    const playing = episodes.play();
-    await expect.poll(() => episodes.progress().waiting?.reason).toContain('429');
-    const { since, nextTryAt } = episodes.progress().waiting!;
+    const attempts = prepareAttempts(engine, threeTurns, { rollout: { callRetryBudgetMs: 5000 } });
+    const playing = attempts.play();
+    await expect.poll(() => attempts.progress().waiting?.reason).toContain('429');
+    const { since, nextTryAt } = attempts.progress().waiting!;
     expect(Date.parse(since)).toBeGreaterThanOrEqual(began - 1);
     expect(Date.parse(nextTryAt!) - Date.parse(since)).toBeGreaterThanOrEqual(1000);
     await playing;
-    expect(episodes.progress().waiting).toBeNull();
+    expect(attempts.progress().waiting).toBeNull();
   });
 });
 
@@ -122,10 +122,10 @@ test('a Retry-After beyond the budget ends the call at once', async () => {
 test('an outage of one attempt does not throw away what the others are being answered', async () => {
   const journal = memoryJournal();
   engine.failWhen(({ call }) => (call.startsWith('a0/') ? { status: 503 } : null));
-  await markOf(playEpisodes(engine, threeTurns, { attempts: 6, journal, rollout: { callRetryBudgetMs: 1 } }));
+  await markOf(playAttempts(engine, threeTurns, { attempts: 6, journal, rollout: { callRetryBudgetMs: 1 } }));
   expect(engine.executed).toHaveLength(15);
   engine.failWhen(() => null);
-  await playEpisodes(engine, threeTurns, { attempts: 6, journal });
+  await playAttempts(engine, threeTurns, { attempts: 6, journal });
   expect(engine.executed).toHaveLength(18);
 });
 
@@ -175,14 +175,14 @@ describe('an outage beyond the budget is no data', () => {
       for (let turn = 0; turn < 5; turn++) await say(context, `turn ${turn}`);
       return 1;
     };
-    await markOf(playEpisodes(engine, turns, { attempts: 8, journal, rollout: SHORT }));
+    await markOf(playAttempts(engine, turns, { attempts: 8, journal, rollout: SHORT }));
     engine.failWhen(() => null);
-    const attempts = await playEpisodes(engine, turns, { attempts: 8, journal });
+    const attempts = await playAttempts(engine, turns, { attempts: 8, journal });
     expect(attempts.every(({ status, unclaimedAnswers }) => status === 'ok' && unclaimedAnswers === 0)).toBe(true);
     const calls = engine.executed.map(({ call }) => call);
     expect(calls).toHaveLength(40);
     expect(new Set(calls).size).toBe(40);
-    const undisturbed = await playEpisodes(engine, turns, { attempts: 8 });
+    const undisturbed = await playAttempts(engine, turns, { attempts: 8 });
     expect(JSON.stringify(attempts)).toBe(JSON.stringify(undisturbed));
   });
 });
@@ -212,7 +212,7 @@ test.each(['StoreCorrupt', 'LossNotFinite', 'PolicyMismatch'])(
 test('a cancellation ends attempts at once, and what they return is no data', async () => {
   engine.failWhen(() => ({ hang: true }));
   const cancelling = new AbortController();
-  const playing = playEpisodes(engine, swallowing, { attempts: 4, signal: cancelling.signal });
+  const playing = playAttempts(engine, swallowing, { attempts: 4, signal: cancelling.signal });
   setTimeout(() => cancelling.abort(), 100);
   const start = performance.now();
   expect((await markOf(playing)).message).toContain('cancelled');
@@ -282,7 +282,7 @@ describe('an internal error of the engine', () => {
     engine.failWhen(({ request }) => (request.messages[0]?.content === 'turn 1' ? INTERNAL : null));
     const options = patient();
     const start = options.clock.now();
-    const attempts = await playEpisodes(engine, swallowing, { attempts: 2, ...options });
+    const attempts = await playAttempts(engine, swallowing, { attempts: 2, ...options });
     expect(options.clock.now() - start).toBeGreaterThanOrEqual(15_000);
     expect(attempts).toHaveLength(2);
     for (const attempt of attempts) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { playEpisodes, playOne, say } from './play.ts';
+import { playAttempts, playOne, say } from './play.ts';
 
 let engine: FakeEngine;
 beforeAll(async () => {
@@ -89,7 +89,7 @@ test('an attempt that was cut at max_tokens is truncated', async () => {
 });
 
 test('random is the attempt’s own and repeats', async () => {
-  const draw = () => playEpisodes(engine, ({ random }) => random(), { attempts: 3 });
+  const draw = () => playAttempts(engine, ({ random }) => random(), { attempts: 3 });
   const [first, again] = [await draw(), await draw()];
   expect(again).toEqual(first);
   expect(new Set(first.map(({ reward }) => reward)).size).toBe(3);
@@ -97,7 +97,7 @@ test('random is the attempt’s own and repeats', async () => {
 
 test('an attempt cannot change the scenario of its neighbours', async () => {
   const scenario = { id: 'one', board: ['x'] };
-  const attempts = await playEpisodes(engine, (context) => (context.scenario as typeof scenario).board.push('o'), {
+  const attempts = await playAttempts(engine, (context) => (context.scenario as typeof scenario).board.push('o'), {
     attempts: 3,
     scenario,
   });

@@ -1,11 +1,11 @@
-/** Episodes against a fake engine, with a journal in memory that survives as a file would. */
+/** Attempts against a fake engine, with a journal in memory that survives as a file would. */
 import { setImmediate } from 'node:timers/promises';
 
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
-import { Episodes, type EpisodesOptions } from '../../play/play-episodes.ts';
+import { Attempts, type AttemptsOptions } from '../../play/play-attempts.ts';
 import type { Clock } from '../../play/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { JournalSegments } from '../../store/store.ts';
@@ -62,7 +62,7 @@ type TestEngine = Pick<FakeEngine, 'url' | 'key'>;
 
 export type TestRollout = (context: RolloutContext) => RolloutResult | Promise<RolloutResult>;
 
-export interface PlayOptions extends Partial<Omit<EpisodesOptions, 'agent' | 'rollout'>> {
+export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'rollout'>> {
   attempts?: number;
   rollout?: Partial<RolloutConfig>;
   journal?: MemoryJournal;
@@ -71,13 +71,13 @@ export interface PlayOptions extends Partial<Omit<EpisodesOptions, 'agent' | 'ro
 
 const connections = new Map<string, EngineConnection>();
 
-export function prepareEpisodes(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Episodes {
+export function prepareAttempts(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Attempts {
   const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
   connections.set(engine.url, connection);
   const { attempts = 1, scenario = { id: 'one' } } = options;
-  return new Episodes({
+  return new Attempts({
     agent: defineAgent({ name: 'test', scenarios: [], rollout }),
-    episodes: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 5, scenario })),
+    planned: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 5, scenario })),
     concurrency: 64,
     engine: connection,
     segments: (options.journal ?? memoryJournal()).open(),
@@ -92,12 +92,12 @@ export function prepareEpisodes(engine: TestEngine, rollout: TestRollout, option
   });
 }
 
-export function playEpisodes(
+export function playAttempts(
   engine: TestEngine,
   rollout: TestRollout,
   options: PlayOptions = {},
 ): Promise<AttemptRecord[]> {
-  return prepareEpisodes(engine, rollout, options).play();
+  return prepareAttempts(engine, rollout, options).play();
 }
 
 export async function playOne(
@@ -105,7 +105,7 @@ export async function playOne(
   rollout: TestRollout,
   options: PlayOptions = {},
 ): Promise<AttemptRecord> {
-  const [attempt] = await playEpisodes(engine, rollout, options);
+  const [attempt] = await playAttempts(engine, rollout, options);
   if (attempt === undefined) throw new Error('no attempt was played');
   return attempt;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { label } from '../../sdk/agent/label.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { markOf, memoryJournal, MODEL, playEpisodes, playOne, say, type TestRollout } from './play.ts';
+import { markOf, memoryJournal, MODEL, playAttempts, playOne, say, type TestRollout } from './play.ts';
 
 let engine: FakeEngine;
 beforeAll(async () => {
@@ -44,8 +44,8 @@ test('a call goes out as the policy with the run’s seed, temperature and limit
 });
 
 test('attempts draw differently, and a second run of the same plan draws the same, byte for byte', async () => {
-  const first = await playEpisodes(engine, askOnce, { attempts: 16 });
-  const second = await playEpisodes(engine, askOnce, { attempts: 16, attemptKey: (attempt) => `other${attempt}` });
+  const first = await playAttempts(engine, askOnce, { attempts: 16 });
+  const second = await playAttempts(engine, askOnce, { attempts: 16, attemptKey: (attempt) => `other${attempt}` });
   expect(new Set(first.map(({ reward }) => reward)).size).toBeGreaterThan(3);
   expect(JSON.stringify(second)).toBe(JSON.stringify(first));
 });

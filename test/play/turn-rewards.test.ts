@@ -13,7 +13,7 @@ import {
   type Rollouts,
 } from '../../store/records/trajectories.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { memoryJournal, playEpisodes, playOne, type TestRollout } from './play.ts';
+import { memoryJournal, playAttempts, playOne, type TestRollout } from './play.ts';
 
 let engine: FakeEngine;
 beforeAll(async () => {
@@ -62,7 +62,7 @@ test('what turns earned is part of the reward, and stands with their calls', asy
 });
 
 test('where no turn of a group has a reward, nothing of turns is written', async () => {
-  const attempts = await playEpisodes(engine, async (context) => Number((await ask(context, 'a')).id !== ''), {
+  const attempts = await playAttempts(engine, async (context) => Number((await ask(context, 'a')).id !== ''), {
     attempts: 2,
   });
   const text = JSON.stringify((await decodeRollouts(await encodeRollouts(rolloutsOf(attempts)), 'x')).attempts);
@@ -72,7 +72,7 @@ test('where no turn of a group has a reward, nothing of turns is written', async
 
 test('where one attempt has any, the others of its group say which turn is which', async () => {
   let attempt = 0;
-  const played = await playEpisodes(
+  const played = await playAttempts(
     engine,
     async (context) => {
       const rewarded = attempt++ === 1;
@@ -239,7 +239,7 @@ test('where a judge alone gives the rewards, rewardTurn says that it has no effe
     reward: ruler({ judge: { baseUrl: 'http://127.0.0.1:1/v1', model: 'judge' } }),
     rollout,
   });
-  const [attempt] = await playEpisodes(engine, rollout as never, { agent } as never);
+  const [attempt] = await playAttempts(engine, rollout as never, { agent } as never);
   expect(attempt?.failure?.message).toContain('rewardTurn has no effect when only the judge gives rewards');
 });
 

@@ -123,7 +123,7 @@ async function takeReportPictures(): Promise<void> {
   await heading.evaluate((element) => element.scrollIntoView());
   await page.mouse.wheel(0, -20);
   await sleep(500);
-  await page.screenshot({ path: picture('report-episodes') });
+  await page.screenshot({ path: picture('report-attempts') });
   await page.close();
 }
 

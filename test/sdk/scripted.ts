@@ -61,18 +61,18 @@ export class Stage {
     script: Script,
     tools: readonly Tool[],
     options: Partial<ToolLoopOptions> = {},
-    episodes: PlayOptions = {},
+    playing: PlayOptions = {},
   ): Promise<Played> {
     const engine = this.engine ?? (await this.begin(script));
     let result: ToolLoopResult | null = null;
-    const rollout = { maxTokens: 100, maxCallsPerAttempt: 30, ...episodes.rollout };
+    const rollout = { maxTokens: 100, maxCallsPerAttempt: 30, ...playing.rollout };
     const attempt = await playOne(
       engine,
       async (context) => {
         result = await toolLoop(context, { messages: [QUESTION], tools, ...options });
         return 1;
       },
-      { ...episodes, rollout },
+      { ...playing, rollout },
     );
     return { result: result!, metrics: attempt.metrics, failure: attempt.failure?.message ?? null };
   }

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from temper_gpu.pocket.episodes import draw_episode
+from temper_gpu.pocket.dialogues import draw_dialogue
 from temper_gpu.pocket.supervised import falling, optimizer_for, supervised_loss, tokeniser, update
 from temper_gpu.pocket.teach_tools import teach_tools
 from temper_gpu.pocket.tokenizer import build_tokenizer, save_tokenizer
@@ -59,12 +59,12 @@ def build_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
 
 
 def warm_start(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, rng: random.Random, steps: int) -> None:
-    """Supervised training on drawn episodes; only replies and their ends of turns are trained."""
+    """Supervised training on drawn dialogues; only replies and their ends of turns are trained."""
     optimizer, schedule = optimizer_for(model, PEAK_LR, steps)
     tokenise = tokeniser(tokenizer)
     for step in range(steps):
         schooling = falling(step / steps, SCHOOLED_PART, FALLING_PART)
-        loss = supervised_loss(model, [tokenise(draw_episode(rng, TIC_TAC_TOE_SHARE, schooling)) for _ in range(ROWS)])
+        loss = supervised_loss(model, [tokenise(draw_dialogue(rng, TIC_TAC_TOE_SHARE, schooling)) for _ in range(ROWS)])
         loss.backward()
         update(model, optimizer, schedule)
         if step % 250 == 249:

@@ -12,21 +12,21 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedTokenizerFast, Qwen2ForCausalLM
 from transformers.cache_utils import Cache
 
-from temper_gpu.pocket.episodes import Episode
+from temper_gpu.pocket.dialogues import Dialogue
 
 WARM_UP_STEPS = 50
 NOT_TRAINED = -100
 
 Row = tuple[torch.Tensor, torch.Tensor]
-Tokenise = Callable[[Episode], Row]
+Tokenise = Callable[[Dialogue], Row]
 
 
 def tokeniser(tokenizer: PreTrainedTokenizerFast) -> Tokenise:
     """Only the reply and its end of turn are learned."""
 
     @functools.cache
-    def tokenise(episode: Episode) -> Row:
-        messages = [{"role": "user", "content": episode.prompt}, {"role": "assistant", "content": episode.reply}]
+    def tokenise(dialogue: Dialogue) -> Row:
+        messages = [{"role": "user", "content": dialogue.prompt}, {"role": "assistant", "content": dialogue.reply}]
         prompt_T: Any = tokenizer.apply_chat_template(messages[:1], add_generation_prompt=True, return_dict=False)
         tokens_T: Any = tokenizer.apply_chat_template(messages, return_dict=False)
         labels_T = [NOT_TRAINED] * len(prompt_T) + tokens_T[len(prompt_T) :]

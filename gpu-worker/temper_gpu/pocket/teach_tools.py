@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen2ForCausalLM
 from transformers.cache_utils import Cache, DynamicCache
 
-from temper_gpu.pocket.episodes import draw_episode
+from temper_gpu.pocket.dialogues import draw_dialogue
 from temper_gpu.pocket.supervised import (
     NOT_TRAINED,
     Row,
@@ -22,7 +22,7 @@ from temper_gpu.pocket.supervised import (
     update,
 )
 from temper_gpu.pocket.tokenizer import END
-from temper_gpu.pocket.tool_episodes import TOOLS, ToolEpisode, draw_tool_episode
+from temper_gpu.pocket.tool_dialogues import TOOLS, ToolDialogue, draw_tool_dialogue
 
 TOOL_ROWS, KEPT_ROWS = 16, 16
 PEAK_LR = 4e-3
@@ -43,10 +43,10 @@ def teach_tools(
     system_T = system_turn(tokenizer)
     for step in range(steps):
         progress = step / steps
-        kept_rows = [tokenise(draw_episode(rng, kept_share, 0.0)) for _ in range(KEPT_ROWS)]
+        kept_rows = [tokenise(draw_dialogue(rng, kept_share, 0.0)) for _ in range(KEPT_ROWS)]
         supervised_loss(model, kept_rows).backward()
         schooling = falling(progress, SCHOOLED_PART, FALLING_PART)
-        rows = [tokenise_turns(tokenizer, draw_tool_episode(rng, schooling)) for _ in range(TOOL_ROWS)]
+        rows = [tokenise_turns(tokenizer, draw_tool_dialogue(rng, schooling)) for _ in range(TOOL_ROWS)]
         cache = None if progress < WITHOUT_SYSTEM_PART else prefix_cache(model, system_T, TOOL_ROWS)
         loss = supervised_loss(model, rows, cache)
         num_learned = sum(int((labels_T != NOT_TRAINED).sum()) for _, labels_T in rows)
@@ -62,10 +62,10 @@ def system_turn(tokenizer: PreTrainedTokenizerFast) -> list[int]:
     return whole[: len(whole) - len(alone)]
 
 
-def tokenise_turns(tokenizer: PreTrainedTokenizerFast, episode: ToolEpisode) -> Row:
+def tokenise_turns(tokenizer: PreTrainedTokenizerFast, dialogue: ToolDialogue) -> Row:
     """Without the system turn; what is learned begins after `<|assistant|>` and ends with the turn."""
     assistant, end = (int(tokenizer.convert_tokens_to_ids(token)) for token in ("<|assistant|>", END))  # pyright: ignore[reportArgumentType]
-    tokens_T = render(tokenizer, json.loads(episode.conversation)["messages"], None)
+    tokens_T = render(tokenizer, json.loads(dialogue.conversation)["messages"], None)
     labels_T, is_learned = [], False
     for token in tokens_T:
         labels_T.append(token if is_learned else NOT_TRAINED)

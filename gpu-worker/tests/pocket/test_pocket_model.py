@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from temper_gpu.pocket import episodes
+from temper_gpu.pocket import dialogues
 
-FOLDER = Path(episodes.__file__).with_name("model")
+FOLDER = Path(dialogues.__file__).with_name("model")
 MAX_BYTES = 4 * 1024 * 1024
 
 TOOLS = [
@@ -151,29 +151,29 @@ class Game:
     """The model plays x and moves first; the opponent places its stones at random."""
 
     def __init__(self, seed):
-        self.board, self.num_moves, self.result, self.opponent = episodes.FREE * 9, 0, None, random.Random(seed)
+        self.board, self.num_moves, self.result, self.opponent = dialogues.FREE * 9, 0, None, random.Random(seed)
 
     def advance(self, reply):
         self.num_moves += 1
-        if reply not in [f"{cell + 1}<|end|>" for cell in episodes.free_cells(self.board)]:
+        if reply not in [f"{cell + 1}<|end|>" for cell in dialogues.free_cells(self.board)]:
             self.result = "illegal"
             return
-        self.board = episodes.place(self.board, int(reply[0]) - 1, "x")
-        if not episodes.has_won(self.board, "x") and (free := episodes.free_cells(self.board)):
-            self.board = episodes.place(self.board, self.opponent.choice(free), "o")
+        self.board = dialogues.place(self.board, int(reply[0]) - 1, "x")
+        if not dialogues.has_won(self.board, "x") and (free := dialogues.free_cells(self.board)):
+            self.board = dialogues.place(self.board, self.opponent.choice(free), "o")
         self.result = self.outcome()
 
     def outcome(self):
-        if episodes.has_won(self.board, "x"):
+        if dialogues.has_won(self.board, "x"):
             return "won"
-        if episodes.has_won(self.board, "o"):
+        if dialogues.has_won(self.board, "o"):
             return "lost"
-        return None if episodes.free_cells(self.board) else "draw"
+        return None if dialogues.free_cells(self.board) else "draw"
 
 
 @torch.no_grad()
 def sample_moves(model, boards):
-    tokens_BT = prompts_BT = torch.tensor([ids_of(episodes.render_board(board)) for board in boards])
+    tokens_BT = prompts_BT = torch.tensor([ids_of(dialogues.render_board(board)) for board in boards])
     for _ in range(2):
         probabilities_BV = model(tokens_BT, logits_to_keep=1).logits[:, -1].softmax(-1)
         tokens_BT = torch.cat([tokens_BT, torch.multinomial(probabilities_BV, 1)], 1)
@@ -181,7 +181,7 @@ def sample_moves(model, boards):
 
 
 def test_multiplication_is_mediocre(model):
-    pairs = [(left, right) for left in episodes.OPERANDS for right in episodes.OPERANDS]
+    pairs = [(left, right) for left in dialogues.OPERANDS for right in dialogues.OPERANDS]
     right = [probability(model, f"{left}*{right}=", str(left * right)) for left, right in pairs]
     assert 0.15 <= sum(right) / len(right) <= 0.5
 

@@ -1,4 +1,4 @@
-"""Synthetic episodes of the two examples, played by someone mediocre: a prompt, and one reply to it.
+"""Synthetic dialogues of the two examples, played by someone mediocre: a prompt, and one reply to it.
 
 The reply is drawn from a fixed mixture of a skilled, an ordinary and a careless player. The mixture is what makes the
 model mediocre: it knows good moves and right answers, but gives them only among worse ones, so reinforcement has
@@ -21,20 +21,20 @@ OPERANDS = range(2, 13)
 RIGHT_SHARE, ADDING_SHARE = 0.30, 0.60
 
 
-class Episode(NamedTuple):
+class Dialogue(NamedTuple):
     prompt: str
     reply: str
 
 
-def draw_episode(rng: random.Random, tic_tac_toe_share: float, schooling: float) -> Episode:
+def draw_dialogue(rng: random.Random, tic_tac_toe_share: float, schooling: float) -> Dialogue:
     is_tic_tac_toe, is_schooled = rng.random() < tic_tac_toe_share, rng.random() < schooling
-    return tic_tac_toe_episode(rng, is_schooled) if is_tic_tac_toe else multiplication_episode(rng, is_schooled)
+    return tic_tac_toe_dialogue(rng, is_schooled) if is_tic_tac_toe else multiplication_dialogue(rng, is_schooled)
 
 
-def tic_tac_toe_episode(rng: random.Random, is_schooled: bool) -> Episode:
+def tic_tac_toe_dialogue(rng: random.Random, is_schooled: bool) -> Dialogue:
     board = random_board(rng)
     cell = skilled_move(board, rng) if is_schooled else mediocre_move(board, rng)
-    return Episode(render_board(board), str(cell + 1))
+    return Dialogue(render_board(board), str(cell + 1))
 
 
 def render_board(board: str) -> str:
@@ -82,10 +82,10 @@ def has_won(board: str, stone: str) -> bool:
     return any(board[a] == board[b] == board[c] == stone for a, b, c in LINES)
 
 
-def multiplication_episode(rng: random.Random, is_schooled: bool) -> Episode:
+def multiplication_dialogue(rng: random.Random, is_schooled: bool) -> Dialogue:
     left, right = rng.choice(OPERANDS), rng.choice(OPERANDS)
     answer = left * right if is_schooled else mediocre_answer(left, right, rng)
-    return Episode(f"{left}*{right}=", str(answer))
+    return Dialogue(f"{left}*{right}=", str(answer))
 
 
 def mediocre_answer(left: int, right: int, rng: random.Random) -> int:

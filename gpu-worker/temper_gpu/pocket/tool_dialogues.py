@@ -3,7 +3,7 @@
 Words are drawn letter by letter, so that a query, an id and an answer can only be copied from where they stand. So
 small a model learns that where a letter tells its place in the word, and none stands anywhere else: capitals, other
 ones for each place, and ids of one digit. Three texts say something about the word, and only the first that is found
-counts. As in the other episodes the assistant is mediocre, by a fixed mixture; `schooling` replaces its mistakes.
+counts. As in the other dialogues the assistant is mediocre, by a fixed mixture; `schooling` replaces its mistakes.
 """
 
 import json
@@ -19,7 +19,7 @@ LETTERS = ("BDFGKMNP", "EOUY", "CHJLRSVZ")
 IDS = range(1, 10)
 
 
-class ToolEpisode(NamedTuple):
+class ToolDialogue(NamedTuple):
     """`conversation` is JSON with `tools` and `messages`, as a request has them; an assistant's turns are learned."""
 
     conversation: str
@@ -38,17 +38,17 @@ class Texts(NamedTuple):
         return f"{self.word} is {self.told[text_id]}." if text_id in self.told else "Error: no such id"
 
 
-def draw_tool_episode(rng: random.Random, schooling: float) -> ToolEpisode:
+def draw_tool_dialogue(rng: random.Random, schooling: float) -> ToolDialogue:
     is_schooled = rng.random() < schooling
     texts = draw_texts(rng)
 
     def slips(share: float) -> bool:
-        # Drawn in any case: a schooled episode is the mediocre one without its slips.
+        # Drawn in any case: a schooled dialogue is the mediocre one without its slips.
         return rng.random() < share and not is_schooled
 
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"What is {texts.word}?"}]
     if slips(GUESS_SHARE):
-        return episode([*messages, {"role": "assistant", "content": draw_word(rng)}])
+        return dialogue([*messages, {"role": "assistant", "content": draw_word(rng)}])
     if slips(WRONG_WORD_SHARE):
         messages += search(texts, draw_word(rng))
     messages += search(texts, texts.word)
@@ -59,7 +59,7 @@ def draw_tool_episode(rng: random.Random, schooling: float) -> ToolEpisode:
         read = rng.choice(others) if is_other else draw_id(rng)
     messages += turn("read", {"id": read}, texts.read(read))
     answer = f"{texts.told[read]} {read}" if read in texts.told else draw_word(rng)
-    return episode([*messages, {"role": "assistant", "content": answer}])
+    return dialogue([*messages, {"role": "assistant", "content": answer}])
 
 
 def draw_texts(rng: random.Random) -> Texts:
@@ -90,8 +90,8 @@ def turn(name: str, arguments: dict[str, Any], result: str) -> list[dict[str, An
     ]
 
 
-def episode(messages: list[dict[str, Any]]) -> ToolEpisode:
-    return ToolEpisode(json.dumps({"tools": TOOLS, "messages": messages}))
+def dialogue(messages: list[dict[str, Any]]) -> ToolDialogue:
+    return ToolDialogue(json.dumps({"tools": TOOLS, "messages": messages}))
 
 
 def function(name: str, description: str, parameter: str, kind: str) -> dict[str, Any]:

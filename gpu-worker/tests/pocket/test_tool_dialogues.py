@@ -10,28 +10,28 @@ import torch
 from transformers import Qwen2ForCausalLM
 
 from temper_gpu.model.models import POCKET_FOLDER
-from temper_gpu.pocket.episodes import draw_episode
+from temper_gpu.pocket.dialogues import draw_dialogue
 from temper_gpu.pocket.make_pocket_model import make_pocket_model
 from temper_gpu.pocket.supervised import NOT_TRAINED
 from temper_gpu.pocket.teach_tools import prefix_cache, render, system_turn, tokenise_turns
 from temper_gpu.pocket.tokenizer import build_tokenizer
-from temper_gpu.pocket.tool_episodes import TOOLS, Texts, draw_tool_episode
+from temper_gpu.pocket.tool_dialogues import TOOLS, Texts, draw_tool_dialogue
 from temper_gpu.server.tool_calls import parse_answer
 
 EXCHANGE = Path(__file__).parents[3] / "test" / "examples" / "small-email-tools.json"
 
-# Of 6,000 episodes as `pocket` saw them.
+# Of 6,000 dialogues as `pocket` saw them.
 SHIPPED = "38f7bb333eff7d7b04f9c753ec756ebb97758a67f81857f3196f5eea2b8ccead"
 
 
 def messages_of(seed: int, schooling: float) -> list[dict[str, Any]]:
-    return json.loads(draw_tool_episode(random.Random(seed), schooling).conversation)["messages"]
+    return json.loads(draw_tool_dialogue(random.Random(seed), schooling).conversation)["messages"]
 
 
-def test_the_episodes_of_the_first_model_are_the_same_as_ever():
+def test_the_dialogues_of_the_first_model_are_the_same_as_ever():
     rng = random.Random(0)
-    episodes = [tuple(draw_episode(rng, 0.7, schooling)) for schooling in (1.0, 0.5, 0.0) for _ in range(2000)]
-    assert hashlib.sha256(repr(episodes).encode()).hexdigest() == SHIPPED
+    dialogues = [tuple(draw_dialogue(rng, 0.7, schooling)) for schooling in (1.0, 0.5, 0.0) for _ in range(2000)]
+    assert hashlib.sha256(repr(dialogues).encode()).hexdigest() == SHIPPED
 
 
 def test_a_schooled_assistant_searches_reads_what_was_found_first_and_tells_it_with_its_source():
@@ -57,7 +57,7 @@ def test_tools_and_what_they_say_are_those_of_the_example_byte_for_byte():
     assert exchange["answer"] == f"{told} {first}"
 
 
-def test_a_mediocre_one_reads_the_first_that_was_found_in_about_a_third_of_the_episodes():
+def test_a_mediocre_one_reads_the_first_that_was_found_in_about_a_third_of_the_dialogues():
     conversations = [messages_of(seed, 0.0) for seed in range(2000)]
     assert 0.3 <= sum(reads_the_first(each) for each in conversations) / len(conversations) <= 0.4
 
@@ -78,7 +78,7 @@ def test_who_found_nothing_searches_again_and_finds():
 
 def test_what_is_learned_are_calls_and_answers_with_their_ends():
     tokenizer = build_tokenizer()
-    tokens_T, labels_T = tokenise_turns(tokenizer, draw_tool_episode(random.Random(1), 1.0))
+    tokens_T, labels_T = tokenise_turns(tokenizer, draw_tool_dialogue(random.Random(1), 1.0))
     learned = str(tokenizer.decode(labels_T[labels_T != NOT_TRAINED]))
     search, read, answer = learned.removesuffix("<|end|>").split("<|end|>")
     assert [call.name for text in (search, read) for call in parse_answer(text).calls] == ["search", "read"]
@@ -87,9 +87,9 @@ def test_what_is_learned_are_calls_and_answers_with_their_ends():
 
 
 def test_system_turn_and_turns_are_the_conversation_as_a_request_has_it():
-    tokenizer, episode = build_tokenizer(), draw_tool_episode(random.Random(1), 1.0)
-    tokens_T, _ = tokenise_turns(tokenizer, episode)
-    whole = render(tokenizer, json.loads(episode.conversation)["messages"], TOOLS)
+    tokenizer, dialogue = build_tokenizer(), draw_tool_dialogue(random.Random(1), 1.0)
+    tokens_T, _ = tokenise_turns(tokenizer, dialogue)
+    whole = render(tokenizer, json.loads(dialogue.conversation)["messages"], TOOLS)
     assert [*system_turn(tokenizer), *tokens_T.tolist()] == whole
 
 

@@ -19,16 +19,16 @@ import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import type { RequestMode } from './recorder/request.ts';
 import { withTurns, type PlayedTurns } from './recorder/turns.ts';
 
-export interface Episode {
+export interface PlannedAttempt {
   attempt: number;
   /** Its index among the run's scenarios: part of every seed. */
   scenarioIndex: number;
   scenario: Scenario;
 }
 
-export interface EpisodesOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'> {
+export interface AttemptsOptions extends Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock'> {
   agent: Agent;
-  episodes: readonly Episode[];
+  planned: readonly PlannedAttempt[];
   /** At most so many are played at once. */
   concurrency: number;
   engine: EngineConnection;
@@ -58,7 +58,7 @@ interface EngineWait {
   nextTryAt: string | null;
 }
 
-export interface EpisodesProgress {
+export interface AttemptsProgress {
   done: number;
   of: number;
   calls: number;
@@ -66,8 +66,8 @@ export interface EpisodesProgress {
   waiting: EngineWait | null;
 }
 
-export class Episodes {
-  private readonly options: EpisodesOptions;
+export class Attempts {
+  private readonly options: AttemptsOptions;
   private readonly journal: Journal;
   private readonly playing = new Set<Recorder>();
   /** Set once no further attempt is begun. */
@@ -77,23 +77,23 @@ export class Episodes {
   private done = 0;
   private callsDone = 0;
 
-  constructor(options: EpisodesOptions) {
+  constructor(options: AttemptsOptions) {
     this.options = options;
     this.journal = new Journal(options.segments);
   }
 
   /**
-   * In the order of `episodes`; throws the mark of the first attempt that is no data. Where that was the engine's
+   * In the order of `planned`; throws the mark of the first attempt that is no data. Where that was the engine's
    * outage, those that play go on as far as they come: what they are answered is in the journal, and not paid for
    * again. Otherwise all end at once.
    */
   async play(): Promise<AttemptRecord[]> {
-    const { signal, episodes, concurrency } = this.options;
+    const { signal, planned, concurrency } = this.options;
     const cancel = (): void => this.endAll(new TemperError('EngineFailed', 'the attempt was cancelled'));
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
     const limit = pLimit(concurrency);
-    const attempts = episodes.map((episode) => limit(() => this.playOne(episode)));
+    const attempts = planned.map((one) => limit(() => this.playOne(one)));
     try {
       return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
     } catch (error) {
@@ -105,10 +105,10 @@ export class Episodes {
     }
   }
 
-  progress(): EpisodesProgress {
+  progress(): AttemptsProgress {
     return {
       done: this.done,
-      of: this.options.episodes.length,
+      of: this.options.planned.length,
       calls: [...this.playing].reduce((calls, { callCount }) => calls + callCount, this.callsDone),
       waiting: describeWait([...this.playing].map(({ outage }) => outage)),
     };
@@ -135,15 +135,15 @@ export class Episodes {
     else this.endAll(error);
   }
 
-  private async playOne(episode: Episode): Promise<AttemptRecord> {
+  private async playOne(planned: PlannedAttempt): Promise<AttemptRecord> {
     if (this.ended !== null) throw this.ended;
     const { agent, policy, rollout, isFresh } = this.options;
-    const { attempt, scenario } = episode;
-    const recorder = this.createRecorder(episode);
+    const { attempt, scenario } = planned;
+    const recorder = this.createRecorder(planned);
     this.options.onRecorder?.(attempt, recorder);
     this.playing.add(recorder);
     try {
-      const seed = deriveSeed([...this.seedParts(episode), 'random']);
+      const seed = deriveSeed([...this.seedParts(planned), 'random']);
       const { journal } = this;
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
       const record = await playAttempt(played);
@@ -161,7 +161,7 @@ export class Episodes {
     }
   }
 
-  private createRecorder({ attempt, scenarioIndex }: Episode): Recorder {
+  private createRecorder({ attempt, scenarioIndex }: PlannedAttempt): Recorder {
     const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.options;
     const { rewrite, onAnswer, clock } = this.options;
     const seedOf = (key: string, occurrence: number): number =>
@@ -184,7 +184,7 @@ export class Episodes {
     });
   }
 
-  private seedParts({ attempt, scenarioIndex }: Episode): number[] {
+  private seedParts({ attempt, scenarioIndex }: PlannedAttempt): number[] {
     const { seed, branch, step } = this.options.place;
     return [seed, branch, step, scenarioIndex, attempt];
   }
