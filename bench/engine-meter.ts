@@ -20,22 +20,22 @@ interface Health {
 const EVERY_MS = 250;
 
 export class EngineMeter {
-  private readonly readings: Reading[] = [];
-  private readonly stackFile: string;
-  private readonly timer: NodeJS.Timeout;
+  readonly #readings: Reading[] = [];
+  readonly #stackFile: string;
+  readonly #timer: NodeJS.Timeout;
 
   constructor(project: string) {
-    this.stackFile = projectFolders(project).stackFile;
-    this.timer = setInterval(() => void this.read(), EVERY_MS);
+    this.#stackFile = projectFolders(project).stackFile;
+    this.#timer = setInterval(() => void this.#read(), EVERY_MS);
   }
 
   close(): void {
-    clearInterval(this.timer);
+    clearInterval(this.#timer);
   }
 
   /** What the engine did between two moments. */
   between(fromMs: number, toMs: number): EngineWork {
-    const [from, to] = [this.at(fromMs), this.at(toMs)];
+    const [from, to] = [this.#at(fromMs), this.#at(toMs)];
     return {
       forwardS: to.forwardS - from.forwardS,
       deviceWaitS: to.deviceWaitS - from.deviceWaitS,
@@ -43,10 +43,10 @@ export class EngineMeter {
     };
   }
 
-  private at(atMs: number): Reading {
-    const after = this.readings.findIndex((reading) => reading.atMs >= atMs);
-    const right = this.readings.at(after);
-    const left = this.readings[after - 1] ?? right;
+  #at(atMs: number): Reading {
+    const after = this.#readings.findIndex((reading) => reading.atMs >= atMs);
+    const right = this.#readings.at(after);
+    const left = this.#readings[after - 1] ?? right;
     if (left === undefined || right === undefined) throw new Error('the GPU worker never answered GET /health');
     const share = left === right || after < 0 ? 1 : (atMs - left.atMs) / (right.atMs - left.atMs);
     const mix = (a: number, b: number): number => a + (b - a) * share;
@@ -58,15 +58,15 @@ export class EngineMeter {
     };
   }
 
-  private async read(): Promise<void> {
-    const port = readStackFile(this.stackFile)?.ports?.engine;
+  async #read(): Promise<void> {
+    const port = readStackFile(this.#stackFile)?.ports?.engine;
     if (port === undefined) return;
     try {
       const { engines } = (await (await fetch(`http://127.0.0.1:${port}/health`)).json()) as Health;
       const counters = Object.values(engines).map((engine) => engine.counters);
       const sum = (name: keyof (typeof counters)[number]): number => counters.reduce((all, one) => all + one[name], 0);
       const work = { forwardS: sum('forward_s'), deviceWaitS: sum('device_wait_s'), requests: sum('requests') };
-      this.readings.push({ atMs: Date.now(), ...work });
+      this.#readings.push({ atMs: Date.now(), ...work });
     } catch {
       // Not started yet, or ended already.
     }

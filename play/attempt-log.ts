@@ -7,24 +7,24 @@ const MAX_CHARACTERS = 4000;
 
 /** What an agent logs in one attempt, bounded: it goes into the trajectory for ever. */
 export class AttemptLog {
-  private readonly kept: string[] = [];
-  private bytes = 0;
-  private dropped = 0;
+  readonly #kept: string[] = [];
+  #bytes = 0;
+  #dropped = 0;
 
   add(values: readonly unknown[]): void {
     // Not even formatted: an agent may log without end.
-    const line = this.dropped > 0 ? null : clip(format(...values));
+    const line = this.#dropped > 0 ? null : clip(format(...values));
     const bytes = line === null ? 0 : Buffer.byteLength(line);
-    if (line === null || this.kept.length >= MAX_LINES || this.bytes + bytes > MAX_BYTES) {
-      this.dropped += 1;
+    if (line === null || this.#kept.length >= MAX_LINES || this.#bytes + bytes > MAX_BYTES) {
+      this.#dropped += 1;
       return;
     }
-    this.kept.push(line);
-    this.bytes += bytes;
+    this.#kept.push(line);
+    this.#bytes += bytes;
   }
 
   lines(): string[] {
-    return this.dropped === 0 ? this.kept : [...this.kept, `… ${this.dropped} more lines were left out`];
+    return this.#dropped === 0 ? this.#kept : [...this.#kept, `… ${this.#dropped} more lines were left out`];
   }
 }
 

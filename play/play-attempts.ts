@@ -67,19 +67,19 @@ export interface AttemptsProgress {
 }
 
 export class Attempts {
-  private readonly options: AttemptsOptions;
-  private readonly journal: Journal;
-  private readonly playing = new Set<Recorder>();
+  readonly #options: AttemptsOptions;
+  readonly #journal: Journal;
+  readonly #playing = new Set<Recorder>();
   /** Set once no further attempt is begun. */
-  private ended: unknown = null;
-  private readonly orders = new Map<number, number[]>();
-  private readonly turns = new Map<number, PlayedTurns>();
-  private done = 0;
-  private callsDone = 0;
+  #ended: unknown = null;
+  readonly #orders = new Map<number, number[]>();
+  readonly #turns = new Map<number, PlayedTurns>();
+  #done = 0;
+  #callsDone = 0;
 
   constructor(options: AttemptsOptions) {
-    this.options = options;
-    this.journal = new Journal(options.segments);
+    this.#options = options;
+    this.#journal = new Journal(options.segments);
   }
 
   /**
@@ -88,12 +88,12 @@ export class Attempts {
    * again. Otherwise all end at once.
    */
   async play(): Promise<AttemptRecord[]> {
-    const { signal, planned, concurrency } = this.options;
-    const cancel = (): void => this.endAll(new TemperError('EngineFailed', 'the attempt was cancelled'));
+    const { signal, planned, concurrency } = this.#options;
+    const cancel = (): void => this.#endAll(new TemperError('EngineFailed', 'the attempt was cancelled'));
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
     const limit = pLimit(concurrency);
-    const attempts = planned.map((one) => limit(() => this.playOne(one)));
+    const attempts = planned.map((one) => limit(() => this.#playOne(one)));
     try {
       return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
     } catch (error) {
@@ -101,72 +101,72 @@ export class Attempts {
       throw error;
     } finally {
       signal.removeEventListener('abort', cancel);
-      this.journal.close();
+      this.#journal.close();
     }
   }
 
   progress(): AttemptsProgress {
     return {
-      done: this.done,
-      of: this.options.planned.length,
-      calls: [...this.playing].reduce((calls, { callCount }) => calls + callCount, this.callsDone),
-      waiting: describeWait([...this.playing].map(({ outage }) => outage)),
+      done: this.#done,
+      of: this.#options.planned.length,
+      calls: [...this.#playing].reduce((calls, { callCount }) => calls + callCount, this.#callsDone),
+      waiting: describeWait([...this.#playing].map(({ outage }) => outage)),
     };
   }
 
   /** By attempt: its calls as indices in the order in which the agent asked; see `Recorder.askedOrder`. */
   callOrders(): Record<number, number[]> {
-    return Object.fromEntries(this.orders);
+    return Object.fromEntries(this.#orders);
   }
 
   /** Null for an attempt that did not come to its end. */
   turnsOf(attempt: number): PlayedTurns | null {
-    return this.turns.get(attempt) ?? null;
+    return this.#turns.get(attempt) ?? null;
   }
 
-  private endAll(error: unknown): void {
-    this.ended ??= error;
+  #endAll(error: unknown): void {
+    this.#ended ??= error;
     const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
-    for (const { ending } of this.playing) ending.markAs(mark);
+    for (const { ending } of this.#playing) ending.markAs(mark);
   }
 
-  private stopAfter(error: unknown): void {
-    if (error instanceof TemperError && error.type === 'EngineFailed') this.ended ??= error;
-    else this.endAll(error);
+  #stopAfter(error: unknown): void {
+    if (error instanceof TemperError && error.type === 'EngineFailed') this.#ended ??= error;
+    else this.#endAll(error);
   }
 
-  private async playOne(planned: PlannedAttempt): Promise<AttemptRecord> {
-    if (this.ended !== null) throw this.ended;
-    const { agent, policy, rollout, isFresh } = this.options;
+  async #playOne(planned: PlannedAttempt): Promise<AttemptRecord> {
+    if (this.#ended !== null) throw this.#ended;
+    const { agent, policy, rollout, isFresh } = this.#options;
     const { attempt, scenario } = planned;
-    const recorder = this.createRecorder(planned);
-    this.options.onRecorder?.(attempt, recorder);
-    this.playing.add(recorder);
+    const recorder = this.#createRecorder(planned);
+    this.#options.onRecorder?.(attempt, recorder);
+    this.#playing.add(recorder);
     try {
-      const seed = deriveSeed([...this.seedParts(planned), 'random']);
-      const { journal } = this;
+      const seed = deriveSeed([...this.#seedParts(planned), 'random']);
+      const journal = this.#journal;
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
       const record = await playAttempt(played);
-      this.orders.set(attempt, recorder.askedOrder());
+      this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
-      this.turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
+      this.#turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });
       return record;
     } catch (error) {
-      this.stopAfter(error);
+      this.#stopAfter(error);
       throw error;
     } finally {
-      this.playing.delete(recorder);
-      this.done += 1;
-      this.callsDone += recorder.callCount;
+      this.#playing.delete(recorder);
+      this.#done += 1;
+      this.#callsDone += recorder.callCount;
     }
   }
 
-  private createRecorder({ attempt, scenarioIndex }: PlannedAttempt): Recorder {
-    const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.options;
-    const { rewrite, onAnswer, clock } = this.options;
+  #createRecorder({ attempt, scenarioIndex }: PlannedAttempt): Recorder {
+    const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.#options;
+    const { rewrite, onAnswer, clock } = this.#options;
     const seedOf = (key: string, occurrence: number): number =>
       callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
-    const { journal } = this;
+    const journal = this.#journal;
     return new Recorder({
       engine,
       journal,
@@ -184,8 +184,8 @@ export class Attempts {
     });
   }
 
-  private seedParts({ attempt, scenarioIndex }: PlannedAttempt): number[] {
-    const { seed, branch, step } = this.options.place;
+  #seedParts({ attempt, scenarioIndex }: PlannedAttempt): number[] {
+    const { seed, branch, step } = this.#options.place;
     return [seed, branch, step, scenarioIndex, attempt];
   }
 }

@@ -98,40 +98,40 @@ class Fake implements FakeEngine {
   readonly key = FAKE_ENGINE_KEY;
   readonly executed: FakeCall[] = [];
   received = 0;
-  private port = 0;
-  private server: Server | null = null;
-  private readonly queued: FakeFailure[] = [];
-  private rule: (call: FakeCall, received: number) => FakeFailure | null = () => null;
-  private readonly options: FakeEngineOptions;
+  #port = 0;
+  #server: Server | null = null;
+  readonly #queued: FakeFailure[] = [];
+  #rule: (call: FakeCall, received: number) => FakeFailure | null = () => null;
+  readonly #options: FakeEngineOptions;
 
   constructor(options: FakeEngineOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return `http://127.0.0.1:${this.#port}`;
   }
 
   failNext(...failures: FakeFailure[]): void {
-    this.queued.push(...failures);
+    this.#queued.push(...failures);
   }
 
   failWhen(rule: (call: FakeCall, received: number) => FakeFailure | null): void {
-    this.rule = rule;
+    this.#rule = rule;
   }
 
   async start(): Promise<void> {
-    const server = createServer((request, response) => void this.serve(request, response));
+    const server = createServer((request, response) => void this.#serve(request, response));
     server.keepAliveTimeout = 60_000;
-    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve));
-    this.port = (server.address() as AddressInfo).port;
-    this.server = server;
+    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
   }
 
   async stop(): Promise<void> {
-    const server = this.server;
+    const server = this.#server;
     if (server === null) return;
-    this.server = null;
+    this.#server = null;
     await new Promise((resolve) => {
       server.close(resolve);
       server.closeAllConnections();
@@ -142,7 +142,7 @@ class Fake implements FakeEngine {
     return this.stop();
   }
 
-  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request);
     if (request.url === '/health') return send(response, 200, { status: 'ok', boot: 'fake' });
     if (request.headers.authorization !== `Bearer ${this.key}`)
@@ -155,31 +155,31 @@ class Fake implements FakeEngine {
       headers: request.headers,
       call: typeof header === 'string' ? header : '',
     };
-    const failure = this.queued.shift() ?? this.rule(call, this.received);
+    const failure = this.#queued.shift() ?? this.#rule(call, this.received);
     if (failure !== null) return fail(request, response, failure);
-    if (this.options.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, this.options.delayMs));
+    if (this.#options.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, this.#options.delayMs));
     this.executed.push(call);
-    send(response, 200, this.complete(call.request));
+    send(response, 200, this.#complete(call.request));
   }
 
-  private complete(request: FakeRequest): object {
+  #complete(request: FakeRequest): object {
     const promptTokenIds = encode(request.messages.map(({ role, content }) => `<${role}>${content ?? ''}`).join(''));
-    const choices = Array.from({ length: request.n ?? 1 }, (_, index) => this.choose(request, index));
+    const choices = Array.from({ length: request.n ?? 1 }, (_, index) => this.#choose(request, index));
     return {
       id: `chatcmpl-${hashOf(request).slice(0, 24)}`,
       object: 'chat.completion',
       created: 0,
       model: request.model,
-      adapter_sha256: (this.options.adapterSha256 ?? fakeAdapterSha256)(request.model),
+      adapter_sha256: (this.#options.adapterSha256 ?? fakeAdapterSha256)(request.model),
       ...(request.return_token_ids === true ? { prompt_token_ids: promptTokenIds } : {}),
       choices,
       usage: { prompt_tokens: promptTokenIds.length, completion_tokens: 2, total_tokens: promptTokenIds.length + 2 },
     };
   }
 
-  private choose(request: FakeRequest, index: number): object {
+  #choose(request: FakeRequest, index: number): object {
     const seeded = { ...request, seed: request.seed + index };
-    const answer = (this.options.answer ?? drawDigit)(seeded);
+    const answer = (this.#options.answer ?? drawDigit)(seeded);
     const {
       content,
       finishReason = 'stop',

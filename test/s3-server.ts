@@ -18,15 +18,15 @@ const START_TIMEOUT_MS = 20_000;
 export class S3Server {
   /** What finds it. */
   readonly env: Record<string, string>;
-  private readonly program: string;
-  private readonly root: string;
-  private readonly port: number;
-  private child: ChildProcess | null = null;
+  readonly #program: string;
+  readonly #root: string;
+  readonly #port: number;
+  #child: ChildProcess | null = null;
 
   constructor(program: string, root: string, port: number) {
-    this.program = program;
-    this.root = root;
-    this.port = port;
+    this.#program = program;
+    this.#root = root;
+    this.#port = port;
     this.env = {
       AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
       AWS_REGION: 'us-east-1',
@@ -37,40 +37,40 @@ export class S3Server {
 
   /** Where the server keeps an object's bytes. */
   file(key: string): string {
-    return join(this.root, 'buckets', BUCKET, key);
+    return join(this.#root, 'buckets', BUCKET, key);
   }
 
   /** Forgets a folder of objects, and what the server noted beside them. */
   forget(key: string): void {
-    for (const path of [this.file(key), join(this.root, 'sidecar', BUCKET, key)]) {
+    for (const path of [this.file(key), join(this.#root, 'sidecar', BUCKET, key)]) {
       rmSync(path, { recursive: true, force: true });
     }
   }
 
   /** The server's process; for signals. */
   get process(): ChildProcess {
-    if (this.child === null) throw new Error('the S3 server is not running');
-    return this.child;
+    if (this.#child === null) throw new Error('the S3 server is not running');
+    return this.#child;
   }
 
   async start(): Promise<void> {
     mkdirSync(this.file(''), { recursive: true });
-    mkdirSync(join(this.root, 'sidecar'), { recursive: true });
+    mkdirSync(join(this.#root, 'sidecar'), { recursive: true });
     // Not every file system that tests run on has extended attributes.
-    const flags = ['posix', '--sidecar', join(this.root, 'sidecar'), join(this.root, 'buckets')];
-    const command = leashed(this.program, ['--port', `127.0.0.1:${this.port}`, '--quiet', ...flags]);
+    const flags = ['posix', '--sidecar', join(this.#root, 'sidecar'), join(this.#root, 'buckets')];
+    const command = leashed(this.#program, ['--port', `127.0.0.1:${this.#port}`, '--quiet', ...flags]);
     const child = spawn(...command, { env: { ...process.env, ...ACCESS }, stdio: ['ignore', 'ignore', 'inherit'] });
-    this.child = child;
+    this.#child = child;
     const deadline = Date.now() + START_TIMEOUT_MS;
-    while (!(await this.answers())) {
+    while (!(await this.#answers())) {
       if (child.exitCode !== null || Date.now() > deadline) throw new Error('versitygw did not come up');
       await delay(50);
     }
   }
 
   async kill(): Promise<void> {
-    const { child } = this;
-    this.child = null;
+    const child = this.#child;
+    this.#child = null;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
@@ -79,12 +79,12 @@ export class S3Server {
 
   async stop(): Promise<void> {
     await this.kill();
-    rmSync(this.root, { recursive: true, force: true });
+    rmSync(this.#root, { recursive: true, force: true });
   }
 
-  private async answers(): Promise<boolean> {
+  async #answers(): Promise<boolean> {
     try {
-      await fetch(`http://127.0.0.1:${this.port}/`);
+      await fetch(`http://127.0.0.1:${this.#port}/`);
       return true;
     } catch {
       return false;

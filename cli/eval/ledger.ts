@@ -14,17 +14,17 @@ export interface AttemptCost {
 }
 
 export class Ledger {
-  private readonly facts = new Map<number, AnswerFacts[]>();
+  readonly #facts = new Map<number, AnswerFacts[]>();
 
   add(facts: AnswerFacts): void {
-    const known = this.facts.get(facts.attempt) ?? [];
+    const known = this.#facts.get(facts.attempt) ?? [];
     known.push(facts);
-    this.facts.set(facts.attempt, known);
+    this.#facts.set(facts.attempt, known);
   }
 
   /** Attempts that asked nothing are not among them. */
   costs(price: Price | null, hosted: Pick<HostedModel, 'isFree' | 'tellsCost'> | null): AttemptCost[] {
-    return [...this.facts].map(([attempt, facts]) => {
+    return [...this.#facts].map(([attempt, facts]) => {
       const promptTokens = total(facts, ({ usage }) => member(usage, 'prompt_tokens'));
       const completionTokens = total(facts, ({ usage }) => member(usage, 'completion_tokens'));
       const seconds = facts.reduce((sum, { ms }) => sum + ms, 0) / 1000;

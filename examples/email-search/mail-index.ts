@@ -23,32 +23,32 @@ const READ = `SELECT rowid AS id, date, sender AS "from", recipient AS "to", sub
 
 export class MailIndex {
   readonly questions: readonly Question[];
-  private readonly database = new sqlite.Database();
+  readonly #database = new sqlite.Database();
 
   constructor({ mails, questions }: Mailbox) {
     this.questions = questions;
-    this.database.exec(TABLE);
-    this.database.exec('BEGIN');
-    const insert = this.database.prepare(INSERT);
+    this.#database.exec(TABLE);
+    this.#database.exec('BEGIN');
+    const insert = this.#database.prepare(INSERT);
     for (const { id, from, to, subject, body, date } of mails) insert.run([id, from, to, subject, body, date]);
     insert.finalize();
-    this.database.exec('COMMIT');
+    this.#database.exec('COMMIT');
   }
 
   /** Mails that have all the words. */
   search({ query, after = '0000', before = '9999' }: Search): Hit[] {
-    return this.database.all(SEARCH, [matchAll(query), after, before]) as unknown as Hit[];
+    return this.#database.all(SEARCH, [matchAll(query), after, before]) as unknown as Hit[];
   }
 
   read(id: number): Mail {
-    const mail = Number.isSafeInteger(id) ? this.database.get(READ, [id]) : null;
+    const mail = Number.isSafeInteger(id) ? this.#database.get(READ, [id]) : null;
     if (mail === null) throw new Error('no such id');
     return mail as unknown as Mail;
   }
 
   /** SQLite's memory is not the garbage collector's. */
   close(): void {
-    this.database.close();
+    this.#database.close();
   }
 }
 

@@ -62,67 +62,67 @@ export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddres
 
 class Exchange {
   readonly handler: Dispatcher.DispatchHandler;
-  private readonly resolve: (answer: HttpAnswer) => void;
-  private readonly reject: (error: Error) => void;
-  private readonly signals: readonly AbortSignal[];
-  private readonly timer: NodeJS.Timeout;
-  private readonly chunks: Buffer[] = [];
-  private controller: Dispatcher.DispatchController | null = null;
-  private status = 0;
-  private retryAfter: string | null = null;
-  private settled = false;
+  readonly #resolve: (answer: HttpAnswer) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #signals: readonly AbortSignal[];
+  readonly #timer: NodeJS.Timeout;
+  readonly #chunks: Buffer[] = [];
+  #controller: Dispatcher.DispatchController | null = null;
+  #status = 0;
+  #retryAfter: string | null = null;
+  #settled = false;
 
   constructor(resolve: (answer: HttpAnswer) => void, reject: (error: Error) => void, options: PostOptions) {
-    this.resolve = resolve;
-    this.reject = reject;
-    this.signals = options.signals;
-    this.timer = setTimeout(() => this.abort(`no answer within ${options.deadlineMs} ms`), options.deadlineMs);
-    for (const signal of this.signals) signal.addEventListener('abort', this.onAbort);
-    this.handler = this.createHandler();
-    if (this.signals.some((signal) => signal.aborted)) this.onAbort();
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#signals = options.signals;
+    this.#timer = setTimeout(() => this.#abort(`no answer within ${options.deadlineMs} ms`), options.deadlineMs);
+    for (const signal of this.#signals) signal.addEventListener('abort', this.#onAbort);
+    this.handler = this.#createHandler();
+    if (this.#signals.some((signal) => signal.aborted)) this.#onAbort();
   }
 
-  private createHandler(): Dispatcher.DispatchHandler {
+  #createHandler(): Dispatcher.DispatchHandler {
     return {
       onRequestStart: (controller) => {
-        if (this.settled) controller.abort(new Error('not wanted any more'));
-        this.controller = controller;
+        if (this.#settled) controller.abort(new Error('not wanted any more'));
+        this.#controller = controller;
       },
       onResponseStart: (_controller, status, headers) => {
-        this.status = status;
+        this.#status = status;
         const retryAfter = headers['retry-after'];
-        this.retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
+        this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
       },
-      onResponseData: (_controller, chunk) => void this.chunks.push(chunk),
-      onResponseEnd: () => this.succeed(),
-      onResponseError: (_controller, error) => this.fail(error),
+      onResponseData: (_controller, chunk) => void this.#chunks.push(chunk),
+      onResponseEnd: () => this.#succeed(),
+      onResponseError: (_controller, error) => this.#fail(error),
     };
   }
 
-  private readonly onAbort = (): void => this.abort('aborted');
+  readonly #onAbort = (): void => this.#abort('aborted');
 
-  private abort(reason: string): void {
+  #abort(reason: string): void {
     const error = new Error(reason);
-    this.fail(error);
-    this.controller?.abort(error);
+    this.#fail(error);
+    this.#controller?.abort(error);
   }
 
-  private succeed(): void {
-    if (!this.settle()) return;
-    const [only] = this.chunks;
-    const bytes = this.chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.chunks);
-    this.resolve({ status: this.status, retryAfter: this.retryAfter, text: bytes.toString('utf8') });
+  #succeed(): void {
+    if (!this.#settle()) return;
+    const [only] = this.#chunks;
+    const bytes = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks);
+    this.#resolve({ status: this.#status, retryAfter: this.#retryAfter, text: bytes.toString('utf8') });
   }
 
-  private fail(error: Error): void {
-    if (this.settle()) this.reject(error);
+  #fail(error: Error): void {
+    if (this.#settle()) this.#reject(error);
   }
 
-  private settle(): boolean {
-    if (this.settled) return false;
-    this.settled = true;
-    clearTimeout(this.timer);
-    for (const signal of this.signals) signal.removeEventListener('abort', this.onAbort);
+  #settle(): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    for (const signal of this.#signals) signal.removeEventListener('abort', this.#onAbort);
     return true;
   }
 }

@@ -10,40 +10,40 @@ import { TemperError } from '../../core/failures.ts';
 export class Ending {
   mark: TemperError | null = null;
   failure: TemperError | null = null;
-  private readonly controller = new AbortController();
+  readonly #controller = new AbortController();
 
   constructor() {
     // One for each call under way, as many as the agent likes.
-    setMaxListeners(0, this.controller.signal);
+    setMaxListeners(0, this.#controller.signal);
   }
 
   /** Aborted once no further call will be answered. */
   get signal(): AbortSignal {
-    return this.controller.signal;
+    return this.#controller.signal;
   }
 
   get isOver(): boolean {
-    return this.controller.signal.aborted;
+    return this.#controller.signal.aborted;
   }
 
   markAs(error: TemperError): void {
     if (this.isOver) return;
     this.mark = error;
-    this.controller.abort(error);
+    this.#controller.abort(error);
   }
 
   failAs(message: string): void {
     if (this.isOver) return;
     this.failure = new TemperError('AgentFailed', message);
-    this.controller.abort(this.failure);
+    this.#controller.abort(this.failure);
   }
 
   /** The agent is done: calls it did not wait for are dropped. */
   close(): void {
-    if (!this.isOver) this.controller.abort(new TemperError('AgentFailed', 'the attempt is over'));
+    if (!this.isOver) this.#controller.abort(new TemperError('AgentFailed', 'the attempt is over'));
   }
 
   check(): void {
-    this.controller.signal.throwIfAborted();
+    this.#controller.signal.throwIfAborted();
   }
 }

@@ -35,19 +35,19 @@ interface Answer {
 }
 
 export class Journal {
-  private readonly segments: JournalSegments;
-  private readonly answers = new Map<string, Answer>();
-  private readonly values = new Map<string, unknown>();
-  private readonly overlaps = new Map<number, number>();
+  readonly #segments: JournalSegments;
+  readonly #answers = new Map<string, Answer>();
+  readonly #values = new Map<string, unknown>();
+  readonly #overlaps = new Map<number, number>();
 
   constructor(segments: JournalSegments) {
-    this.segments = segments;
-    for (const segment of segments.existing) for (const payload of decodeSegment(segment)) this.load(payload);
+    this.#segments = segments;
+    for (const segment of segments.existing) for (const payload of decodeSegment(segment)) this.#load(payload);
   }
 
   /** The recorded answer of a call, once; null where it was never answered. */
   claim(attempt: number, key: string, occurrence: number): unknown {
-    const answer = this.answers.get(callName(attempt, key, occurrence));
+    const answer = this.#answers.get(callName(attempt, key, occurrence));
     if (answer === undefined) return null;
     answer.claimed = true;
     return answer.body;
@@ -55,52 +55,52 @@ export class Journal {
 
   /** `body` is JSON already: it goes to disk as it came. */
   recordCall(attempt: number, key: string, occurrence: number, body: string): void {
-    this.append(`{"a":${attempt},"k":"${key}","o":${occurrence},"r":${body}}`);
+    this.#append(`{"a":${attempt},"k":"${key}","o":${occurrence},"r":${body}}`);
   }
 
   hasValue(attempt: number, name: string): boolean {
-    return this.values.has(valueName(attempt, name));
+    return this.#values.has(valueName(attempt, name));
   }
 
   value(attempt: number, name: string): unknown {
-    return this.values.get(valueName(attempt, name));
+    return this.#values.get(valueName(attempt, name));
   }
 
   recordValue(attempt: number, name: string, json: string): void {
-    this.append(`{"a":${attempt},"n":${JSON.stringify(name)},"v":${json}}`);
+    this.#append(`{"a":${attempt},"n":${JSON.stringify(name)},"v":${json}}`);
   }
 
   /** The earliest turn at which calls of the attempt overlapped; null where none did so far. */
   overlap(attempt: number): number | null {
-    return this.overlaps.get(attempt) ?? null;
+    return this.#overlaps.get(attempt) ?? null;
   }
 
   recordOverlap(attempt: number, turn: number): void {
-    this.append(`{"a":${attempt},"t":${turn}}`);
+    this.#append(`{"a":${attempt},"t":${turn}}`);
   }
 
   /** How many recorded answers an attempt has not asked for. */
   unclaimed(attempt: number): number {
-    return [...this.answers.values()].filter((answer) => answer.attempt === attempt && !answer.claimed).length;
+    return [...this.#answers.values()].filter((answer) => answer.attempt === attempt && !answer.claimed).length;
   }
 
   close(): void {
-    this.segments.close();
+    this.#segments.close();
   }
 
-  private append(payload: string): void {
-    this.segments.append(encodeRecord(payload));
+  #append(payload: string): void {
+    this.#segments.append(encodeRecord(payload));
   }
 
-  private load(payload: CallEntry | OnceEntry | OverlapEntry): void {
+  #load(payload: CallEntry | OnceEntry | OverlapEntry): void {
     if ('k' in payload) {
       const name = callName(payload.a, payload.k, payload.o);
-      if (!this.answers.has(name)) this.answers.set(name, { attempt: payload.a, body: payload.r, claimed: false });
+      if (!this.#answers.has(name)) this.#answers.set(name, { attempt: payload.a, body: payload.r, claimed: false });
     } else if ('t' in payload) {
-      this.overlaps.set(payload.a, Math.min(payload.t, this.overlaps.get(payload.a) ?? payload.t));
+      this.#overlaps.set(payload.a, Math.min(payload.t, this.#overlaps.get(payload.a) ?? payload.t));
     } else {
       const name = valueName(payload.a, payload.n);
-      if (!this.values.has(name)) this.values.set(name, payload.v);
+      if (!this.#values.has(name)) this.#values.set(name, payload.v);
     }
   }
 }

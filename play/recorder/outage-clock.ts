@@ -6,20 +6,20 @@ export class OutageClock {
   reason: string | null = null;
   /** When the engine is asked again, by the clock; 0 while it is being asked. */
   nextTryAt = 0;
-  private waiting = 0;
-  private since = 0;
-  private endedAt = 0;
-  private totalMs = 0;
-  private readonly clock: Clock;
+  #waiting = 0;
+  #since = 0;
+  #endedAt = 0;
+  #totalMs = 0;
+  readonly #clock: Clock;
 
   constructor(clock: Clock = SYSTEM_CLOCK) {
-    this.clock = clock;
+    this.#clock = clock;
   }
 
   /** `since` is when the first try that came to nothing began. */
   began(reason: string, since: number): void {
-    if (this.waiting === 0) this.since = Math.max(since, this.endedAt);
-    this.waiting += 1;
+    if (this.#waiting === 0) this.#since = Math.max(since, this.#endedAt);
+    this.#waiting += 1;
     this.reason = reason;
   }
 
@@ -31,18 +31,18 @@ export class OutageClock {
 
   /** Since when calls wait without a break; null where none does. */
   get waitingSince(): number | null {
-    return this.waiting > 0 ? this.since : null;
+    return this.#waiting > 0 ? this.#since : null;
   }
 
   ended(): void {
-    this.waiting -= 1;
-    if (this.waiting > 0) return;
-    this.endedAt = this.clock.now();
-    this.totalMs += this.endedAt - this.since;
+    this.#waiting -= 1;
+    if (this.#waiting > 0) return;
+    this.#endedAt = this.#clock.now();
+    this.#totalMs += this.#endedAt - this.#since;
     this.reason = null;
   }
 
   get elapsedMs(): number {
-    return this.totalMs + (this.waiting > 0 ? this.clock.now() - this.since : 0);
+    return this.#totalMs + (this.#waiting > 0 ? this.#clock.now() - this.#since : 0);
   }
 }

@@ -79,45 +79,45 @@ export class Recorder {
   hasOutgrown = false;
   callCount = 0;
   /** Calls without an answer yet. */
-  private pending = 0;
-  private refusals = 0;
-  private readonly options: RecorderOptions;
-  private readonly values: OnceValues;
-  private readonly calls = new RecordedCalls();
-  private readonly clock: Clock;
-  private readonly beganAt: number;
+  #pending = 0;
+  #refusals = 0;
+  readonly #options: RecorderOptions;
+  readonly #values: OnceValues;
+  readonly #calls = new RecordedCalls();
+  readonly #clock: Clock;
+  readonly #beganAt: number;
   /** Calls that the engine works on. */
-  private readonly sending = new Set<Promise<Sent>>();
+  readonly #sending = new Set<Promise<Sent>>();
 
   constructor(options: RecorderOptions) {
-    this.options = options;
+    this.#options = options;
     const { journal, attempt, clock = SYSTEM_CLOCK } = options;
-    this.clock = clock;
-    this.beganAt = clock.now();
+    this.#clock = clock;
+    this.#beganAt = clock.now();
     this.outage = new OutageClock(clock);
-    this.values = new OnceValues(journal, attempt, this.ending);
+    this.#values = new OnceValues(journal, attempt, this.ending);
     this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
   }
 
   get engineUrl(): string {
-    return this.options.engine.url;
+    return this.#options.engine.url;
   }
 
   /** Of the attempt's time, which an outage of the engine does not use up. */
   get leftMs(): number {
-    return this.beganAt + this.options.rollout.attemptTimeoutMs + this.outage.elapsedMs - this.clock.now();
+    return this.#beganAt + this.#options.rollout.attemptTimeoutMs + this.outage.elapsedMs - this.#clock.now();
   }
 
   /** Ends an attempt that has used up its time; not in the middle of a call, which has a deadline of its own. */
   endIfLate(): void {
-    if (this.leftMs > 0 || this.sending.size > 0) return;
-    const { attemptTimeoutMs } = this.options.rollout;
+    if (this.leftMs > 0 || this.#sending.size > 0) return;
+    const { attemptTimeoutMs } = this.#options.rollout;
     this.ending.failAs(`an attempt may take attemptTimeoutMs ${attemptTimeoutMs} ms, it took longer`);
   }
 
   async once<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    this.checkFresh();
-    return this.values.once(name, fn);
+    this.#checkFresh();
+    return this.#values.once(name, fn);
   }
 
   /** The agent is done. What it did while a call of it waited for an engine that does not answer is no data. */
@@ -125,17 +125,17 @@ export class Recorder {
     const { reason } = this.outage;
     if (reason !== null) this.ending.markAs(abandoned(reason));
     this.ending.close();
-    return this.values.settle();
+    return this.#values.settle();
   }
 
   /** What was played, in an order that does not depend on timing. */
   takeCalls(): CallRecord[] {
-    return this.calls.inRecordOrder();
+    return this.#calls.inRecordOrder();
   }
 
   /** See `RecordedCalls`. */
   askedOrder(): number[] {
-    return this.calls.askedOrder();
+    return this.#calls.askedOrder();
   }
 
   /**
@@ -143,15 +143,15 @@ export class Recorder {
    * may handle the refusal itself, with a TemperError if the attempt is over, or with the agent's own abort.
    */
   async call(asked: AskedRequest, { label = null, signal = null }: CallOptions = {}): Promise<Completion> {
-    this.pending += 1;
+    this.#pending += 1;
     try {
       this.ending.check();
-      return await this.answer(asked, label, signal);
+      return await this.#answer(asked, label, signal);
     } catch (error) {
       const isAgents = error instanceof RequestRefused || (!(error instanceof TemperError) && signal?.aborted === true);
       throw isAgents ? error : await this.refuse(error);
     } finally {
-      this.pending -= 1;
+      this.#pending -= 1;
     }
   }
 
@@ -162,18 +162,18 @@ export class Recorder {
   async refuse(error: unknown): Promise<TemperError> {
     const typed = asTemperError(error);
     if (typed.type !== 'AgentFailed') this.ending.markAs(typed);
-    this.refusals += 1;
-    await sleep(Math.min(2 ** this.refusals, LONGEST_REFUSAL_MS), undefined, { ref: false });
+    this.#refusals += 1;
+    await sleep(Math.min(2 ** this.#refusals, LONGEST_REFUSAL_MS), undefined, { ref: false });
     return typed;
   }
 
-  private async answer(asked: AskedRequest, label: string | null, signal: AbortSignal | null): Promise<Completion> {
-    const { rollout, policy, mode, journal, attempt } = this.options;
+  async #answer(asked: AskedRequest, label: string | null, signal: AbortSignal | null): Promise<Completion> {
+    const { rollout, policy, mode, journal, attempt } = this.#options;
     const { request, wantsLogprobs } = checkRequest(asked, { model: policy.model, mode, rollout });
-    const frame = this.number(request, label);
+    const frame = this.#number(request, label);
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
-    if (recorded !== null) return this.show(this.keep(recorded, frame, null), frame, wantsLogprobs);
-    const sent = await this.sendInTime(frame, signal);
+    if (recorded !== null) return this.#show(this.#keep(recorded, frame, null), frame, wantsLogprobs);
+    const sent = await this.#sendInTime(frame, signal);
     if ('failure' in sent) {
       this.ending.failAs(sent.failure);
       throw new TemperError('AgentFailed', sent.failure);
@@ -182,51 +182,52 @@ export class Recorder {
       this.hasOutgrown = true;
       throw sent.refusal;
     }
-    const completion = this.keep(sent.completion, frame, sent.text);
-    this.options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
+    const completion = this.#keep(sent.completion, frame, sent.text);
+    this.#options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
     // What came after the end is in the journal, for a repetition, and goes no further.
     this.ending.check();
-    return this.show(completion, frame, wantsLogprobs);
+    return this.#show(completion, frame, wantsLogprobs);
   }
 
-  private show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Completion {
+  #show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Completion {
     const call = callName(frame);
     const visible = this.turns.mark(forAgent(completion, wantsLogprobs), call);
-    return this.options.tagsChoices === true ? tagChoices(visible, call) : visible;
+    return this.#options.tagsChoices === true ? tagChoices(visible, call) : visible;
   }
 
   /** Must stay synchronous: the order in which the agent asks decides the occurrence. */
-  private number(request: CallRequest, label: string | null): CallFrame {
+  #number(request: CallRequest, label: string | null): CallFrame {
     this.callCount += 1;
-    const { maxCallsPerAttempt } = this.options.rollout;
+    const { maxCallsPerAttempt } = this.#options.rollout;
     if (this.callCount > maxCallsPerAttempt) {
       this.ending.failAs(`an attempt may make maxCallsPerAttempt ${maxCallsPerAttempt} calls, it asked for one more`);
     }
     this.ending.check();
-    const frame = this.calls.number(request, label);
-    this.turns.begin(callName(frame), this.pending - 1);
+    const frame = this.#calls.number(request, label);
+    this.turns.begin(callName(frame), this.#pending - 1);
     return frame;
   }
 
   /** Past the attempt's time no call goes out; those that are out are waited for, since an outage gives time back. */
-  private async sendInTime(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
-    while (this.leftMs <= 0 && this.sending.size > 0) await Promise.race(this.sending).catch(() => undefined);
+  async #sendInTime(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
+    while (this.leftMs <= 0 && this.#sending.size > 0) await Promise.race(this.#sending).catch(() => undefined);
     this.endIfLate();
     this.ending.check();
-    const sending = this.send(frame, signal);
-    this.sending.add(sending);
-    return sending.finally(() => this.sending.delete(sending));
+    const sending = this.#send(frame, signal);
+    this.#sending.add(sending);
+    return sending.finally(() => this.#sending.delete(sending));
   }
 
-  private send(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
-    const { engine, rollout } = this.options;
+  #send(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
+    const { engine, rollout } = this.#options;
     const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
-    const checkFresh = (): void => this.checkFresh();
-    const { clock, outage } = this;
-    return send(this.body(frame), {
+    const checkFresh = (): void => this.#checkFresh();
+    const { outage } = this;
+    const clock = this.#clock;
+    return send(this.#body(frame), {
       engine,
       rollout,
-      headers: this.headers(frame),
+      headers: this.#headers(frame),
       signals,
       checkFresh,
       outage,
@@ -234,21 +235,21 @@ export class Recorder {
     });
   }
 
-  private body({ request, key, occurrence }: CallFrame): string {
-    const { policy, mode } = this.options;
+  #body({ request, key, occurrence }: CallFrame): string {
+    const { policy, mode } = this.#options;
     const asked = { ...request, model: policy.model };
-    if (mode === 'text') return JSON.stringify(this.options.rewrite?.(asked) ?? asked);
+    if (mode === 'text') return JSON.stringify(this.#options.rewrite?.(asked) ?? asked);
     // A seed that stands in the request is the agent's own: evaluations honour it, training refused it.
     return JSON.stringify({
-      seed: this.options.seedOf(key, occurrence),
+      seed: this.#options.seedOf(key, occurrence),
       ...asked,
       logprobs: true,
       return_token_ids: true,
     });
   }
 
-  private headers({ key, occurrence }: CallFrame): Record<string, string> {
-    const { mode, attemptKey, rollout } = this.options;
+  #headers({ key, occurrence }: CallFrame): Record<string, string> {
+    const { mode, attemptKey, rollout } = this.#options;
     if (mode === 'text') return {};
     return {
       [CALL_HEADER]: `${attemptKey}/${key}/${occurrence}`,
@@ -257,21 +258,21 @@ export class Recorder {
   }
 
   /** Checked, journaled (`text`, where it is new), and only then part of the trajectory. */
-  private keep(completion: Completion, frame: CallFrame, text: string | null): Completion {
-    const { mode, policy, engine, journal, attempt } = this.options;
+  #keep(completion: Completion, frame: CallFrame, text: string | null): Completion {
+    const { mode, policy, engine, journal, attempt } = this.#options;
     const records = takeRecords(completion, frame);
     if (mode !== 'text') {
       checkPolicy(completion, policy);
       checkTokens(records, engine.url);
     }
     if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
-    this.calls.add(records);
+    this.#calls.add(records);
     this.toolCounts.add(frame.request, completion);
     return completion;
   }
 
-  private checkFresh(): void {
-    if (this.options.isFresh()) return;
+  #checkFresh(): void {
+    if (this.#options.isFresh()) return;
     const message = 'this process was suspended for longer than its heartbeat timeout; the attempt is retried';
     const stale = new TemperError('StaleAttempt', message);
     this.ending.markAs(stale);

@@ -18,31 +18,31 @@ export class Turns {
   readonly numbers = new Map<string, number>();
   /** By the name of the choice: its call's, and its index. */
   readonly rewards = new Map<string, number>();
-  private count = 0;
-  private overlap: number | null;
-  private readonly recordOverlap: (turn: number) => void;
+  #count = 0;
+  #overlap: number | null;
+  readonly #recordOverlap: (turn: number) => void;
 
   /** `overlap`: the turn from which calls overlapped when the attempt was played before. */
   constructor(overlap: number | null, recordOverlap: (turn: number) => void) {
-    this.overlap = overlap;
-    this.recordOverlap = recordOverlap;
+    this.#overlap = overlap;
+    this.#recordOverlap = recordOverlap;
   }
 
   /** Every call waited for the one before: then the numbers are the order of play, and no timing is in them. */
   get isInTurn(): boolean {
-    return this.overlap === null;
+    return this.#overlap === null;
   }
 
   /** `others`: how many calls wait for their answers. */
   begin(call: string, others: number): void {
-    const last = Math.max(0, this.count - 1);
-    if (others > 0 && (this.overlap === null || last < this.overlap)) {
-      this.overlap = last;
-      this.recordOverlap(last);
+    const last = Math.max(0, this.#count - 1);
+    if (others > 0 && (this.#overlap === null || last < this.#overlap)) {
+      this.#overlap = last;
+      this.#recordOverlap(last);
     }
-    const turn = Math.min(this.count, this.overlap ?? this.count);
+    const turn = Math.min(this.#count, this.#overlap ?? this.#count);
     this.numbers.set(call, turn);
-    this.count = turn + 1;
+    this.#count = turn + 1;
   }
 
   /** What `reward` knows a turn by. */

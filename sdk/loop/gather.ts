@@ -76,75 +76,77 @@ export async function gatherTrajectoryGroups(
 /** What a gathering has seen so far; ends it where too much went wrong. */
 class Tally {
   error: TemperError | null = null;
-  private readonly ended = new AbortController();
-  private readonly allowed: number;
-  private readonly total: number;
-  private done = 0;
-  private exceptions = 0;
-  private readonly rewards: number[] = [];
-  private readonly metrics = new Map<string, number[]>();
-  private readonly line: (progress: GatherProgress, isLast: boolean) => void;
-  private readonly onProgress: ((progress: GatherProgress) => void) | undefined;
+  readonly #ended = new AbortController();
+  readonly #allowed: number;
+  readonly #total: number;
+  #done = 0;
+  #exceptions = 0;
+  readonly #rewards: number[] = [];
+  readonly #metrics = new Map<string, number[]>();
+  readonly #line: (progress: GatherProgress, isLast: boolean) => void;
+  readonly #onProgress: ((progress: GatherProgress) => void) | undefined;
 
   constructor(
     groups: readonly TrajectoryGroup[],
     { maxExceptions = 0, pbarDesc = 'gather', onProgress }: GatherOptions,
   ) {
-    this.total = groups.reduce((sum, { length }) => sum + length, 0);
-    this.allowed = maxExceptions < 1 ? Math.floor(maxExceptions * this.total) : maxExceptions;
+    this.#total = groups.reduce((sum, { length }) => sum + length, 0);
+    this.#allowed = maxExceptions < 1 ? Math.floor(maxExceptions * this.#total) : maxExceptions;
     // One listener for each group, and there may be hundreds.
-    setMaxListeners(0, this.ended.signal);
-    this.line = openProgressLine(pbarDesc);
-    this.onProgress = onProgress;
+    setMaxListeners(0, this.#ended.signal);
+    this.#line = openProgressLine(pbarDesc);
+    this.#onProgress = onProgress;
   }
 
   get signal(): AbortSignal {
-    return this.ended.signal;
+    return this.#ended.signal;
   }
 
   add(outcome: { trajectory: Trajectory } | { error: unknown }): void {
-    this.done += 1;
-    if ('trajectory' in outcome) this.count(outcome.trajectory);
-    else this.addException(outcome.error);
-    this.tell(false);
+    this.#done += 1;
+    if ('trajectory' in outcome) this.#count(outcome.trajectory);
+    else this.#addException(outcome.error);
+    this.#tell(false);
   }
 
   /** A group that an earlier script finished. */
   addFound(attempts: number, group: TrajectoryGroup | null): void {
-    this.done += attempts;
-    for (const trajectory of group ?? []) this.count(trajectory);
-    for (const { type, message } of group?.exceptions ?? []) this.addException(new Error(`${type}: ${message}`));
-    this.tell(false);
+    this.#done += attempts;
+    for (const trajectory of group ?? []) this.#count(trajectory);
+    for (const { type, message } of group?.exceptions ?? []) this.#addException(new Error(`${type}: ${message}`));
+    this.#tell(false);
   }
 
   close(): void {
-    this.tell(true);
+    this.#tell(true);
   }
 
-  private count({ totalReward, metrics }: Trajectory): void {
-    this.rewards.push(totalReward);
+  #count({ totalReward, metrics }: Trajectory): void {
+    this.#rewards.push(totalReward);
     for (const [name, value] of Object.entries(metrics))
-      this.metrics.set(name, [...(this.metrics.get(name) ?? []), Number(value)]);
+      this.#metrics.set(name, [...(this.#metrics.get(name) ?? []), Number(value)]);
   }
 
-  private addException(cause: unknown): void {
-    this.exceptions += 1;
-    if (this.exceptions <= this.allowed || this.error !== null) return;
+  #addException(cause: unknown): void {
+    this.#exceptions += 1;
+    if (this.#exceptions <= this.#allowed || this.error !== null) return;
     const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
     this.error = new TemperError(
       'AgentFailed',
-      `at most ${this.allowed} of ${this.total} attempts may fail (maxExceptions), ${this.exceptions} did, the last with ${reason}; fix the rollout and run the script again, or raise maxExceptions`,
+      `at most ${this.#allowed} of ${this.#total} attempts may fail (maxExceptions), ${this.#exceptions} did, the last with ${reason}; fix the rollout and run the script again, or raise maxExceptions`,
       { cause },
     );
-    this.ended.abort(this.error);
+    this.#ended.abort(this.error);
   }
 
-  private tell(isLast: boolean): void {
-    const { done, total, exceptions } = this;
-    const metrics = Object.fromEntries([...this.metrics].map(([name, values]) => [name, mean(values) ?? 0]));
-    const progress = { done, total, exceptions, reward: mean(this.rewards), metrics };
-    this.line(progress, isLast);
-    if (!isLast) this.onProgress?.(progress);
+  #tell(isLast: boolean): void {
+    const done = this.#done;
+    const total = this.#total;
+    const exceptions = this.#exceptions;
+    const metrics = Object.fromEntries([...this.#metrics].map(([name, values]) => [name, mean(values) ?? 0]));
+    const progress = { done, total, exceptions, reward: mean(this.#rewards), metrics };
+    this.#line(progress, isLast);
+    if (!isLast) this.#onProgress?.(progress);
   }
 }
 

@@ -78,14 +78,14 @@ export class Model {
 
 export class TrainableModel extends Model {
   readonly baseModel: string;
-  private readonly options: TrainableModelOptions;
-  private registration: Promise<LoopRun> | null = null;
-  private opened: LoopRun | null = null;
-  private parent: Checkpoint | null = null;
+  readonly #options: TrainableModelOptions;
+  #registration: Promise<LoopRun> | null = null;
+  #opened: LoopRun | null = null;
+  #parent: Checkpoint | null = null;
 
   constructor(options: TrainableModelOptions) {
     super(asModel(checkOptions('TrainableModel', options)));
-    this.options = options;
+    this.#options = options;
     this.baseModel = options.baseModel;
     if (!NAME_PATTERN.test(this.runName)) throw badName(this.runName);
   }
@@ -101,7 +101,7 @@ export class TrainableModel extends Model {
 
   /** The model's run; throws if the model is not registered. */
   get run(): LoopRun {
-    if (this.opened !== null) return this.opened;
+    if (this.#opened !== null) return this.#opened;
     throw new TemperError(
       'BadConfig',
       `the model ${this.name} is not registered; call await model.register(backend) first`,
@@ -110,21 +110,21 @@ export class TrainableModel extends Model {
 
   /** Starts the model's run, or continues it at its last finished step. A second call has no effect. */
   async register(backend: Backend): Promise<void> {
-    this.registration ??= this.begin(backend);
+    this.#registration ??= this.#begin(backend);
     try {
-      this.opened = await this.registration;
+      this.#opened = await this.#registration;
     } catch (error) {
-      this.registration = null;
+      this.#registration = null;
       throw error;
     }
-    const { engineAddress } = this.opened.backend;
+    const { engineAddress } = this.#opened.backend;
     this.inferenceBaseUrl = `${engineAddress.url}/v1`;
     this.inferenceApiKey = engineAddress.key ?? 'none';
   }
 
   /** The checkpoint that a new model starts from: see `LocalBackend.forkCheckpoint`. */
   beginFrom(checkpoint: Checkpoint): void {
-    if (this.opened === null) this.parent = checkpoint;
+    if (this.#opened === null) this.#parent = checkpoint;
     else throw new TemperError('BadConfig', `${this.runName} is already registered; call fork before model.register`);
   }
 
@@ -186,9 +186,9 @@ export class TrainableModel extends Model {
     );
   }
 
-  private async begin(backend: Backend): Promise<LoopRun> {
+  async #begin(backend: Backend): Promise<LoopRun> {
     const { beginLoopRun } = await import('./begin-loop-run.ts');
-    return beginLoopRun(await backend.open(this.baseModel), this.options, this.parent);
+    return beginLoopRun(await backend.open(this.baseModel), this.#options, this.#parent);
   }
 }
 

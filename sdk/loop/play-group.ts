@@ -140,32 +140,32 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
 class Players {
   readonly trajectories = new Map<number, Trajectory>();
   readonly agent: Agent;
-  private readonly told = new Set<number>();
-  private readonly work: GroupWork;
-  private readonly plan: PlannedLoopGroup;
-  private readonly recorderOf: (attempt: number) => Recorder;
+  readonly #told = new Set<number>();
+  readonly #work: GroupWork;
+  readonly #plan: PlannedLoopGroup;
+  readonly #recorderOf: (attempt: number) => Recorder;
 
   constructor(work: GroupWork, plan: PlannedLoopGroup, recorderOf: (attempt: number) => Recorder) {
-    this.work = work;
-    this.plan = plan;
-    this.recorderOf = recorderOf;
-    const rollout = (context: RolloutContext<LoopScenario>) => this.playOne(context);
+    this.#work = work;
+    this.#plan = plan;
+    this.#recorderOf = recorderOf;
+    const rollout = (context: RolloutContext<LoopScenario>) => this.#playOne(context);
     this.agent = defineAgent<LoopScenario>({ name: 'loop', scenarios: [], rollout });
   }
 
   /** Attempts that ended by a rule rather than by an error of theirs. */
   tellOthers(attempts: readonly AttemptRecord[]): void {
     for (const { attempt, failure } of attempts)
-      if (failure !== null && !this.told.has(attempt))
-        this.work.onAttempt({ error: new TemperError('AgentFailed', failure.message) });
+      if (failure !== null && !this.#told.has(attempt))
+        this.#work.onAttempt({ error: new TemperError('AgentFailed', failure.message) });
   }
 
-  private async playOne({ scenario, once, random, signal }: RolloutContext<LoopScenario>) {
-    const { run, group, planned, onAttempt } = this.work;
-    const policy = policyName(this.work.policy);
+  async #playOne({ scenario, once, random, signal }: RolloutContext<LoopScenario>) {
+    const { run, group, planned, onAttempt } = this.#work;
+    const policy = policyName(this.#work.policy);
     const { attempt } = scenario;
-    const fetch = createFetch(this.recorderOf(attempt));
-    const playing = { run: run.name, policy, seed: this.plan.seed, attempt, signal, once, fetch, asked: new Map() };
+    const fetch = createFetch(this.#recorderOf(attempt));
+    const playing = { run: run.name, policy, seed: this.#plan.seed, attempt, signal, once, fetch, asked: new Map() };
     try {
       const played = await playAs(playing, async () => group.attempts[attempt]!({ attempt, random, signal, once }));
       const trajectory = checkTrajectory(played);
@@ -177,7 +177,7 @@ class Players {
     } catch (error) {
       // What is thrown once the attempt has ended says only that; how it ended is the recorder's business.
       if (!signal.aborted) {
-        this.told.add(attempt);
+        this.#told.add(attempt);
         onAttempt({ error });
       }
       throw error;

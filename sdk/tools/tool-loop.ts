@@ -78,69 +78,69 @@ export async function toolLoop(context: ToolLoopContext, options: ToolLoopOption
 }
 
 class Loop {
-  private readonly context: ToolLoopContext;
-  private readonly options: ToolLoopOptions;
-  private readonly tools: ReadonlyMap<string, Tool>;
-  private readonly messages: Message[];
-  private readonly calls: PlayedToolCall[] = [];
-  private turns = 0;
-  private tokens = 0;
+  readonly #context: ToolLoopContext;
+  readonly #options: ToolLoopOptions;
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #messages: Message[];
+  readonly #calls: PlayedToolCall[] = [];
+  #turns = 0;
+  #tokens = 0;
 
   constructor(context: ToolLoopContext, options: ToolLoopOptions) {
-    this.context = context;
-    this.options = options;
-    this.tools = new Map(options.tools.map((tool) => [tool.name, tool]));
-    this.messages = [...options.messages];
+    this.#context = context;
+    this.#options = options;
+    this.#tools = new Map(options.tools.map((tool) => [tool.name, tool]));
+    this.#messages = [...options.messages];
   }
 
   async play(): Promise<ToolLoopResult> {
     let ended: ToolLoopEnd | null = null;
-    while (ended === null) ended = this.limitReached() ?? (await this.playTurn());
-    const last = this.messages.at(-1);
+    while (ended === null) ended = this.#limitReached() ?? (await this.#playTurn());
+    const last = this.#messages.at(-1);
     const answer = ended === 'answer' && typeof last?.content === 'string' ? last.content : null;
-    return { ended, answer, messages: this.messages, turns: this.turns, tokens: this.tokens, calls: this.calls };
+    return { ended, answer, messages: this.#messages, turns: this.#turns, tokens: this.#tokens, calls: this.#calls };
   }
 
-  private limitReached(): ToolLoopEnd | null {
-    const { maxTurns = DEFAULT_TURNS, maxTokens = Infinity } = this.options;
-    this.context.signal?.throwIfAborted();
-    if (this.turns >= maxTurns) return 'turns';
-    return this.tokens >= maxTokens ? 'tokens' : null;
+  #limitReached(): ToolLoopEnd | null {
+    const { maxTurns = DEFAULT_TURNS, maxTokens = Infinity } = this.#options;
+    this.#context.signal?.throwIfAborted();
+    if (this.#turns >= maxTurns) return 'turns';
+    return this.#tokens >= maxTokens ? 'tokens' : null;
   }
 
-  private async playTurn(): Promise<ToolLoopEnd | null> {
-    const choice = await this.ask();
+  async #playTurn(): Promise<ToolLoopEnd | null> {
+    const choice = await this.#ask();
     if (choice === null) return 'context';
-    const calls = this.callsOf(choice);
-    this.messages.push({
+    const calls = this.#callsOf(choice);
+    this.#messages.push({
       role: 'assistant',
       content: choice.message.content,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     });
-    const before = this.calls.length;
-    const isEnd = calls.length > 0 && (await this.run(calls));
-    this.reward({ turn: this.turns, choice, calls: this.calls.slice(before) });
+    const before = this.#calls.length;
+    const isEnd = calls.length > 0 && (await this.#run(calls));
+    this.#reward({ turn: this.#turns, choice, calls: this.#calls.slice(before) });
     if (calls.length > 0) return isEnd ? 'tool' : null;
     if (choice.finish_reason === 'length') return 'tokens';
     if ((choice.malformed_tool_calls ?? 0) === 0) return 'answer';
-    this.messages.push({ role: 'user', content: MALFORMED });
+    this.#messages.push({ role: 'user', content: MALFORMED });
     return null;
   }
 
-  private reward(turn: PlayedTurn): void {
-    const { turnReward } = this.options;
-    if (turnReward !== undefined) this.context.rewardTurn?.(turn.choice, turnReward(turn));
+  #reward(turn: PlayedTurn): void {
+    const { turnReward } = this.#options;
+    if (turnReward !== undefined) this.#context.rewardTurn?.(turn.choice, turnReward(turn));
   }
 
   /** Null where the conversation has outgrown the model. */
-  private async ask(): Promise<Choice | null> {
-    const { openai, model } = this.context;
-    const tools = this.options.tools.map(({ definition }) => definition);
-    const request = { ...this.options.request, model, messages: this.messages, tools, ...this.tokenLimit() };
+  async #ask(): Promise<Choice | null> {
+    const { openai, model } = this.#context;
+    const tools = this.#options.tools.map(({ definition }) => definition);
+    const request = { ...this.#options.request, model, messages: this.#messages, tools, ...this.#tokenLimit() };
     try {
       const { choices, usage } = await openai.chat.completions.create(request);
-      this.turns += 1;
-      this.tokens += usage?.completion_tokens ?? 0;
+      this.#turns += 1;
+      this.#tokens += usage?.completion_tokens ?? 0;
       if (choices[0] === undefined) throw new Error('the model must answer with a choice, it gave none');
       return choices[0];
     } catch (error) {
@@ -149,44 +149,44 @@ class Loop {
     }
   }
 
-  private tokenLimit(): { max_completion_tokens?: number } {
-    const { maxTokens = Infinity, maxTokensPerTurn = Infinity } = this.options;
-    const limit = Math.min(maxTokens - this.tokens, maxTokensPerTurn);
+  #tokenLimit(): { max_completion_tokens?: number } {
+    const { maxTokens = Infinity, maxTokensPerTurn = Infinity } = this.#options;
+    const limit = Math.min(maxTokens - this.#tokens, maxTokensPerTurn);
     return limit === Infinity ? {} : { max_completion_tokens: limit };
   }
 
   /** Some hosts leave ids out; then results would have no call to belong to. */
-  private callsOf({ message }: Choice): FunctionCall[] {
+  #callsOf({ message }: Choice): FunctionCall[] {
     const calls = (message.tool_calls ?? []).filter((call) => call.type === 'function');
-    return calls.map((call, index) => (call.id ? call : { ...call, id: `call-${this.turns}-${index}` }));
+    return calls.map((call, index) => (call.id ? call : { ...call, id: `call-${this.#turns}-${index}` }));
   }
 
   /** True where one of them ends the loop. */
-  private async run(calls: readonly FunctionCall[]): Promise<boolean> {
-    const played = this.options.concurrent === true ? await this.runAtOnce(calls) : await this.runInTurn(calls);
+  async #run(calls: readonly FunctionCall[]): Promise<boolean> {
+    const played = this.#options.concurrent === true ? await this.#runAtOnce(calls) : await this.#runInTurn(calls);
     // What a tool answers after the end of the attempt is nobody's.
-    this.context.signal?.throwIfAborted();
-    for (const { id, content } of played) this.messages.push({ role: 'tool', tool_call_id: id, content });
-    this.calls.push(...played);
-    return played.some(({ name, failed }) => !failed && this.tools.get(name)?.ends === true);
+    this.#context.signal?.throwIfAborted();
+    for (const { id, content } of played) this.#messages.push({ role: 'tool', tool_call_id: id, content });
+    this.#calls.push(...played);
+    return played.some(({ name, failed }) => !failed && this.#tools.get(name)?.ends === true);
   }
 
-  private async runInTurn(calls: readonly FunctionCall[]): Promise<PlayedToolCall[]> {
+  async #runInTurn(calls: readonly FunctionCall[]): Promise<PlayedToolCall[]> {
     const played: PlayedToolCall[] = [];
-    for (const [index, call] of calls.entries()) played.push(await this.runOne(call, index));
+    for (const [index, call] of calls.entries()) played.push(await this.#runOne(call, index));
     return played;
   }
 
   /** All have ended before one's failure is told: none acts behind the agent's back. */
-  private async runAtOnce(calls: readonly FunctionCall[]): Promise<PlayedToolCall[]> {
-    const running = calls.map((call, index) => this.runOne(call, index));
+  async #runAtOnce(calls: readonly FunctionCall[]): Promise<PlayedToolCall[]> {
+    const running = calls.map((call, index) => this.#runOne(call, index));
     await Promise.allSettled(running);
     return Promise.all(running);
   }
 
-  private runOne(call: FunctionCall, index: number): Promise<PlayedToolCall> {
-    const { once = null } = this.context;
-    return runCall(call, { tools: this.tools, once, turn: this.turns, index });
+  #runOne(call: FunctionCall, index: number): Promise<PlayedToolCall> {
+    const { once = null } = this.#context;
+    return runCall(call, { tools: this.#tools, once, turn: this.#turns, index });
   }
 }
 

@@ -21,37 +21,37 @@ export async function openFileJournal(files: FileSystem, folder: string, root: s
 
 class FileJournal implements JournalSegments {
   readonly existing: readonly Uint8Array[];
-  private readonly files: FileSystem;
-  private readonly folder: string;
-  private readonly root: string;
-  private readonly next: number;
-  private file: AppendFile | null = null;
-  private broken: Error | null = null;
+  readonly #files: FileSystem;
+  readonly #folder: string;
+  readonly #root: string;
+  readonly #next: number;
+  #file: AppendFile | null = null;
+  #broken: Error | null = null;
 
   constructor(files: FileSystem, folder: string, root: string, next: number, existing: readonly Uint8Array[]) {
-    this.files = files;
-    this.folder = folder;
-    this.root = root;
-    this.next = next;
+    this.#files = files;
+    this.#folder = folder;
+    this.#root = root;
+    this.#next = next;
     this.existing = existing;
   }
 
   append(record: Uint8Array): void {
-    if (this.broken !== null) throw this.broken;
+    if (this.#broken !== null) throw this.#broken;
     try {
-      this.file ??= openNextFree(this.files, this.folder, this.next);
-      this.file.append(record);
+      this.#file ??= openNextFree(this.#files, this.#folder, this.#next);
+      this.#file.append(record);
     } catch (error) {
       // Behind a torn record nothing is read: whoever comes next begins a segment of its own.
-      this.broken = asUnavailable(error, this.root);
-      throw this.broken;
+      this.#broken = asUnavailable(error, this.#root);
+      throw this.#broken;
     }
   }
 
   close(): void {
-    this.file?.close();
-    this.file = null;
-    this.broken ??= new Error('the journal is closed');
+    this.#file?.close();
+    this.#file = null;
+    this.#broken ??= new Error('the journal is closed');
   }
 }
 

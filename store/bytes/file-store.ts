@@ -20,81 +20,81 @@ import { verifyBlob } from './verify-blob.ts';
 
 export class FileStore implements Store {
   readonly uri: string;
-  private readonly root: string;
-  private readonly files: FileSystem;
-  private knownId: string | null = null;
+  readonly #root: string;
+  readonly #files: FileSystem;
+  #knownId: string | null = null;
 
   constructor(root: string, files: FileSystem = nodeFileSystem) {
-    this.root = root;
-    this.files = files;
+    this.#root = root;
+    this.#files = files;
     this.uri = pathToFileURL(root).href;
   }
 
   async id(): Promise<string> {
-    this.knownId ??= await readStoreId(this);
-    return this.knownId;
+    this.#knownId ??= await readStoreId(this);
+    return this.#knownId;
   }
 
   checkWritable(): Promise<void> {
-    return this.writing(async () => {
-      await this.files.makeFolder(this.root);
-      const probe = join(this.root, temporaryName());
-      await this.files.createFile(probe, new Uint8Array(), false);
-      await this.files.unlink(probe);
+    return this.#writing(async () => {
+      await this.#files.makeFolder(this.#root);
+      const probe = join(this.#root, temporaryName());
+      await this.#files.createFile(probe, new Uint8Array(), false);
+      await this.#files.unlink(probe);
     });
   }
 
   putBlob(bytes: Uint8Array): Promise<BlobRef> {
-    return this.writing(async () => {
+    return this.#writing(async () => {
       const sha256 = hashBytes(bytes);
       const key = blobKey(sha256);
-      const present = await this.files.fileBytes(this.path(key));
-      if (present !== bytes.length) await this.put(this.path(key), bytes, true);
+      const present = await this.#files.fileBytes(this.#path(key));
+      if (present !== bytes.length) await this.#put(this.#path(key), bytes, true);
       return { key, sha256, bytes: bytes.length };
     });
   }
 
   async getBlob(ref: BlobRef): Promise<Uint8Array> {
-    return verifyBlob(await this.read(ref.key), ref, this.root);
+    return verifyBlob(await this.read(ref.key), ref, this.#root);
   }
 
   async blobBytes(ref: BlobRef): Promise<number | null> {
-    const file = this.path(ref.key);
+    const file = this.#path(ref.key);
     try {
-      return await this.files.fileBytes(file);
+      return await this.#files.fileBytes(file);
     } catch (error) {
-      throw asUnavailable(error, this.root);
+      throw asUnavailable(error, this.#root);
     }
   }
 
   removeBlob(ref: BlobRef): Promise<void> {
-    return this.writing(() => this.files.unlink(this.path(ref.key)).catch(ignoreMissing));
+    return this.#writing(() => this.#files.unlink(this.#path(ref.key)).catch(ignoreMissing));
   }
 
   publish(key: string, bytes: Uint8Array): Promise<Published> {
-    return this.writing(async () => {
-      const file = this.path(key);
-      const winner = await this.files.readFile(file);
+    return this.#writing(async () => {
+      const file = this.#path(key);
+      const winner = await this.#files.readFile(file);
       if (winner !== null) return { created: false, bytes: winner };
-      return this.publishNew(file, bytes);
+      return this.#publishNew(file, bytes);
     });
   }
 
   async read(key: string): Promise<Uint8Array | null> {
-    const file = this.path(key);
+    const file = this.#path(key);
     try {
-      return await this.files.readFile(file);
+      return await this.#files.readFile(file);
     } catch (error) {
-      throw asUnavailable(error, this.root);
+      throw asUnavailable(error, this.#root);
     }
   }
 
   replace(key: string, bytes: Uint8Array): Promise<void> {
-    return this.writing(() => this.put(this.path(key), bytes, false));
+    return this.#writing(() => this.#put(this.#path(key), bytes, false));
   }
 
   async *list(prefix: string): AsyncIterable<string> {
-    const entries = (await this.files.readFolder(this.path(prefix))) ?? [];
+    const entries = (await this.#files.readFolder(this.#path(prefix))) ?? [];
     const visible = entries.filter(({ name }) => !name.startsWith('.'));
     for (const { name, isFolder } of visible.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       yield `${prefix}/${name}${isFolder ? '/' : ''}`;
@@ -102,70 +102,70 @@ export class FileStore implements Store {
   }
 
   openJournal(prefix: string): Promise<JournalSegments> {
-    return openFileJournal(this.files, this.path(prefix), this.root);
+    return openFileJournal(this.#files, this.#path(prefix), this.#root);
   }
 
   removeFolder(prefix: string): Promise<void> {
-    return this.writing(() => this.files.removeFolder(this.path(prefix)));
+    return this.#writing(() => this.#files.removeFolder(this.#path(prefix)));
   }
 
   close(): Promise<void> {
     return Promise.resolve();
   }
 
-  private path(key: string): string {
-    return join(this.root, checkKey(key));
+  #path(key: string): string {
+    return join(this.#root, checkKey(key));
   }
 
-  private async publishNew(file: string, bytes: Uint8Array): Promise<Published> {
-    const temporary = await this.writeTemporary(file, bytes, true);
+  async #publishNew(file: string, bytes: Uint8Array): Promise<Published> {
+    const temporary = await this.#writeTemporary(file, bytes, true);
     try {
-      await this.files.link(temporary, file);
+      await this.#files.link(temporary, file);
     } catch (error) {
-      const winner = errorCode(error) === 'EEXIST' ? await this.files.readFile(file) : null;
+      const winner = errorCode(error) === 'EEXIST' ? await this.#files.readFile(file) : null;
       if (winner === null) throw error;
       return { created: false, bytes: winner };
     } finally {
-      await this.discard(temporary);
+      await this.#discard(temporary);
     }
-    await this.files.syncFolder(dirname(file));
+    await this.#files.syncFolder(dirname(file));
     return { created: true, bytes };
   }
 
-  private async put(file: string, bytes: Uint8Array, durable: boolean): Promise<void> {
-    const temporary = await this.writeTemporary(file, bytes, durable);
+  async #put(file: string, bytes: Uint8Array, durable: boolean): Promise<void> {
+    const temporary = await this.#writeTemporary(file, bytes, durable);
     try {
-      await this.files.rename(temporary, file);
+      await this.#files.rename(temporary, file);
     } catch (error) {
-      await this.discard(temporary);
+      await this.#discard(temporary);
       throw error;
     }
-    if (durable) await this.files.syncFolder(dirname(file));
+    if (durable) await this.#files.syncFolder(dirname(file));
   }
 
-  private async writeTemporary(file: string, bytes: Uint8Array, durable: boolean): Promise<string> {
+  async #writeTemporary(file: string, bytes: Uint8Array, durable: boolean): Promise<string> {
     const folder = dirname(file);
-    await this.files.makeFolder(folder);
+    await this.#files.makeFolder(folder);
     const temporary = join(folder, temporaryName());
     try {
-      await this.files.createFile(temporary, bytes, durable);
+      await this.#files.createFile(temporary, bytes, durable);
     } catch (error) {
-      await this.discard(temporary);
+      await this.#discard(temporary);
       throw error;
     }
     return temporary;
   }
 
   /** A temporary file that stays is litter, not an error: nobody lists or reads it. */
-  private async discard(temporary: string): Promise<void> {
-    await this.files.unlink(temporary).catch(() => undefined);
+  async #discard(temporary: string): Promise<void> {
+    await this.#files.unlink(temporary).catch(() => undefined);
   }
 
-  private async writing<T>(write: () => Promise<T>): Promise<T> {
+  async #writing<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
     } catch (error) {
-      throw asUnavailable(error, this.root);
+      throw asUnavailable(error, this.#root);
     }
   }
 }

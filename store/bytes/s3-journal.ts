@@ -67,59 +67,59 @@ export async function openS3Journal(
 
 class S3Journal implements JournalSegments {
   readonly existing: readonly Uint8Array[];
-  private readonly spool: Spool;
-  private readonly limits: UploadLimits;
-  private readonly prefix: string;
-  private readonly name: string;
-  private parts = 0;
-  private part: OpenPart | null = null;
-  private broken: Error | null = null;
+  readonly #spool: Spool;
+  readonly #limits: UploadLimits;
+  readonly #prefix: string;
+  readonly #name: string;
+  #parts = 0;
+  #part: OpenPart | null = null;
+  #broken: Error | null = null;
 
   constructor(spool: Spool, limits: UploadLimits, prefix: string, number: number, existing: readonly Uint8Array[]) {
-    this.spool = spool;
-    this.limits = limits;
-    this.prefix = prefix;
-    this.name = `${number}-${randomBytes(WRITER_BYTES).toString('hex')}`;
+    this.#spool = spool;
+    this.#limits = limits;
+    this.#prefix = prefix;
+    this.#name = `${number}-${randomBytes(WRITER_BYTES).toString('hex')}`;
     this.existing = existing;
   }
 
   append(record: Uint8Array): void {
-    if (this.broken !== null) throw this.broken;
+    if (this.#broken !== null) throw this.#broken;
     try {
-      this.part ??= this.begin();
-      this.part.file.append(record);
-      this.part.bytes += record.length;
-      if (this.part.bytes >= this.limits.bytes) this.handOver();
+      this.#part ??= this.#begin();
+      this.#part.file.append(record);
+      this.#part.bytes += record.length;
+      if (this.#part.bytes >= this.#limits.bytes) this.#handOver();
     } catch (error) {
       // Behind a torn record nothing is read: whoever comes next begins a segment of its own.
-      this.broken = asUnavailable(error, this.spool.folder);
-      throw this.broken;
+      this.#broken = asUnavailable(error, this.#spool.folder);
+      throw this.#broken;
     }
   }
 
   close(): void {
-    this.handOver();
-    this.broken ??= new Error('the journal is closed');
+    this.#handOver();
+    this.#broken ??= new Error('the journal is closed');
   }
 
-  private begin(): OpenPart {
-    const name = `${this.name}-${this.parts++}.journal`;
-    const file = this.spool.openAppend(this.prefix, name);
-    const timer = setTimeout(() => this.handOver(), this.limits.everyMs).unref();
+  #begin(): OpenPart {
+    const name = `${this.#name}-${this.#parts++}.journal`;
+    const file = this.#spool.openAppend(this.#prefix, name);
+    const timer = setTimeout(() => this.#handOver(), this.#limits.everyMs).unref();
     return { name, file, bytes: 0, timer };
   }
 
-  private handOver(): void {
-    const { part } = this;
+  #handOver(): void {
+    const part = this.#part;
     if (part === null) return;
-    this.part = null;
+    this.#part = null;
     clearTimeout(part.timer);
     try {
       part.file.close();
     } catch (error) {
-      this.broken ??= asUnavailable(error, this.spool.folder);
+      this.#broken ??= asUnavailable(error, this.#spool.folder);
     }
-    this.spool.upload(this.prefix, part.name);
+    this.#spool.upload(this.#prefix, part.name);
   }
 }
 

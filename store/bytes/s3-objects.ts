@@ -36,29 +36,29 @@ const PARALLEL = 32;
 
 export class S3Objects {
   readonly place: S3Place;
-  private readonly target: S3Bucket;
-  private readonly limit = pLimit(PARALLEL);
+  readonly #target: S3Bucket;
+  readonly #limit = pLimit(PARALLEL);
 
   constructor(target: S3Bucket) {
-    this.target = target;
+    this.#target = target;
     this.place = target.place;
   }
 
   /** Null where there is no such object. */
   get(key: string): Promise<Uint8Array | null> {
-    return this.typed(() => orNull(this.getWhole(key), 'NoSuchKey'));
+    return this.#typed(() => orNull(this.#getWhole(key), 'NoSuchKey'));
   }
 
   /** Null where there is no such object. */
   size(key: string): Promise<number | null> {
-    return this.typed(() => this.sizeOf(key));
+    return this.#typed(() => this.#sizeOf(key));
   }
 
   /** Also false where the server does not say why it refuses: it says so to the write that follows. */
   async has(key: string, bytes: number): Promise<boolean> {
-    return this.typed(async () => {
+    return this.#typed(async () => {
       try {
-        return (await this.sizeOf(key)) === bytes;
+        return (await this.#sizeOf(key)) === bytes;
       } catch (error) {
         if (isUnexplained(error)) return false;
         throw error;
@@ -67,9 +67,9 @@ export class S3Objects {
   }
 
   put(key: string, bytes: Uint8Array): Promise<void> {
-    const { client, partBytes } = this.target;
-    return this.typed(async () => {
-      const object = this.object(key);
+    const { client, partBytes } = this.#target;
+    return this.#typed(async () => {
+      const object = this.#object(key);
       if (bytes.length > partBytes) await uploadInParts(client, object, bytes, partBytes);
       else await client.send(new PutObjectCommand({ ...object, Body: bytes }));
     });
@@ -77,10 +77,10 @@ export class S3Objects {
 
   /** False where the key is taken, perhaps by this very call: its answer may have been lost, and the SDK asks again. */
   putNew(key: string, bytes: Uint8Array): Promise<boolean> {
-    return this.typed(async () => {
-      const command = new PutObjectCommand({ ...this.object(key), Body: bytes, IfNoneMatch: '*' });
+    return this.#typed(async () => {
+      const command = new PutObjectCommand({ ...this.#object(key), Body: bytes, IfNoneMatch: '*' });
       try {
-        await repeat(isContended, () => this.target.client.send(command));
+        await repeat(isContended, () => this.#target.client.send(command));
         return true;
       } catch (error) {
         if (isTaken(error)) return false;
@@ -91,9 +91,9 @@ export class S3Objects {
 
   /** Names directly under a folder, unordered, folders with a `/` at their end. */
   async names(folder: string): Promise<string[]> {
-    const prefix = `${this.object(folder).Key}/`;
+    const prefix = `${this.#object(folder).Key}/`;
     const found: string[] = [];
-    for await (const { CommonPrefixes = [], Contents = [] } of this.pages(prefix, '/')) {
+    for await (const { CommonPrefixes = [], Contents = [] } of this.#pages(prefix, '/')) {
       const keys = [...CommonPrefixes.map(({ Prefix }) => Prefix), ...Contents.map(({ Key }) => Key)];
       for (const key of keys) if (key !== undefined && key !== prefix) found.push(key.slice(prefix.length));
     }
@@ -101,34 +101,34 @@ export class S3Objects {
   }
 
   remove(key: string): Promise<void> {
-    return this.typed(async () => void (await this.target.client.send(new DeleteObjectCommand(this.object(key)))));
+    return this.#typed(async () => void (await this.#target.client.send(new DeleteObjectCommand(this.#object(key)))));
   }
 
   async removeFolder(folder: string): Promise<void> {
-    const { client, bucket } = this.target;
-    for await (const { Contents = [] } of this.pages(`${this.object(folder).Key}/`)) {
+    const { client, bucket } = this.#target;
+    for await (const { Contents = [] } of this.#pages(`${this.#object(folder).Key}/`)) {
       const keys = Contents.map(({ Key }) => ({ Key }));
       if (keys.length === 0) continue;
       const command = new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: keys, Quiet: true } });
-      const { Errors: [refused] = [] } = await this.typed(() => client.send(command));
+      const { Errors: [refused] = [] } = await this.#typed(() => client.send(command));
       if (refused === undefined) continue;
       throw asS3Failure(Object.assign(new Error(refused.Message), { name: refused.Code ?? 'Error' }), this.place);
     }
   }
 
-  private async sizeOf(key: string): Promise<number | null> {
-    const head = await orNull(this.target.client.send(new HeadObjectCommand(this.object(key))), 'NotFound');
+  async #sizeOf(key: string): Promise<number | null> {
+    const head = await orNull(this.#target.client.send(new HeadObjectCommand(this.#object(key))), 'NotFound');
     return head?.ContentLength ?? null;
   }
 
-  private object(key: string): { Bucket: string; Key: string } {
-    const { bucket, prefix } = this.target;
+  #object(key: string): { Bucket: string; Key: string } {
+    const { bucket, prefix } = this.#target;
     return { Bucket: bucket, Key: prefix === '' ? checkKey(key) : `${prefix}/${checkKey(key)}` };
   }
 
   /** A thousand keys each. */
-  private async *pages(prefix: string, delimiter?: string): AsyncIterable<ListObjectsV2CommandOutput> {
-    const { client, bucket } = this.target;
+  async *#pages(prefix: string, delimiter?: string): AsyncIterable<ListObjectsV2CommandOutput> {
+    const { client, bucket } = this.#target;
     const input = { Bucket: bucket, Prefix: prefix, ...(delimiter === undefined ? {} : { Delimiter: delimiter }) };
     try {
       yield* paginateListObjectsV2({ client }, input);
@@ -138,11 +138,11 @@ export class S3Objects {
   }
 
   /** The SDK repeats a request, but not the reading of an answer that broke off. */
-  private async getWhole(key: string): Promise<Uint8Array> {
-    const object = this.object(key);
+  async #getWhole(key: string): Promise<Uint8Array> {
+    const object = this.#object(key);
     try {
       return await repeat(isBroken, async () => {
-        const { Body } = await this.target.client.send(new GetObjectCommand(object));
+        const { Body } = await this.#target.client.send(new GetObjectCommand(object));
         return reading(() => Body?.transformToByteArray() ?? Promise.resolve(new Uint8Array()));
       });
     } catch (error) {
@@ -153,9 +153,9 @@ export class S3Objects {
     }
   }
 
-  private async typed<T>(ask: () => Promise<T>): Promise<T> {
+  async #typed<T>(ask: () => Promise<T>): Promise<T> {
     try {
-      return await this.limit(ask);
+      return await this.#limit(ask);
     } catch (error) {
       throw asS3Failure(error, this.place);
     }

@@ -56,28 +56,28 @@ interface JournalSettings {
 
 export class S3Store implements Store {
   readonly uri: string;
-  private readonly objects: S3Objects;
-  private readonly settings: JournalSettings;
-  private knownId: string | null = null;
-  private knownSpool: Spool | null = null;
+  readonly #objects: S3Objects;
+  readonly #settings: JournalSettings;
+  #knownId: string | null = null;
+  #knownSpool: Spool | null = null;
 
   constructor(objects: S3Objects, settings: JournalSettings) {
-    this.objects = objects;
-    this.settings = settings;
+    this.#objects = objects;
+    this.#settings = settings;
     this.uri = objects.place.uri;
   }
 
   async id(): Promise<string> {
-    this.knownId ??= await readStoreId(this);
-    return this.knownId;
+    this.#knownId ??= await readStoreId(this);
+    return this.#knownId;
   }
 
   /** A server that overlooks `If-None-Match` would let two workers commit one step: it is refused here. */
   async checkWritable(): Promise<void> {
     await this.id();
-    const present = await this.objects.get(STORE_KEY);
+    const present = await this.#objects.get(STORE_KEY);
     // The same bytes: where the server does write them, nothing has changed.
-    if (present === null || !(await this.objects.putNew(STORE_KEY, present))) return;
+    if (present === null || !(await this.#objects.putNew(STORE_KEY, present))) return;
     const rule = `the server of ${this.uri} must refuse a write with If-None-Match: * to a key that exists`;
     throw new TemperError(
       'BadConfig',
@@ -88,68 +88,68 @@ export class S3Store implements Store {
   async putBlob(bytes: Uint8Array): Promise<BlobRef> {
     const sha256 = hashBytes(bytes);
     const key = blobKey(sha256);
-    if (!(await this.objects.has(key, bytes.length))) await this.objects.put(key, bytes);
+    if (!(await this.#objects.has(key, bytes.length))) await this.#objects.put(key, bytes);
     return { key, sha256, bytes: bytes.length };
   }
 
   async getBlob(ref: BlobRef): Promise<Uint8Array> {
-    return verifyBlob(await this.objects.get(ref.key), ref, this.uri);
+    return verifyBlob(await this.#objects.get(ref.key), ref, this.uri);
   }
 
   /** How long a blob is, without reading it; null where it is missing. */
   blobBytes(ref: BlobRef): Promise<number | null> {
-    return this.objects.size(ref.key);
+    return this.#objects.size(ref.key);
   }
 
   removeBlob(ref: BlobRef): Promise<void> {
-    return this.objects.remove(ref.key);
+    return this.#objects.remove(ref.key);
   }
 
   /** Where an answer was lost, the winner's bytes may be one's own, with `created: false`. */
   async publish(key: string, bytes: Uint8Array): Promise<Published> {
-    if (await this.objects.putNew(key, bytes)) return { created: true, bytes };
-    const winner = await this.objects.get(key);
+    if (await this.#objects.putNew(key, bytes)) return { created: true, bytes };
+    const winner = await this.#objects.get(key);
     if (winner !== null) return { created: false, bytes: winner };
     throw new TemperError('StoreUnavailable', `${key} in ${this.uri} exists but cannot be read; check the server`);
   }
 
   read(key: string): Promise<Uint8Array | null> {
-    return this.objects.get(key);
+    return this.#objects.get(key);
   }
 
   replace(key: string, bytes: Uint8Array): Promise<void> {
-    return this.objects.put(key, bytes);
+    return this.#objects.put(key, bytes);
   }
 
   async *list(prefix: string): AsyncIterable<string> {
-    const names = (await this.objects.names(prefix)).filter((name) => !name.startsWith('.'));
+    const names = (await this.#objects.names(prefix)).filter((name) => !name.startsWith('.'));
     // S3 orders `a-b` before `a/`; folders stand here as if their names had no slash.
     const plain = (name: string): string => name.replace(/\/$/, '');
     for (const name of names.toSorted((a, b) => (plain(a) < plain(b) ? -1 : 1))) yield `${prefix}/${name}`;
   }
 
   async openJournal(prefix: string): Promise<JournalSegments> {
-    const spool = await this.spool();
-    if (spool !== null) return openS3Journal(this.objects, spool, this.settings.uploads, checkKey(prefix));
+    const spool = await this.#spool();
+    if (spool !== null) return openS3Journal(this.#objects, spool, this.#settings.uploads, checkKey(prefix));
     const rule = `a journal in ${this.uri} needs a local folder to be kept in until it is uploaded`;
     throw new TemperError('BadConfig', `${rule}; open the store with { spoolFolder }`);
   }
 
   async removeFolder(prefix: string): Promise<void> {
-    await (await this.spool())?.remove(checkKey(prefix));
-    await this.objects.removeFolder(prefix);
+    await (await this.#spool())?.remove(checkKey(prefix));
+    await this.#objects.removeFolder(prefix);
   }
 
   async close(): Promise<void> {
-    await this.knownSpool?.settle(CLOSE_WITHIN_MS);
+    await this.#knownSpool?.settle(CLOSE_WITHIN_MS);
   }
 
   /** Of this store alone: hosts may work for several. */
-  private async spool(): Promise<Spool | null> {
-    const { spoolFolder } = this.settings;
+  async #spool(): Promise<Spool | null> {
+    const { spoolFolder } = this.#settings;
     if (spoolFolder === null) return null;
     const folder = join(spoolFolder, await this.id());
-    this.knownSpool ??= new Spool(folder, nodeFileSystem, this.objects);
-    return this.knownSpool;
+    this.#knownSpool ??= new Spool(folder, nodeFileSystem, this.#objects);
+    return this.#knownSpool;
   }
 }

@@ -2,15 +2,15 @@
 import type { Verdict } from './row.ts';
 
 export class Tally {
-  private readonly verdicts: Verdict[] = [];
+  readonly #verdicts: Verdict[] = [];
 
   add(verdict: Verdict): void {
-    this.verdicts.push(verdict);
+    this.#verdicts.push(verdict);
   }
 
   counts(): { points: number; good: number } {
-    const good = this.verdicts.filter(({ complaint }) => complaint === null).length;
-    return { points: this.verdicts.length, good };
+    const good = this.#verdicts.filter(({ complaint }) => complaint === null).length;
+    return { points: this.#verdicts.length, good };
   }
 
   isGood(): boolean {
@@ -20,23 +20,23 @@ export class Tally {
 
   /** At random times. */
   kills(): number {
-    return this.verdicts.reduce((total, { kills = 0 }) => total + kills, 0);
+    return this.#verdicts.reduce((total, { kills = 0 }) => total + kills, 0);
   }
 
   summary() {
-    const sum = (count: (verdict: Verdict) => number) => this.verdicts.reduce((total, one) => total + count(one), 0);
+    const sum = (count: (verdict: Verdict) => number) => this.#verdicts.reduce((total, one) => total + count(one), 0);
     return {
-      points: this.verdicts.length,
+      points: this.#verdicts.length,
       survived: sum(({ hasSurvived }) => Number(hasSurvived)),
       identical: sum(({ isIdentical }) => Number(isIdentical)),
       stepsCommittedTwice: sum((verdict) => verdict.stepsCommittedTwice),
       callsPaidTwice: sum((verdict) => verdict.callsPaidTwice),
-      recoverySeconds: this.recoveries(),
+      recoverySeconds: this.#recoveries(),
     };
   }
 
-  private recoveries(): Record<string, { median: number; max: number }> {
-    const all = this.verdicts.flatMap(({ recoveries }) => recoveries);
+  #recoveries(): Record<string, { median: number; max: number }> {
+    const all = this.#verdicts.flatMap(({ recoveries }) => recoveries);
     const names = [...new Set(all.map(({ process }) => process))].toSorted();
     return Object.fromEntries(
       names.map((name) => {

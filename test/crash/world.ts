@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { STANDING_BY } from '../../core/contract-constants.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import { isAlive } from '../../workers/local-stack/processes.ts';
 import { readStackFile, type StackFile } from '../../workers/local-stack/stack-file.ts';
@@ -67,48 +68,48 @@ export class World {
   readonly folder: string;
   /** Where the store's objects lie as files, by their keys: those in a bucket as well. */
   readonly store: string;
-  private readonly s3: S3Server | null;
-  private readonly standby: boolean;
-  private readonly points: string;
-  private readonly state: string;
-  private readonly python: string;
-  private stack: LocalStack | null = null;
+  readonly #s3: S3Server | null;
+  readonly #standby: boolean;
+  readonly #points: string;
+  readonly #state: string;
+  readonly #python: string;
+  #stack: LocalStack | null = null;
   /** Pids of all that ever did, as they said in logs that are emptied with each row. */
-  private readonly standingBy = new Set<unknown>();
+  readonly #standingBy = new Set<unknown>();
 
   /** With an S3 server the store is in its bucket, without one in the project's folder. */
   constructor(python: string, project: string | null, s3: S3Server | null = null, standby = true) {
-    this.python = python;
-    this.s3 = s3;
-    this.standby = standby;
+    this.#python = python;
+    this.#s3 = s3;
+    this.#standby = standby;
     this.folder = project ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
-    this.points = join(this.folder, 'points');
-    this.state = join(this.folder, '.temper');
+    this.#points = join(this.folder, 'points');
+    this.#state = join(this.folder, '.temper');
     this.store = s3?.file(PREFIX) ?? this.path('store');
-    for (const folder of [this.points, this.state]) mkdirSync(folder, { recursive: true });
+    for (const folder of [this.#points, this.#state]) mkdirSync(folder, { recursive: true });
   }
 
   async open(): Promise<void> {
-    await this.openBucket();
+    await this.#openBucket();
     // Inherited by all that the stack starts.
-    process.env['TEMPER_CRASH_FOLDER'] = this.points;
-    process.env['TEMPER_CRASH_STORE'] = this.s3 === null ? 'folder' : 'bucket';
-    this.stack = await openLocalStack({
+    process.env['TEMPER_CRASH_FOLDER'] = this.#points;
+    process.env['TEMPER_CRASH_STORE'] = this.#s3 === null ? 'folder' : 'bucket';
+    this.#stack = await openLocalStack({
       project: this.folder,
       agentFile: AGENT,
       models: {},
       onEvent: () => undefined,
       commands: {
-        gpuWorker: [this.python, here('points/gpu_worker.py')],
+        gpuWorker: [this.#python, here('points/gpu_worker.py')],
         worker: [process.execPath, ...nodeFlags(), here('points/worker.ts')],
       },
     });
   }
 
   async close(): Promise<void> {
-    await this.stack?.close();
-    this.stack = null;
-    await this.s3?.kill();
+    await this.#stack?.close();
+    this.#stack = null;
+    await this.#s3?.kill();
   }
 
   remove(): void {
@@ -123,24 +124,24 @@ export class World {
 
   /** Another GPU worker stands by. */
   async settle(): Promise<void> {
-    const standby = () => this.stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid ?? 0;
-    await until('a GPU worker stands by', () => this.findStandingBy().has(standby()), STANDBY_WITHIN_MS);
+    const standby = () => this.#stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid ?? 0;
+    await until('a GPU worker stands by', () => this.#findStandingBy().has(standby()), STANDBY_WITHIN_MS);
   }
 
-  private findStandingBy(): Set<unknown> {
-    for (const { msg, pid } of this.log('gpu-worker')) if (msg === 'standing by') this.standingBy.add(pid);
-    return this.standingBy;
+  #findStandingBy(): Set<unknown> {
+    for (const { msg, pid } of this.log('gpu-worker')) if (msg === STANDING_BY) this.#standingBy.add(pid);
+    return this.#standingBy;
   }
 
   /** An empty store and empty logs; the processes stay. What was in the store's cache of hashes is in no store now. */
   clear(): void {
-    this.findStandingBy();
+    this.#findStandingBy();
     for (const name of ['blobs', 'runs']) {
-      if (this.s3 === null) rmSync(join(this.store, name), { recursive: true, force: true });
-      else this.s3.forget(`${PREFIX}/${name}`);
+      if (this.#s3 === null) rmSync(join(this.store, name), { recursive: true, force: true });
+      else this.#s3.forget(`${PREFIX}/${name}`);
     }
-    for (const spool of this.spools()) rmSync(join(spool, 'runs'), { recursive: true, force: true });
-    for (const name of readdirSync(this.points)) rmSync(join(this.points, name), { force: true });
+    for (const spool of this.#spools()) rmSync(join(spool, 'runs'), { recursive: true, force: true });
+    for (const name of readdirSync(this.#points)) rmSync(join(this.#points, name), { force: true });
     for (const log of readdirSync(this.path('logs'))) truncateSync(this.path('logs', log));
   }
 
@@ -149,30 +150,30 @@ export class World {
     const folder = join(this.folder, 'failed', name);
     cpSync(this.path('logs'), join(folder, 'logs'), { recursive: true });
     cpSync(this.store, join(folder, 'store'), { recursive: true });
-    for (const spool of this.spools()) cpSync(spool, join(folder, 'spool'), { recursive: true });
-    cpSync(this.points, join(folder, 'points'), { recursive: true });
+    for (const spool of this.#spools()) cpSync(spool, join(folder, 'spool'), { recursive: true });
+    cpSync(this.#points, join(folder, 'points'), { recursive: true });
     return folder;
   }
 
   aim(process: ProcessName, aim: Aim): void {
-    writeFileSync(join(this.points, `aim-${process}.json`), JSON.stringify(aim));
+    writeFileSync(join(this.#points, `aim-${process}.json`), JSON.stringify(aim));
   }
 
   release(row: string): void {
-    writeFileSync(join(this.points, `released-${row}`), '');
+    writeFileSync(join(this.#points, `released-${row}`), '');
   }
 
   hit(row: string): Hit | null {
-    return this.lines<Hit>('hits').find((hit) => hit.row === row) ?? null;
+    return this.#lines<Hit>('hits').find((hit) => hit.row === row) ?? null;
   }
 
   passes(): Pass[] {
-    return this.lines('trace');
+    return this.#lines('trace');
   }
 
   /** Of the agents' tool: each time that it was really used. */
   effects(): { time: number; value: number }[] {
-    return this.lines('effects');
+    return this.#lines('effects');
   }
 
   log(name: 'gpu-worker' | 'worker-crash' | 'stack'): Record<string, unknown>[] {
@@ -184,25 +185,25 @@ export class World {
    * bucket has it: in this order none is missed.
    */
   journals(run: string): string[] {
-    return [...this.spools(), this.store].map((folder) => join(folder, 'runs', run, 'journal'));
+    return [...this.#spools(), this.store].map((folder) => join(folder, 'runs', run, 'journal'));
   }
 
   /** Changes whenever a server writes something down. */
   writtenStamp(server: ProcessName): string {
     if (server === 's3-server') return foldersIn(join(this.store, 'runs')).map(stamp).join();
-    const files = namesIn(this.state).filter((name) => name.startsWith('temporal.db'));
-    return files.map((name) => stamp(join(this.state, name))).join();
+    const files = namesIn(this.#state).filter((name) => name.startsWith('temporal.db'));
+    return files.map((name) => stamp(join(this.#state, name))).join();
   }
 
   /** As its supervisor would: it is none of the local stack's. */
   async restartS3Server(): Promise<void> {
-    await this.s3?.kill();
-    await this.s3?.start();
+    await this.#s3?.kill();
+    await this.#s3?.start();
   }
 
   pid(name: ProcessName): number | null {
-    if (name === 's3-server') return this.s3?.process.pid ?? null;
-    const stack = this.stackFile();
+    if (name === 's3-server') return this.#s3?.process.pid ?? null;
+    const stack = this.#stackFile();
     if (stack === null) return null;
     if (name === 'leash') return stack.pid;
     const child = CHILDREN[name];
@@ -212,13 +213,13 @@ export class World {
   }
 
   childPids(): number[] {
-    return (this.stackFile()?.children ?? []).filter(isAlive).map(({ pid }) => pid);
+    return (this.#stackFile()?.children ?? []).filter(isAlive).map(({ pid }) => pid);
   }
 
   /** Servers on this project's database, whoever started them. */
   servers(): number[] {
     const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    const state = realpathSync(this.state);
+    const state = realpathSync(this.#state);
     const isServer = (pid: string) =>
       ofProcess(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).includes('temporal.db') &&
       ofProcess(() => readlinkSync(`/proc/${pid}/cwd`)) === state;
@@ -226,7 +227,7 @@ export class World {
   }
 
   alive(): string[] {
-    const stack = this.stackFile();
+    const stack = this.#stackFile();
     return (stack?.children ?? []).filter(isAlive).map(({ name }) => name);
   }
 
@@ -237,29 +238,29 @@ export class World {
   }
 
   path(...parts: string[]): string {
-    return join(this.state, ...parts);
+    return join(this.#state, ...parts);
   }
 
-  private stackFile(): StackFile | null {
+  #stackFile(): StackFile | null {
     return readStackFile(this.path('stack.json'));
   }
 
-  private async openBucket(): Promise<void> {
-    if (this.s3 === null) return;
-    await this.s3.start();
+  async #openBucket(): Promise<void> {
+    if (this.#s3 === null) return;
+    await this.#s3.start();
     for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name];
-    Object.assign(process.env, this.s3.env);
-    const config = { store: `s3://${BUCKET}/${PREFIX}`, localStack: { standby: this.standby } };
+    Object.assign(process.env, this.#s3.env);
+    const config = { store: `s3://${BUCKET}/${PREFIX}`, localStack: { standby: this.#standby } };
     writeFileSync(join(this.folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   }
 
   /** Of the one store; none where it is no bucket. */
-  private spools(): string[] {
+  #spools(): string[] {
     return namesIn(this.path('spool')).map((id) => this.path('spool', id));
   }
 
-  private lines<T>(name: string): T[] {
-    return readLines(join(this.points, `${name}.jsonl`)) as T[];
+  #lines<T>(name: string): T[] {
+    return readLines(join(this.#points, `${name}.jsonl`)) as T[];
   }
 }
 

@@ -179,8 +179,8 @@ const JOURNAL: readonly Mutant[] = [
   {
     name: 'the last record for a call wins',
     file: 'play/recorder/journal.ts',
-    find: 'if (!this.answers.has(name)) this.answers.set(',
-    replace: 'this.answers.set(',
+    find: 'if (!this.#answers.has(name)) this.#answers.set(',
+    replace: 'this.#answers.set(',
     test: 'test/play/journal.test.ts',
   },
   {
@@ -200,7 +200,7 @@ const JOURNAL: readonly Mutant[] = [
   {
     name: 'records are appended behind a torn one',
     file: 'store/bytes/file-journal.ts',
-    find: '    if (this.broken !== null) throw this.broken;\n',
+    find: '    if (this.#broken !== null) throw this.#broken;\n',
     replace: '',
     test: 'test/store/bytes/file-store.test.ts',
   },
@@ -217,7 +217,7 @@ const STORE: readonly Mutant[] = [
   {
     name: 'a commit is not synchronised with its folder',
     file: 'store/bytes/file-store.ts',
-    find: '    await this.files.syncFolder(dirname(file));\n    return { created: true, bytes };',
+    find: '    await this.#files.syncFolder(dirname(file));\n    return { created: true, bytes };',
     replace: '    return { created: true, bytes };',
     test: 'test/store/bytes/file-store.test.ts',
   },

@@ -13,57 +13,57 @@ import type { ChildSpec, StartedChild } from './child-process.ts';
 const PREPARE_AFTER_MS = 3000;
 
 export class Standby {
-  private readonly spec: ChildSpec;
-  private readonly log: ChildLog;
-  private readonly onChange: () => void;
-  private waiting: StartedChild | null = null;
-  private isReady = false;
-  private timer: NodeJS.Timeout | undefined;
+  readonly #spec: ChildSpec;
+  readonly #log: ChildLog;
+  readonly #onChange: () => void;
+  #waiting: StartedChild | null = null;
+  #isReady = false;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(spec: ChildSpec, log: ChildLog, onChange: () => void) {
-    this.spec = spec;
-    this.log = log;
-    this.onChange = onChange;
+    this.#spec = spec;
+    this.#log = log;
+    this.#onChange = onChange;
   }
 
   get pid(): number | undefined {
-    return this.waiting?.child.pid;
+    return this.#waiting?.child.pid;
   }
 
   /** Soon there is one, where there can be. */
   prepare(): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.start(), PREPARE_AFTER_MS);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#start(), PREPARE_AFTER_MS);
   }
 
   /** The one that waits, its turn given; null where there is none, or it still imports: a new start is faster. */
   take(): StartedChild | null {
-    clearTimeout(this.timer);
-    const taken = this.waiting;
-    this.waiting = null;
-    if (this.isReady) taken?.child.stdin?.write('\n');
+    clearTimeout(this.#timer);
+    const taken = this.#waiting;
+    this.#waiting = null;
+    if (this.#isReady) taken?.child.stdin?.write('\n');
     else taken?.child.kill('SIGKILL');
-    return this.isReady ? taken : null;
+    return this.#isReady ? taken : null;
   }
 
   async stop(): Promise<void> {
-    clearTimeout(this.timer);
-    const waiting = this.waiting;
-    this.waiting = null;
-    if (waiting) await endChild(waiting.child, this.spec.stopMs);
+    clearTimeout(this.#timer);
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if (waiting) await endChild(waiting.child, this.#spec.stopMs);
   }
 
-  private start(): void {
-    if (this.spec.standbyCommand === null || this.waiting !== null) return;
-    const started = startChild(this.spec, this.spec.standbyCommand, this.log);
-    this.waiting = started;
-    this.isReady = false;
+  #start(): void {
+    if (this.#spec.standbyCommand === null || this.#waiting !== null) return;
+    const started = startChild(this.#spec, this.#spec.standbyCommand, this.#log);
+    this.#waiting = started;
+    this.#isReady = false;
     collectLines(started.child, (line) => {
-      if (line.includes(STANDING_BY) && this.waiting === started) this.isReady = true;
+      if (line.includes(STANDING_BY) && this.#waiting === started) this.#isReady = true;
     });
     whenEnded(started.child, () => {
-      if (this.waiting === started) this.waiting = null;
+      if (this.#waiting === started) this.#waiting = null;
     });
-    this.onChange();
+    this.#onChange();
   }
 }

@@ -90,42 +90,42 @@ function byGoodWords(lines: readonly unknown[]): number {
 
 class Scripted implements ScriptedJudge {
   readonly asked: AskedQuestion[] = [];
-  private readonly replies: JudgeReply[] = [];
-  private score = byGoodWords;
-  private server: Server | null = null;
+  readonly #replies: JudgeReply[] = [];
+  #score = byGoodWords;
+  #server: Server | null = null;
   url = '';
 
   replyNext(...replies: JudgeReply[]): void {
-    this.replies.push(...replies);
+    this.#replies.push(...replies);
   }
 
   scoreBy(score: (lines: readonly unknown[]) => number): void {
-    this.score = score;
+    this.#score = score;
   }
 
   async start(): Promise<void> {
-    const server = createServer((request, response) => void this.serve(request, response));
+    const server = createServer((request, response) => void this.#serve(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    this.server = server;
+    this.#server = server;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   }
 
   async close(): Promise<void> {
-    this.server?.closeAllConnections();
-    await new Promise((resolve) => this.server?.close(resolve));
+    this.#server?.closeAllConnections();
+    await new Promise((resolve) => this.#server?.close(resolve));
   }
 
-  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     if (request.url !== '/v1/chat/completions') return send(response, 404, { error: { message: `no ${request.url}` } });
     const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { model: string; messages: AskedMessage[] };
     const { authorization } = request.headers;
     this.asked.push({ ...body, authorization, body });
-    this.reply(request, response, body, this.replies.shift() ?? {});
+    this.#reply(request, response, body, this.#replies.shift() ?? {});
   }
 
-  private reply(
+  #reply(
     request: IncomingMessage,
     response: ServerResponse,
     body: { model: string; messages: AskedMessage[] },
@@ -135,7 +135,7 @@ class Scripted implements ScriptedJudge {
     if (reply.destroy === true) return void request.socket.destroy();
     if (reply.body !== undefined || (reply.status ?? 200) !== 200)
       return sendText(response, reply.status ?? 200, reply.body ?? '{"error":{"message":"scripted"}}', reply.headers);
-    const text = reply.text ?? this.judge(body.messages);
+    const text = reply.text ?? this.#judge(body.messages);
     const message = { role: 'assistant', content: text };
     send(response, 200, {
       id: 'judgement',
@@ -146,12 +146,12 @@ class Scripted implements ScriptedJudge {
     });
   }
 
-  private judge(messages: readonly AskedMessage[]): string {
+  #judge(messages: readonly AskedMessage[]): string {
     // What it is told when it is asked again is the ruler's own word.
     const { outside, attempts } = readPrompt(messages.slice(0, 2));
     const told = obey(outside, [...attempts.keys()]);
     const scores = [...attempts].map(([id, lines]) => {
-      const score = told.get(id) ?? this.score(lines.map((line) => JSON.parse(line) as unknown));
+      const score = told.get(id) ?? this.#score(lines.map((line) => JSON.parse(line) as unknown));
       return { id, explanation: told.has(id) ? 'as I was told' : `${lines.length} lines`, score };
     });
     return JSON.stringify({ scores });

@@ -24,7 +24,7 @@ export class FakeWorld {
   readonly works: StepWork[] = [];
   /** What the person who runs the script was told. */
   readonly told: string[] = [];
-  private readonly closing: (() => Promise<void>)[] = [];
+  readonly #closing: (() => Promise<void>)[] = [];
 
   private constructor(engine: FakeEngine) {
     this.engine = engine;
@@ -45,14 +45,14 @@ export class FakeWorld {
     const tasks: (() => Promise<void>)[] = [];
     const engineAddress = { url: this.engine.url, key: this.engine.key };
     const engine = connectEngine(engineAddress);
-    this.closing.push(() => engine.close());
+    this.#closing.push(() => engine.close());
     const opened: OpenBackend = {
       store: this.store,
       engine,
       engineAddress,
       baseModel: 'pocket',
       codeSha256: sha256Hex('script'),
-      runStep: ({ work }) => this.train(work),
+      runStep: ({ work }) => this.#train(work),
       tell: (line) => void this.told.push(line),
       atClose: (task) => void tasks.push(task),
     };
@@ -65,12 +65,12 @@ export class FakeWorld {
   }
 
   async close(): Promise<void> {
-    for (const task of this.closing) await task();
+    for (const task of this.#closing) await task();
     await this.engine.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  private async train(work: StepWork) {
+  async #train(work: StepWork) {
     this.works.push(work);
     const { run, inputsSha256 } = work.input;
     const step = work.kind === 'train' ? work.input.step : 0;
