@@ -1,8 +1,7 @@
 /** `allocate` and `conclude`: which run a firing of a schedule is, and what the next one begins with. */
 import { z } from 'zod';
 
-import { AllocateInput, ConcludeInput, RunConfig } from '../core/contract.ts';
-import type { Allocated, Checkpoint } from '../core/contract.ts';
+import { AllocateInput, ConcludeInput, RunConfig, type Allocated, type Checkpoint } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring } from '../core/plan-firing.ts';
 import { readStanding } from '../store/records/find-checkpoint.ts';

@@ -1,7 +1,6 @@
 /** `npm run bench -- NAME [flags]`: prints one table; the last line is one JSON object. */
 import { describeError, UsageError } from '../cli/command-line/errors.ts';
-import type { Bench } from './bench.ts';
-import { parseFlags } from './bench.ts';
+import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
 import { long } from './long.ts';
 import { step } from './step.ts';

@@ -1,6 +1,5 @@
 /** Runs one program to its end, line by line, and never leaves it behind. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { splitLines } from './lines.ts';
 import { leashed } from './leashed.ts';
 

@@ -2,8 +2,7 @@
 import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
-import { patiently } from './connection.ts';
-import type { TemporalClient } from './connection.ts';
+import { patiently, type TemporalClient } from './connection.ts';
 
 const RETENTION_MS = 365 * 24 * 60 * 60 * 1000;
 const READY_WITHIN_MS = 20_000;

@@ -1,6 +1,5 @@
 /** Files of this user: what another user of the machine wrote, or linked to, is not read. */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
-import type { Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 
 /** Windows has no links that an ordinary user could make, and no such flag. */
 export const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
-import { copyRun } from '../../store/records/copy/copy-run.ts';
-import type { Copied } from '../../store/records/copy/copy-run.ts';
+import { copyRun, type Copied } from '../../store/records/copy/copy-run.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';

@@ -1,6 +1,5 @@
 import type { CheckpointName } from '../../core/policy-name.ts';
-import type { CheckpointEntry } from '../../store/records/checkpoints.ts';
-import { listCheckpoints } from '../../store/records/checkpoints.ts';
+import { listCheckpoints, type CheckpointEntry } from '../../store/records/checkpoints.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readSteps } from '../../store/records/run-reader.ts';
 import { EXIT } from '../command-line/errors.ts';

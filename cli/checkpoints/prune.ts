@@ -1,5 +1,4 @@
-import { planPrune, prune } from '../../store/records/prune.ts';
-import type { PrunePlan, Retention } from '../../store/records/prune.ts';
+import { planPrune, prune, type PrunePlan, type Retention } from '../../store/records/prune.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../terminal/format.ts';
 import { printJson } from '../terminal/output.ts';

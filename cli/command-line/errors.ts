@@ -1,6 +1,5 @@
 /** What a person gets to see when a command does not end well, and the exit code that says whose turn it is. */
-import { TemperError } from '../../core/failures.ts';
-import type { FailureType } from '../../core/failures.ts';
+import { TemperError, type FailureType } from '../../core/failures.ts';
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 

@@ -1,6 +1,5 @@
 /** Telling a running workflow something: it needs the server, and for updates a worker. */
-import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import type { Client, WorkflowHandle } from '@temporalio/client';
+import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { TemperError } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection.ts';

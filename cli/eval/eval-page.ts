@@ -1,14 +1,11 @@
 /** The page of `temper eval`: models as bars with their intervals, and what they did with the same scenarios, side by side. */
-import { planMeasures } from './measures.ts';
-import type { Measure } from './measures.ts';
+import { planMeasures, type Measure } from './measures.ts';
 import type { EvalSummary, Outcome } from './summarise.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { Estimate } from '../report/statistics.ts';
 import { NO_VERDICT, viewAttempt } from '../report/attempt-view.ts';
-import { BOUNDS, clipText } from '../report/data.ts';
-import type { AttemptSet, GroupView } from '../report/data.ts';
-import { markup } from '../report/html.ts';
-import type { Html } from '../report/html.ts';
+import { BOUNDS, clipText, type AttemptSet, type GroupView } from '../report/data.ts';
+import { markup, type Html } from '../report/html.ts';
 import { renderPage } from '../report/shell.ts';
 
 export interface EvalReport {

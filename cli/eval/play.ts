@@ -1,11 +1,9 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
 import { Attempts, forgetfulSegments } from '../../play/play-attempts.ts';
 import type { HostedModel } from '../../play/connections/providers.ts';
-import { connectEngine } from '../../play/connections/engine-connection.ts';
-import type { EngineAddress } from '../../play/connections/engine-connection.ts';
+import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { Ledger } from './ledger.ts';
-import type { AttemptCost } from './ledger.ts';
+import { Ledger, type AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './read-planned-eval.ts';
 import type { Player } from './players.ts';
 

@@ -1,16 +1,20 @@
 /** Who plays: checkpoints and base models on the local stack, hosted models anywhere; each checked before anything is started. */
 import type { RolloutConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { checkBaseUrl, findHostedModel, readKey } from '../../play/connections/providers.ts';
-import type { HostedModel, Price } from '../../play/connections/providers.ts';
+import {
+  checkBaseUrl,
+  findHostedModel,
+  readKey,
+  type HostedModel,
+  type Price,
+} from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import { parsePrices } from './prices.ts';
-import { findTarget } from './target.ts';
-import type { CheckpointTarget } from './target.ts';
+import { findTarget, type CheckpointTarget } from './target.ts';
 
 type Flags = EvalContext['flags'];
 

@@ -6,8 +6,7 @@ import { readScenarios as readRecorded } from '../../store/records/run-reader.ts
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
-import { loadAgent } from '../train/load-agent.ts';
-import type { AgentFile } from '../train/load-agent.ts';
+import { loadAgent, type AgentFile } from '../train/load-agent.ts';
 import type { EvalContext } from './command.ts';
 import { findPlayers, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';

@@ -1,8 +1,7 @@
 /** What an evaluation came to, with the intervals that so few games leave. */
 import type { Scenario } from '../../play/agent.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { estimateMean, estimateShare } from '../report/statistics.ts';
-import type { Estimate } from '../report/statistics.ts';
+import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
 

@@ -1,7 +1,6 @@
 /** What `--model` names on the local stack: a checkpoint, or else a base model. */
 import type { Prepared, RunConfig } from '../../core/contract.ts';
-import { parseCheckpointName, policyName } from '../../core/policy-name.ts';
-import type { Policy } from '../../core/policy-name.ts';
+import { parseCheckpointName, policyName, type Policy } from '../../core/policy-name.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readPrepared, readRun, requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';

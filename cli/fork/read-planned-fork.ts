@@ -11,12 +11,10 @@ import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import type { ForkContext } from './command.ts';
-import { checkFits, findParent } from './find-parent.ts';
-import type { Parent } from './find-parent.ts';
+import { checkFits, findParent, type Parent } from './find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
-import { checkRunName, findExisting } from '../train/read-planned-run.ts';
-import type { PlannedRun } from '../train/read-planned-run.ts';
+import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 
 export async function readPlannedFork({ flags, args, project, cwd, env }: ForkContext): Promise<PlannedRun> {

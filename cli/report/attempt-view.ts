@@ -1,7 +1,6 @@
 /** One recorded attempt as the report shows it: the conversation turn by turn, without what earlier turns already showed. */
 import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
-import { BOUNDS, clipText } from './data.ts';
-import type { AttemptView, MessageView, TurnView } from './data.ts';
+import { BOUNDS, clipText, type AttemptView, type MessageView, type TurnView } from './data.ts';
 
 export function viewAttempt(record: AttemptRecord, title: string, rewards: Rewards): AttemptView {
   const shown = record.calls.slice(0, BOUNDS.callsPerAttempt);

@@ -2,8 +2,7 @@
 import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
 import { planCharts } from './charts.ts';
 import type { ReportData } from './data.ts';
-import { markup } from './html.ts';
-import type { Html } from './html.ts';
+import { markup, type Html } from './html.ts';
 import { renderPage } from './shell.ts';
 import { renderSummary } from './summary.ts';
 

@@ -3,14 +3,12 @@ import type { RunState } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { mean } from '../../core/statistics.ts';
 import type { StepPlace } from '../../store/layout.ts';
-import { readEvalRollouts, readGroups } from '../../store/records/run-reader.ts';
-import type { PlayedGroup } from '../../store/records/run-reader.ts';
+import { readEvalRollouts, readGroups, type PlayedGroup } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
 import { plural } from '../terminal/format.ts';
 import { NO_VERDICT, viewAttempt, type Rewards } from './attempt-view.ts';
-import { BOUNDS, clipText, sampleEvenly } from './data.ts';
-import type { AttemptSet, GroupView } from './data.ts';
+import { BOUNDS, clipText, sampleEvenly, type AttemptSet, type GroupView } from './data.ts';
 
 export interface ReadAttempts {
   readonly sets: readonly AttemptSet[];

@@ -7,8 +7,7 @@ import { dirname } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import type { Chart } from './charts.ts';
 import type { AttemptSet } from './data.ts';
-import { embedJson, htmlText, markup, trusted } from './html.ts';
-import type { Html } from './html.ts';
+import { embedJson, htmlText, markup, trusted, type Html } from './html.ts';
 
 interface Page {
   readonly title: string;

@@ -14,8 +14,7 @@ import {
 } from '../terminal/format.ts';
 import { estimateShare } from './statistics.ts';
 import type { ReportData } from './data.ts';
-import { markup } from './html.ts';
-import type { Html } from './html.ts';
+import { markup, type Html } from './html.ts';
 
 export function renderSummary({ state, steps, config }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);

@@ -7,8 +7,7 @@ import { findLastStep, openBranch, readAllChanges, requireWeights } from '../../
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { describeServerFailure } from '../../workers/connection.ts';
-import { rollbackUpdate } from '../../workflows/messages.ts';
-import type { RollbackRequest } from '../../workflows/messages.ts';
+import { rollbackUpdate, type RollbackRequest } from '../../workflows/messages.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
 import { startRun } from '../train/start-run.ts';

@@ -6,8 +6,7 @@ import { describeHeadline, formatDuration, formatNumber } from '../terminal/form
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import type { runsCommand } from './command.ts';
-import { summariseRun } from './run-summary.ts';
-import type { RunSummary } from './run-summary.ts';
+import { summariseRun, type RunSummary } from './run-summary.ts';
 import { createTable } from '../terminal/table.ts';
 
 export async function runs({ flags, project, env, output }: CommandContext<typeof runsCommand>): Promise<number> {

@@ -1,6 +1,5 @@
 /** A planned schedule on Temporal's own Schedules. */
-import { ScheduleOverlapPolicy } from '@temporalio/client';
-import type { ScheduleSpec } from '@temporalio/client';
+import { ScheduleOverlapPolicy, type ScheduleSpec } from '@temporalio/client';
 import { rolloutQueue, scheduleId } from '../../core/queues.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { registerSearchAttributes } from '../../workers/namespace.ts';

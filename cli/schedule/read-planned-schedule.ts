@@ -1,6 +1,5 @@
 /** From flags to a schedule that may be made: everything is checked here, before a server is asked. */
-import { NAME_PATTERN } from '../../core/contract.ts';
-import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import { NAME_PATTERN, type Checkpoint, type RunConfig } from '../../core/contract.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
 import { parseCron, parseInterval } from '../../core/schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
@@ -12,8 +11,7 @@ import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
-import { checkFits, findParent } from '../fork/find-parent.ts';
-import type { Parent } from '../fork/find-parent.ts';
+import { checkFits, findParent, type Parent } from '../fork/find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';

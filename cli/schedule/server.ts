@@ -1,10 +1,14 @@
 /** Schedules on a project's Temporal server: asked within a bound, and every refusal in a sentence. */
-import { isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError } from '@temporalio/client';
-import type { ScheduleClient, ScheduleHandle } from '@temporalio/client';
+import {
+  isGrpcServiceError,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type ScheduleClient,
+  type ScheduleHandle,
+} from '@temporalio/client';
 import { TemperError } from '../../core/failures.ts';
 import { scheduleId } from '../../core/queues.ts';
-import { isPassing } from '../../workers/connection.ts';
-import type { TemporalClient } from '../../workers/connection.ts';
+import { isPassing, type TemporalClient } from '../../workers/connection.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
 

@@ -6,13 +6,11 @@ import type { CommandContext } from '../command-line/command.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { describeMetrics, formatDuration, formatNumber, plural } from '../terminal/format.ts';
-import { printJson } from '../terminal/output.ts';
-import type { Output } from '../terminal/output.ts';
+import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity } from '../watch/pending.ts';
 import { openProjectStore } from '../connections/project-store.ts';
 import type { ProjectPlace } from '../connections/server.ts';
-import { flattenEval, summariseRun } from '../runs/run-summary.ts';
-import type { RunSummary } from '../runs/run-summary.ts';
+import { flattenEval, summariseRun, type RunSummary } from '../runs/run-summary.ts';
 import type { showCommand } from './command.ts';
 
 const SERVER_WITHIN_MS = 2000;

@@ -1,10 +1,8 @@
 /** From flags to a run that may be started: everything is checked here, before anything is installed, started or written. */
-import { NAME_PATTERN } from '../../core/contract.ts';
-import type { RunConfig } from '../../core/contract.ts';
+import { NAME_PATTERN, type RunConfig } from '../../core/contract.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
-import { readRun } from '../../store/records/run-reader.ts';
-import type { Run } from '../../store/records/run-reader.ts';
+import { readRun, type Run } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { UsageError } from '../command-line/errors.ts';

@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
-import type { RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { RUN_FLAG_ROWS, type RunFlag, type RunFlagValues } from './run-flag-table.ts';
 

@@ -1,13 +1,11 @@
 /** One command's part in a run: open the stack, start or join the run, watch it to its end, let go. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WorkflowFailedError } from '@temporalio/client';
-import type { Client, WorkflowHandle } from '@temporalio/client';
+import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { connectClient, describeServerFailure, patiently } from '../../workers/connection.ts';
-import { openLocalStack } from '../../workers/local-stack/client.ts';
-import type { LocalStack } from '../../workers/local-stack/client.ts';
+import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import { withoutProfile } from '../../workers/temporal-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
@@ -19,8 +17,7 @@ import { showRun } from '../watch/show-run.ts';
 import { startRun } from './start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
 import { awaitRun } from './await-run.ts';
-import { checkSameConfig } from './read-planned-run.ts';
-import type { PlannedRun } from './read-planned-run.ts';
+import { checkSameConfig, type PlannedRun } from './read-planned-run.ts';
 
 export interface Session extends EngineFlags {
   readonly plan: PlannedRun;

@@ -1,8 +1,7 @@
 /** Learns 2048: one long conversation, a move each turn, and a reward at the end of the game. */
 import { defineAgent } from 'temper-rl';
 import type OpenAI from 'openai';
-import { games, playGame } from './play.ts';
-import type { Edition, Scenario } from './play.ts';
+import { games, playGame, type Edition, type Scenario } from './play.ts';
 import { parseMove, renderBoard, RULES } from './text.ts';
 
 const EDITION: Edition = { size: 4, turns: 60, goal: 128, par: 640 };

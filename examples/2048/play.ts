@@ -1,6 +1,5 @@
 /** One game, whoever plays: what both editions have in common. */
-import { highestTile, legalMoves, slide, startGame } from './game.ts';
-import type { Board, Move } from './game.ts';
+import { highestTile, legalMoves, slide, startGame, type Board, type Move } from './game.ts';
 
 export interface Scenario {
   readonly id: string;

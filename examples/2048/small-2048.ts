@@ -1,7 +1,6 @@
 /** 2048 on nine cells and for twelve moves, in so few bytes that the pocket model can play it. */
 import { defineAgent } from 'temper-rl';
-import { games, playGame } from './play.ts';
-import type { Edition, Scenario } from './play.ts';
+import { games, playGame, type Edition, type Scenario } from './play.ts';
 import { parseKey, renderSmall } from './text.ts';
 
 const EDITION: Edition = { size: 3, turns: 12, goal: 16, par: 64 };

@@ -1,6 +1,5 @@
 /** How a board is shown and how an answer is read: in words for models that know language, in bytes for those that do not. */
-import { legalMoves, MOVES } from './game.ts';
-import type { Board, Move } from './game.ts';
+import { legalMoves, MOVES, type Board, type Move } from './game.ts';
 
 export const RULES = [
   'You play 2048. Each turn you see the board; a dot is a free cell.',

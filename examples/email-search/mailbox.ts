@@ -1,7 +1,18 @@
 /** The full edition's mailboxes: a hundred mails of one office, drawn by a seed, and the questions that they answer. */
 import { seededRandom } from 'temper-rl';
-import { between, CHATTER, FACT_KINDS, fill, INJECTIONS, pick, REACH_LEAD, shuffle, twoDigits } from './facts.ts';
-import type { FactKind, Random } from './facts.ts';
+import {
+  between,
+  CHATTER,
+  FACT_KINDS,
+  fill,
+  INJECTIONS,
+  pick,
+  REACH_LEAD,
+  shuffle,
+  twoDigits,
+  type FactKind,
+  type Random,
+} from './facts.ts';
 import type { Mail, Mailbox, Question } from './mail.ts';
 
 /** From here on a seed's mailbox is of held-out projects and people: no question of the exam is one of the training. */

@@ -1,9 +1,7 @@
 /** One question, looked up and answered: what both editions have in common. */
-import { toolLoop } from 'temper-rl';
-import type { RolloutContext, Tool } from 'temper-rl';
+import { toolLoop, type RolloutContext, type Tool } from 'temper-rl';
 import type OpenAI from 'openai';
-import { grade } from './grade.ts';
-import type { Answer, Edition, Trail } from './grade.ts';
+import { grade, type Answer, type Edition, type Trail } from './grade.ts';
 import type { Question } from './mail.ts';
 
 export interface Research {

@@ -1,7 +1,6 @@
 /** The small edition's mailboxes: nine mails such as `BOR is KEL.`; three tell of each word, and the newest counts. */
 import { seededRandom } from 'temper-rl';
-import { pick, shuffle, twoDigits } from './facts.ts';
-import type { Random } from './facts.ts';
+import { pick, shuffle, twoDigits, type Random } from './facts.ts';
 import type { Mail, Mailbox } from './mail.ts';
 
 /** From here on a seed's mailbox is of held-out words. */

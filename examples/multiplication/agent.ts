@@ -1,7 +1,6 @@
 /** Learns the multiplication table: one question, one answer, and a reward for the exact product alone. */
 import { defineAgent } from 'temper-rl';
-import { grade, examProblems, question, trainingProblems } from './problems.ts';
-import type { Problem } from './problems.ts';
+import { grade, examProblems, question, trainingProblems, type Problem } from './problems.ts';
 
 export default defineAgent<Problem>({
   name: 'multiplication',

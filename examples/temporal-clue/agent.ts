@@ -1,8 +1,7 @@
 /** Learns to solve logic puzzles: clues about an evening, and one line that says who did it, where, when and with what. */
 import { defineAgent } from 'temper-rl';
 import { FULL } from './edition.ts';
-import { makePuzzle } from './puzzle.ts';
-import type { Puzzle } from './puzzle.ts';
+import { makePuzzle, type Puzzle } from './puzzle.ts';
 import { grade, renderPuzzle } from './text.ts';
 
 interface Scenario {

@@ -1,7 +1,6 @@
 /** What witnesses can say, and when it is true. */
 import type { Edition } from './edition.ts';
-import { crimeRoom, range } from './scenes.ts';
-import type { Evening, Scene, Weapons } from './scenes.ts';
+import { crimeRoom, range, type Evening, type Scene, type Weapons } from './scenes.ts';
 
 export type Clue =
   | { readonly kind: 'at' | 'not-at'; readonly guest: number; readonly hour: number; readonly room: number }

@@ -1,10 +1,8 @@
 /** Makes a puzzle with exactly one answer, the same for one seed: an evening, and true clues until nothing else is possible. */
 import { seededRandom } from 'temper-rl';
-import { allClues, holdsOfEvening, holdsOfWeapons } from './clues.ts';
-import type { Clue } from './clues.ts';
+import { allClues, holdsOfEvening, holdsOfWeapons, type Clue } from './clues.ts';
 import type { Edition, Question } from './edition.ts';
-import { allEvenings, allWeapons, crimeRoom } from './scenes.ts';
-import type { Evening, Scene, Weapons } from './scenes.ts';
+import { allEvenings, allWeapons, crimeRoom, type Evening, type Scene, type Weapons } from './scenes.ts';
 
 /** By question, the number of a guest, a room, an hour or a weapon. */
 export type Answer = Readonly<Record<Question, number>>;

@@ -1,7 +1,6 @@
 /** Temporal clue with three guests, three rooms, two hours and one question, in so few bytes that the pocket model can try. */
 import { defineAgent } from 'temper-rl';
-import { examPuzzles, trainingPuzzles } from './small-puzzles.ts';
-import type { SmallScenario } from './small-puzzles.ts';
+import { examPuzzles, trainingPuzzles, type SmallScenario } from './small-puzzles.ts';
 import { gradeSmall } from './text.ts';
 
 export default defineAgent<SmallScenario>({

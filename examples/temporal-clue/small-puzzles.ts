@@ -1,8 +1,7 @@
 /** The small edition's puzzles, split so that nothing asked in the exam is trained on, in whatever order its clues stand. */
 import { seededRandom } from 'temper-rl';
 import { SMALL } from './edition.ts';
-import { makePuzzle } from './puzzle.ts';
-import type { Answer, Puzzle } from './puzzle.ts';
+import { makePuzzle, type Answer, type Puzzle } from './puzzle.ts';
 import { renderSmall } from './text.ts';
 
 export interface SmallScenario {

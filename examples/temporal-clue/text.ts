@@ -1,7 +1,6 @@
 /** A puzzle in words, for models that know language, and in bytes, for those that do not; and what an answer is worth. */
 import type { Clue } from './clues.ts';
-import { QUESTIONS } from './edition.ts';
-import type { Question } from './edition.ts';
+import { QUESTIONS, type Question } from './edition.ts';
 import type { Answer, Puzzle } from './puzzle.ts';
 
 const GUESTS = ['Ada', 'Bruno', 'Clara'];

@@ -1,6 +1,5 @@
 /** A gathered group between the store and a script: found by where its trajectories come from, whatever became of them. */
-import type { GroupPlace } from '../../store/layout.ts';
-import { rolloutsKey, validationKey } from '../../store/layout.ts';
+import { rolloutsKey, validationKey, type GroupPlace } from '../../store/layout.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { Store } from '../../store/store.ts';
 import { decodeRollouts, type Rollouts } from '../../store/records/trajectories.ts';

@@ -3,8 +3,7 @@
  * run would then hold that file: links, pipes and devices are not listed, and are refused where something names them.
  */
 import { constants } from 'node:fs';
-import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 
 import { TemperError } from '../../core/failures.ts';

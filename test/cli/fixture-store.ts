@@ -12,8 +12,7 @@ import * as layout from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { addToCurve } from '../../store/records/curve.ts';
-import { encodeRollouts } from '../../store/records/trajectories.ts';
-import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
+import { encodeRollouts, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
 
 const SHA = (digit: string) => digit.repeat(64);
 

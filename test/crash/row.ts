@@ -9,8 +9,10 @@ import {
   recoveryMs,
   S3_SERVER_AWAY_MS,
   stepsCommittedTwice,
+  type Death,
+  type Digest,
+  type Journaled,
 } from './evidence.ts';
-import type { Death, Digest, Journaled } from './evidence.ts';
 import type { Hit, ProcessName } from './points/protocol.ts';
 import type { Row } from './table.ts';
 import { until, type Running, type World } from './world.ts';

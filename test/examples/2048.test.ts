@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { games, playGame } from '../../examples/2048/play.ts';
-import type { Edition, Player } from '../../examples/2048/play.ts';
-import { highestTile, legalMoves, MOVES, slide, startGame } from '../../examples/2048/game.ts';
-import type { Board } from '../../examples/2048/game.ts';
+import { games, playGame, type Edition, type Player } from '../../examples/2048/play.ts';
+import { highestTile, legalMoves, MOVES, slide, startGame, type Board } from '../../examples/2048/game.ts';
 import { parseKey, parseMove, renderBoard, renderSmall } from '../../examples/2048/text.ts';
 
 const board = (text: string): Board => text.split('').map((tile) => (tile === '.' ? 0 : Number(tile)));

@@ -8,8 +8,7 @@ import { FIRST_EXAM_SEED, makeMailbox, QUESTIONS_EACH } from '../../examples/ema
 import smallEmail from '../../examples/email-search/small-email.ts';
 import { makeSmallMailbox } from '../../examples/email-search/small-mailbox.ts';
 import type { JudgedResult, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
-import { startFakeEngine } from '../fake-engine.ts';
-import type { FakeAnswer, FakeRequest } from '../fake-engine.ts';
+import { startFakeEngine, type FakeAnswer, type FakeRequest } from '../fake-engine.ts';
 import { playOne } from '../play/play.ts';
 
 interface Playable<S extends Scenario> {

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseAnswer } from '../../examples/email-search/agent.ts';
-import { grade } from '../../examples/email-search/grade.ts';
-import type { Answer, Edition } from '../../examples/email-search/grade.ts';
+import { grade, type Answer, type Edition } from '../../examples/email-search/grade.ts';
 import type { Mail, Mailbox } from '../../examples/email-search/mail.ts';
 import { MailIndex, openMailboxes } from '../../examples/email-search/mail-index.ts';
 import { FIRST_EXAM_SEED, makeMailbox, QUESTIONS_EACH } from '../../examples/email-search/mailbox.ts';

@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { allClues, holds } from '../../examples/temporal-clue/clues.ts';
-import type { Clue } from '../../examples/temporal-clue/clues.ts';
-import { FULL, SMALL } from '../../examples/temporal-clue/edition.ts';
-import type { Edition } from '../../examples/temporal-clue/edition.ts';
-import { answerOf, makePuzzle } from '../../examples/temporal-clue/puzzle.ts';
-import type { Puzzle } from '../../examples/temporal-clue/puzzle.ts';
+import { allClues, holds, type Clue } from '../../examples/temporal-clue/clues.ts';
+import { FULL, SMALL, type Edition } from '../../examples/temporal-clue/edition.ts';
+import { answerOf, makePuzzle, type Puzzle } from '../../examples/temporal-clue/puzzle.ts';
 import type { Scene } from '../../examples/temporal-clue/scenes.ts';
 import { examPuzzles, keyOf, trainingPuzzles } from '../../examples/temporal-clue/small-puzzles.ts';
 import { grade, gradeSmall, renderPuzzle, renderSmall, sayAnswer } from '../../examples/temporal-clue/text.ts';

@@ -8,8 +8,12 @@ import { expect, test } from 'vitest';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { foreignFileSystem } from '../../store/bytes/foreign-file-system.ts';
 import { MAX_ROLLOUT_BYTES } from '../../core/contract-constants.ts';
-import { decodeRollouts, encodeRollouts } from '../../store/records/trajectories.ts';
-import type { AttemptRecord, RolloutHeader } from '../../store/records/trajectories.ts';
+import {
+  decodeRollouts,
+  encodeRollouts,
+  type AttemptRecord,
+  type RolloutHeader,
+} from '../../store/records/trajectories.ts';
 import { temporaryFolder, writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 

@@ -1,17 +1,14 @@
 /** One running local stack, and those who must not read, start or change anything in it. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectClient } from '../../workers/connection.ts';
-import type { TemporalClient } from '../../workers/connection.ts';
+import { connectClient, type TemporalClient } from '../../workers/connection.ts';
 import type { LocalStack } from '../../workers/local-stack/client.ts';
 import { childPid, makeProject, openStack, removeProject, stackFile } from '../workers/local-stack/stack-harness.ts';
-import { addOtherUser, ask, findChromium, listeningAt } from './attackers.ts';
-import type { Address, OtherUser } from './attackers.ts';
+import { addOtherUser, ask, findChromium, listeningAt, type Address, type OtherUser } from './attackers.ts';
 
 const PROVIDER_KEY = 'sk-key-of-a-provider';
 const OWN_WORKFLOW = 'run/secret';

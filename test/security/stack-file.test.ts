@@ -18,14 +18,17 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineConfig } from '../../workers/config.ts';
 import { tryFileLock } from '../../workers/file-lock.ts';
-import { makeProjectFolders } from '../../workers/folders.ts';
-import type { ProjectFolders } from '../../workers/folders.ts';
+import { makeProjectFolders, type ProjectFolders } from '../../workers/folders.ts';
 import { checkAddresses } from '../../workers/local-stack/check-joined.ts';
 import { holdLeash } from '../../workers/local-stack/leash-connection.ts';
 import { removeSocket } from '../../workers/local-stack/leash-socket.ts';
 import { processStartTime } from '../../workers/local-stack/processes.ts';
-import { readStackFile, writeAtomically, writeStackFile } from '../../workers/local-stack/stack-file.ts';
-import type { StackFile } from '../../workers/local-stack/stack-file.ts';
+import {
+  readStackFile,
+  writeAtomically,
+  writeStackFile,
+  type StackFile,
+} from '../../workers/local-stack/stack-file.ts';
 import { makeProject, removeProject } from '../workers/local-stack/stack-harness.ts';
 
 const NOBODY = 65_534;

@@ -1,8 +1,7 @@
 /** What the environment may do to the local stack: keys stay where they are needed, and a proxy is for other hosts. */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { connectClient } from '../../workers/connection.ts';
 import {

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { modulePath, nodeFlags } from '../../workers/module-path.ts';
-import { addOtherUser } from './attackers.ts';
-import type { OtherUser } from './attackers.ts';
+import { addOtherUser, type OtherUser } from './attackers.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
 const CHILD = modulePath('lines');

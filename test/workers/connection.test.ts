@@ -2,8 +2,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
 import { configuredTarget, connectClient, patiently } from '../../workers/connection.ts';
-import { openStack } from './local-stack/stack-harness.ts';
-import { makeProject, removeProject } from './local-stack/stack-harness.ts';
+import { openStack, makeProject, removeProject } from './local-stack/stack-harness.ts';
 
 const noProfile = { TEMPORAL_CONFIG_FILE: `${tmpdir()}/there-is-none.toml` };
 

@@ -9,8 +9,15 @@ import { pauseUpdate, progressQuery, resumeUpdate, rollbackUpdate, setUpdate } f
 import type { GoOn } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import type { ActivityName, FakeRun } from './fake-activities.ts';
-import { CACHES, eventually, holdTraining, openTestBed, type RunHandle } from './harness.ts';
-import type { StartedRun, TestBed } from './harness.ts';
+import {
+  CACHES,
+  eventually,
+  holdTraining,
+  openTestBed,
+  type RunHandle,
+  type StartedRun,
+  type TestBed,
+} from './harness.ts';
 
 let bed: TestBed;
 beforeAll(async () => {

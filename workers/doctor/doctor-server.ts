@@ -1,10 +1,8 @@
 /** The doctor's look at the Temporal server. */
 import { rolloutQueue } from '../../core/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { attempt, notRunning } from './check.ts';
-import type { Check, Patient } from './check.ts';
-import { connectClient } from '../connection.ts';
-import type { TemporalClient } from '../connection.ts';
+import { attempt, notRunning, type Check, type Patient } from './check.ts';
+import { connectClient, type TemporalClient } from '../connection.ts';
 import { storeUri } from '../folders.ts';
 import { missingSearchAttributes } from '../namespace.ts';
 import { countPollers } from '../pollers.ts';

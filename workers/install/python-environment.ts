@@ -6,11 +6,17 @@ import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../command.ts';
 import { withFileLock } from '../file-lock.ts';
 import { GPU_WORKER_FOLDER } from '../folders.ts';
-import { CommandFailed, installOnce, isComplete, explainFailure, withProgress } from './install.ts';
-import type { InstallOptions, Progress } from './install.ts';
+import {
+  CommandFailed,
+  installOnce,
+  isComplete,
+  explainFailure,
+  withProgress,
+  type InstallOptions,
+  type Progress,
+} from './install.ts';
 import { installRequirements, installTorch } from './python-packages.ts';
-import { findInterpreter } from './python-interpreter.ts';
-import type { Interpreter } from './python-interpreter.ts';
+import { findInterpreter, type Interpreter } from './python-interpreter.ts';
 import { hasOwnUv, openUv, programOf } from './uv.ts';
 
 export interface PythonEnvironment {

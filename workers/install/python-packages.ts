@@ -1,8 +1,7 @@
 /** What is installed into the GPU worker's environment, in which order, and how far it is. */
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CommandFailed } from './install.ts';
-import type { Progress } from './install.ts';
+import { CommandFailed, type Progress } from './install.ts';
 import type { Uv } from './uv.ts';
 
 export interface Place {

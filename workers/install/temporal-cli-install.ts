@@ -7,8 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../command.ts';
 import { buildGoProgram, hasGo } from './go-program.ts';
-import { CommandFailed, installOnce, isDiskFull, withProgress } from './install.ts';
-import type { InstallOptions, Progress } from './install.ts';
+import { CommandFailed, installOnce, isDiskFull, withProgress, type InstallOptions, type Progress } from './install.ts';
 
 /** Newer tags carry a `replace` in their go.mod, which `go install` refuses. */
 export const TEMPORAL_CLI_VERSION = '1.5.1';

@@ -1,11 +1,9 @@
 /** uv, which installs Python packages: the user's own, or a pinned one in the cache. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand } from '../command.ts';
-import type { CommandResult } from '../command.ts';
+import { runCommand, type CommandResult } from '../command.ts';
 import { GPU_WORKER_FOLDER } from '../folders.ts';
-import { CommandFailed, installOnce, saysDiskFull } from './install.ts';
-import type { InstallOptions, Progress } from './install.ts';
+import { CommandFailed, installOnce, saysDiskFull, type InstallOptions, type Progress } from './install.ts';
 import type { Interpreter } from './python-interpreter.ts';
 
 /** Names one version, by hash. */

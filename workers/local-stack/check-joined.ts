@@ -2,8 +2,7 @@
 import { TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config.ts';
 import type { TemporalTarget } from '../connection.ts';
-import { storeUri } from '../folders.ts';
-import type { ProjectFolders } from '../folders.ts';
+import { storeUri, type ProjectFolders } from '../folders.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackDescription } from './protocol.ts';
 

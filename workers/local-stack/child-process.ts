@@ -1,6 +1,5 @@
 /** One process of a supervisor's: its output goes to the log, and its last lines are kept for when it dies. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { collectLines } from '../command.ts';
 import type { ChildLog } from './child-log.ts';
 import { leashed } from '../leashed.ts';

@@ -2,15 +2,13 @@
 import { basename, dirname } from 'node:path';
 import { ENGINE_KEY_VARIABLE } from '../../core/contract-constants.ts';
 import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../config.ts';
-import { GPU_WORKER_FOLDER } from '../folders.ts';
-import type { ProjectFolders } from '../folders.ts';
+import { GPU_WORKER_FOLDER, type ProjectFolders } from '../folders.ts';
 import type { StackDescription, StackSpec } from './protocol.ts';
 import type { StackPorts } from './stack-file.ts';
 import type { PrivateAddress } from './ui.ts';
 import type { ChildSpec } from './child-process.ts';
 import { forOwnServer, gpuWorkerEnvironment, serverEnvironment, withoutLoopbackProxy } from './child-environment.ts';
-import { WORKER_READY } from '../worker/worker-options.ts';
-import type { WorkerProcessOptions } from '../worker/worker-options.ts';
+import { WORKER_READY, type WorkerProcessOptions } from '../worker/worker-options.ts';
 
 /** Names of children, also of their logs. */
 export const TEMPORAL_SERVER = 'temporal-server';

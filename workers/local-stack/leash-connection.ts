@@ -1,9 +1,7 @@
 /** One command line's hold on the leash: found alive and adopted, or started. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
@@ -13,10 +11,17 @@ import { modulePath, nodeFlags } from '../module-path.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
 import { isOwnSocketPath } from './leash-socket.ts';
 import { isAlive, processStartTime } from './processes.ts';
-import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';
-import type { AgentRequest, ClientMessage, LeashMessage, StackDescription, StackSpec } from './protocol.ts';
-import { readStackFile } from './stack-file.ts';
-import type { StackFile } from './stack-file.ts';
+import {
+  EXIT_LOCKED,
+  readMessages,
+  sendMessage,
+  type AgentRequest,
+  type ClientMessage,
+  type LeashMessage,
+  type StackDescription,
+  type StackSpec,
+} from './protocol.ts';
+import { readStackFile, type StackFile } from './stack-file.ts';
 
 export interface LeashConnection {
   readonly stack: StackDescription;

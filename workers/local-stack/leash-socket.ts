@@ -3,8 +3,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { SOCKET_NAME } from '../folders.ts';
-import type { ProjectFolders } from '../folders.ts';
+import { SOCKET_NAME, type ProjectFolders } from '../folders.ts';
 import { isOwnFolder, isOwnSocket } from '../own-file.ts';
 
 /** Longer paths cannot name a socket (104 bytes on macOS, 108 on Linux, with the final zero). */

@@ -3,26 +3,27 @@
  * as a command line holds its socket; when the last one is gone, whatever ended it, everything ends. Started with the
  * stack's specification on stdin.
  */
-import { createServer } from 'node:net';
-import type { Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
 import { tryFileLock } from '../file-lock.ts';
-import { projectFolders } from '../folders.ts';
-import type { ProjectFolders } from '../folders.ts';
-import { openChildLog } from './child-log.ts';
-import type { ChildLog } from './child-log.ts';
+import { projectFolders, type ProjectFolders } from '../folders.ts';
+import { openChildLog, type ChildLog } from './child-log.ts';
 import type { StackEvent } from '../events.ts';
 import { chooseSocketPath, listenOn, removeSocket } from './leash-socket.ts';
 import { choosePorts } from './ports.ts';
 import { processStartTime, reapLeftovers } from './processes.ts';
-import { EXIT_LOCKED, readMessages, sendMessage } from './protocol.ts';
-import type { ClientMessage, LeashMessage, StackSpec } from './protocol.ts';
-import { createStack } from './stack.ts';
-import type { Stack } from './stack.ts';
-import { readStackFile, writeStackFile } from './stack-file.ts';
-import type { StackPorts } from './stack-file.ts';
+import {
+  EXIT_LOCKED,
+  readMessages,
+  sendMessage,
+  type ClientMessage,
+  type LeashMessage,
+  type StackSpec,
+} from './protocol.ts';
+import { createStack, type Stack } from './stack.ts';
+import { readStackFile, writeStackFile, type StackPorts } from './stack-file.ts';
 
 const LOCK_WAIT_MS = 1000;
 const FIRST_CLIENT_MS = 15_000;

@@ -1,6 +1,5 @@
 /** Which Temporal server a project has now. */
-import { configuredTarget } from '../connection.ts';
-import type { TemporalTarget } from '../connection.ts';
+import { configuredTarget, type TemporalTarget } from '../connection.ts';
 import { projectFolders } from '../folders.ts';
 import { isAlive } from './processes.ts';
 import { readStackFile } from './stack-file.ts';

@@ -2,20 +2,22 @@
 import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
 import { readOwnFile } from '../own-file.ts';
-import { openChildLog } from './child-log.ts';
-import type { ChildLog } from './child-log.ts';
+import { openChildLog, type ChildLog } from './child-log.ts';
 import type { ChildSpec } from './child-process.ts';
-import { gpuWorker, TEMPORAL_SERVER, temporalServer, typescriptWorker, workerName } from './children.ts';
-import type { ChildContext } from './children.ts';
+import {
+  gpuWorker,
+  TEMPORAL_SERVER,
+  temporalServer,
+  typescriptWorker,
+  workerName,
+  type ChildContext,
+} from './children.ts';
 import { engineKeyOf, localKey } from './engine-key.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
-import { markProcess } from './processes.ts';
-import type { ProcessMark } from './processes.ts';
+import { markProcess, type ProcessMark } from './processes.ts';
 import type { AgentRequest, ClientMessage, StackDescription, StackSpec } from './protocol.ts';
-import { writeAtomically } from './stack-file.ts';
-import type { StackPorts } from './stack-file.ts';
-import { supervise } from './supervisor.ts';
-import type { Supervised } from './supervisor.ts';
+import { writeAtomically, type StackPorts } from './stack-file.ts';
+import { supervise, type Supervised } from './supervisor.ts';
 import { findPrivateAddress, serveUi, uiUrl } from './ui.ts';
 
 interface Child {

@@ -6,8 +6,7 @@
 import { STANDING_BY } from '../../core/contract-constants.ts';
 import { collectLines } from '../command.ts';
 import type { ChildLog } from './child-log.ts';
-import { endChild, startChild, whenEnded } from './child-process.ts';
-import type { ChildSpec, StartedChild } from './child-process.ts';
+import { endChild, startChild, whenEnded, type ChildSpec, type StartedChild } from './child-process.ts';
 
 /** The first work of a new child is not to be slowed down. */
 const PREPARE_AFTER_MS = 3000;

@@ -4,10 +4,14 @@
  * random loopback address, which no page can find or reach; this one is the way to it.
  */
 import { randomInt, timingSafeEqual } from 'node:crypto';
-import { createServer as createHttpServer, request as send } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import {
+  createServer as createHttpServer,
+  request as send,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
 
 export interface PrivateAddress {
   readonly host: string;

@@ -1,7 +1,6 @@
 /** Logs: one JSON line each, with run, step and attempt where they are known. */
 import type { LogLevel, LogMetadata, Logger as TemporalLogger } from '@temporalio/worker';
-import { destination, pino, stdTimeFunctions } from 'pino';
-import type { Logger } from 'pino';
+import { destination, pino, stdTimeFunctions, type Logger } from 'pino';
 import { runOfWorkflowId } from '../../core/queues.ts';
 
 export type { Logger } from 'pino';

@@ -1,14 +1,17 @@
 /** The TypeScript worker: workflows on one queue, and each agent's activities on a queue of its own. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import type { NativeConnectionOptions, WorkerOptions } from '@temporalio/worker';
+import {
+  NativeConnection,
+  Runtime,
+  Worker,
+  type NativeConnectionOptions,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import { openAgentActivities } from './agent-activities.ts';
-import { loadConfig } from '../config.ts';
-import type { TemperConfig } from '../config.ts';
+import { loadConfig, type TemperConfig } from '../config.ts';
 import { cacheFolder } from '../folders.ts';
-import { createOutputLogger, temporalLogger } from './logs.ts';
-import type { Logger } from './logs.ts';
+import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
 import { WORKER_READY } from './worker-options.ts';
 import { workerSettings } from './worker-settings.ts';
 import { workflowBundle } from './workflow-bundle.ts';

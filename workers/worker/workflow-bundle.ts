@@ -4,8 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode } from '@temporalio/worker';
-import type { Logger } from '@temporalio/worker';
+import { bundleWorkflowCode, type Logger } from '@temporalio/worker';
 import { modulePath } from '../module-path.ts';
 
 const SOURCES = ['../../workflows', '../../core'].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));

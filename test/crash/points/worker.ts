@@ -2,8 +2,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { Context } from '@temporalio/activity';
 import type { Payload, PayloadCodec } from '@temporalio/common';
-import { Worker } from '@temporalio/worker';
-import type { ActivityInboundCallsInterceptor, WorkerOptions } from '@temporalio/worker';
+import { Worker, type ActivityInboundCallsInterceptor, type WorkerOptions } from '@temporalio/worker';
 import { layFilePoints } from './file-points.ts';
 import { isInBucket, openPoints, pass, reach } from './reach.ts';
 

@@ -2,11 +2,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { StackEvent } from '../../../workers/events.ts';
-import { installDevTools, openPythonEnvironment } from '../../../workers/install/python-environment.ts';
-import type { PythonOptions } from '../../../workers/install/python-environment.ts';
+import {
+  installDevTools,
+  openPythonEnvironment,
+  type PythonOptions,
+} from '../../../workers/install/python-environment.ts';
 import { countPackages } from '../../../workers/install/python-packages.ts';
-import { fakePrograms, pythonScript } from './fake-programs.ts';
-import type { FakePrograms } from './fake-programs.ts';
+import { fakePrograms, pythonScript, type FakePrograms } from './fake-programs.ts';
 
 /** Makes an environment of one program; refuses PyTorch's CPU index, as many a network does. */
 const UV = `

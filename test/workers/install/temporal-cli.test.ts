@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { findInstalledCli, findTemporalCli } from '../../../workers/install/temporal-cli.ts';
-import { fakePrograms } from './fake-programs.ts';
-import type { FakePrograms } from './fake-programs.ts';
+import { fakePrograms, type FakePrograms } from './fake-programs.ts';
 
 let programs: FakePrograms;
 

@@ -1,19 +1,16 @@
 /** Local stacks for tests: a real Temporal server, stand-ins for the workers, and processes that hold a stack to be killed. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { openLocalStack } from '../../../workers/local-stack/client.ts';
-import type { LocalStack } from '../../../workers/local-stack/client.ts';
+import { openLocalStack, type LocalStack } from '../../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../../workers/local-stack/options.ts';
 import type { StackEvent } from '../../../workers/events.ts';
 import { processStartTime } from '../../../workers/local-stack/processes.ts';
-import { readStackFile } from '../../../workers/local-stack/stack-file.ts';
-import type { StackFile } from '../../../workers/local-stack/stack-file.ts';
+import { readStackFile, type StackFile } from '../../../workers/local-stack/stack-file.ts';
 import { nodeFlags } from '../../../workers/module-path.ts';
 
 const standIn = (name: string) => fileURLToPath(new URL(`stand-ins/${name}`, import.meta.url));
