@@ -87,9 +87,9 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
     adapters          5        2
     optimizer states  4        2
     rollouts          10
-    verdicts          10
+    verdicts          15
     evaluations       1
-    inputs            17
+    inputs            22
     demo is intact"
   `);
   expect(await run('checkpoints', 'demo', ...flags)).toContain('nothing to prune');
@@ -139,7 +139,7 @@ test('the step that verify recomputes is the one that is named, without a name t
 test('what verify finds broken, pull repairs from the copy that push made', async () => {
   await makeRun(store, { evals: { 3: 1 } });
   expect(await run('checkpoints', 'demo', 'push', 'backup')).toMatchInlineSnapshot(
-    `"demo: 4 steps in file://PROJECT/backup; 35 objects copied (SIZE), 0 already existed"`,
+    `"demo: 4 steps in file://PROJECT/backup; 38 objects copied (SIZE), 0 already existed"`,
   );
   const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
   truncateSync(join(project, '.temper', 'store', adapter.key), 10);
