@@ -4,12 +4,15 @@ import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'n
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { readCheckpointName } from '../../cli/command-line/checkpoint-names.ts';
+import { readRecomputePlan } from '../../cli/verify/read-recompute-plan.ts';
 import { openBranch, requireWeights } from '../../store/records/lineage.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
+import { verifyRun } from '../../store/records/verify/verify-run.ts';
 import type { Store } from '../../store/store.ts';
 import { until } from '../crash/project.ts';
-import { makeRun } from '../store/records/made-run.ts';
+import { makeBranch, makeRun } from '../store/records/made-run.ts';
 import { write } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
@@ -84,9 +87,9 @@ test('pruning says what it keeps and why; a dry run removes nothing', async () =
     adapters          5        2
     optimizer states  4        2
     rollouts          10
-    verdicts          10
+    verdicts          15
     evaluations       1
-    inputs            17
+    inputs            22
     demo is intact"
   `);
   expect(await run('checkpoints', 'demo', ...flags)).toContain('nothing to prune');
@@ -118,10 +121,25 @@ test('a pruned checkpoint that the run goes back to is needed again', async () =
   await requireWeights(store, 'demo', 2);
 });
 
+test('the step that verify recomputes is the one that is named, without a name the last one', async () => {
+  const made = await makeRun(store, { steps: 3, evals: { 1: 0.75, 3: 0.5 } });
+  await openBranch(store, 'demo', { requestId: 'back', step: 2 });
+  await makeBranch(store, made, 1, 2, 1);
+  const verification = await verifyRun(store, 'demo');
+  const recomputed = async (text: string) => {
+    const plan = await readRecomputePlan(store, readCheckpointName(text), verification, verification.config);
+    return typeof plan === 'string' ? plan : plan.policy;
+  };
+  expect(await recomputed('demo')).toBe('demo~1@3');
+  expect(await recomputed('demo@3')).toBe('demo@3');
+  expect(await recomputed('demo~0')).toBe('demo@3');
+  expect(await recomputed('demo@best')).toBe('demo@1');
+});
+
 test('what verify finds broken, pull repairs from the copy that push made', async () => {
   await makeRun(store, { evals: { 3: 1 } });
   expect(await run('checkpoints', 'demo', 'push', 'backup')).toMatchInlineSnapshot(
-    `"demo: 4 steps in file://PROJECT/backup; 35 objects copied (SIZE), 0 already existed"`,
+    `"demo: 4 steps in file://PROJECT/backup; 38 objects copied (SIZE), 0 already existed"`,
   );
   const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
   truncateSync(join(project, '.temper', 'store', adapter.key), 10);

@@ -35,7 +35,7 @@ describe('the live view', () => {
     expect(renderLive(model, screen)).toMatchInlineSnapshot(`
       "demo  tic-tac-toe on pocket                                           ● running
       step 40/100  ████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  41 s, 48 s left
-      phase  prepare › initialise › eval › rollout › train 
+      phase  prepare › initialise › eval › rollout › judge › train 
 
          0.50│ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⠔⠉⠉⠑⢄⠀⠀
        reward│ ⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⢀⠔⠒⠢⣀⠀⠀⠀⠀⠀⠀⠀⠀⠀⡠⠃⠀⠀⠀⠀⠀⠑⡄

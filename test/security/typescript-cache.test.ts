@@ -34,15 +34,16 @@ function surroundings() {
   return { temporary, cache, proof, run };
 }
 
-/** Puts code before what tsx compiled; prints in how many files. */
+/** Puts code before what tsx compiled; prints in how many files. One that the program's end cut off is left out. */
 const POISON = `
   import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
   const [from, to, proof] = process.argv.slice(1);
   const code = 'import("node:fs").then(({ writeFileSync }) => writeFileSync(' + JSON.stringify(proof) + ', ""));';
   mkdirSync(to, { recursive: true });
+  const parse = (text) => { try { return JSON.parse(text); } catch { return null; } };
   for (const name of readdirSync(from)) {
-    const entry = JSON.parse(readFileSync(from + '/' + name, 'utf8'));
-    writeFileSync(to + '/' + name, JSON.stringify({ ...entry, code: code + entry.code }));
+    const entry = parse(readFileSync(from + '/' + name, 'utf8'));
+    if (entry !== null) writeFileSync(to + '/' + name, JSON.stringify({ ...entry, code: code + entry.code }));
   }
   console.log(JSON.stringify(readdirSync(to)));`;
 
