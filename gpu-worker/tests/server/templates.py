@@ -1,6 +1,8 @@
 """Chat templates of other models, in miniature: what matters of their form is kept."""
 
 import copy
+from dataclasses import replace
+from functools import cache
 
 import torch
 
@@ -57,8 +59,14 @@ OTHER_FORM = HEAD + (
 )
 
 
-def pocket() -> BaseModel:
+@cache
+def loaded_pocket() -> BaseModel:
     return load_base(POCKET, str(POCKET_FOLDER), torch.float32, torch.device("cpu"))
+
+
+def pocket() -> BaseModel:
+    """With a tokenizer of its own, which a test may change."""
+    return replace(loaded_pocket(), tokenizer=copy.deepcopy(loaded_pocket().tokenizer))
 
 
 def prompts_by(template: str | None = None) -> Prompts:

@@ -2,6 +2,7 @@ import asyncio
 import dataclasses
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.temporal.activities import GpuActivities, require_fresh
+from temper_gpu.temporal.heartbeat import run_with_heartbeats
 from temper_gpu.temporal.pulse import Pulse
 from temper_gpu.training import trainer as trainer_module
 from temper_gpu.training.trainer import Trainer
@@ -341,6 +343,28 @@ def test_of_two_workers_that_make_one_step_the_late_one_discards_its_own_and_say
 
 def told(caplog, message: str) -> list[str]:
     return [record.reason for record in caplog.records if record.message == message]
+
+
+def test_what_cancelled_work_fails_with_is_logged(caplog):
+    caplog.set_level("INFO", "temper_gpu.temporal.heartbeat")
+    began, cancelled = threading.Event(), threading.Event()
+
+    def work(is_cancelled) -> None:
+        began.set()
+        assert cancelled.wait(10)
+        raise TemperError("StoreUnavailable", "the disk is full")
+
+    async def cancel_midway() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            running = asyncio.create_task(run_with_heartbeats(executor, work, lambda: None))
+            await asyncio.to_thread(began.wait, 10)
+            running.cancel()
+            cancelled.set()
+            await running
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancel_midway())
+    assert "the disk is full" in caplog.text
 
 
 def test_a_heartbeat_tells_step_and_phase(tmp_path: Path, monkeypatch):

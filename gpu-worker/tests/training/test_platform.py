@@ -5,10 +5,9 @@ import os
 import pytest
 import torch
 
+from temper_gpu.model.instructions import LIMITS
 from temper_gpu.training import platform
 from temper_gpu.training.platform import fix_kernels, platform_fingerprint
-
-LIMITS = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
 
 
 @pytest.fixture(autouse=True)

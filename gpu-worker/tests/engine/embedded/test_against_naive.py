@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 import torch
+from transformers import PreTrainedModel
 
 from temper_gpu.model.models import BaseModel
 from tests.engine.embedded.tiny import CONFIGS, ask_together, open_engine, request, tiny_base
@@ -13,24 +14,25 @@ pytestmark = pytest.mark.numerics
 LENGTHS = (1, 2, 12, 15, 16, 17, 33, 64, 65, 130, 300)
 
 
-def naive_greedy(base: BaseModel, prompt: tuple[int, ...], num_tokens: int) -> tuple[list[int], list[float]]:
-    model = base.instantiate("eager")
-    ids, logprobs = list(prompt), []
-    for _ in range(num_tokens):
-        logprobs_V = model(torch.tensor([ids]), use_cache=False).logits[0, -1].log_softmax(-1)
-        ids.append(int(logprobs_V.argmax()))
-        logprobs.append(float(logprobs_V.max()))
-    return ids[len(prompt) :], logprobs
+def greedy(model: PreTrainedModel, prompt: tuple[int, ...], answer: list[int]) -> tuple[list[int], list[float]]:
+    """The likeliest token after the prompt, and after each token of the answer but the last, in one call.
+
+    They are the answer if and only if it is the greedy one: its first token is, and so each next.
+    """
+    ids = torch.tensor([[*prompt, *answer]])
+    logprobs_TV = model(ids, use_cache=False).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
+    logprobs_T, tokens_T = logprobs_TV.max(-1)
+    return tokens_T.tolist(), logprobs_T.tolist()
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_greedy_answers_are_those_of_the_plain_model(kind: str):
     base = tiny_base(kind)
-    engine = open_engine(base, max_pass_tokens=512)
+    engine, model = open_engine(base, max_pass_tokens=512), base.instantiate("eager")
     requests = [request(length, length, 20, temperature=0) for length in LENGTHS]
     for asked, answer in zip(requests, ask_together(engine, requests), strict=True):
-        ids, logprobs = naive_greedy(base, asked.prompt_token_ids, 20)
-        assert answer.token_ids == ids
+        ids, logprobs = greedy(model, asked.prompt_token_ids, answer.token_ids)
+        assert (answer.token_ids, len(ids)) == (ids, 20)
         assert answer.logprobs == pytest.approx(logprobs, abs=1e-4)
     engine.close()
 
