@@ -18,6 +18,9 @@ const SIZES = ['--steps', '8', '--groups', '3', '--attempts', '6', '--eval-every
 const KILLS = Number(process.env['TEMPER_OWN_LOOP_KILLS'] ?? 3);
 const SEED = Number(process.env['TEMPER_OWN_LOOP_SEED'] ?? 1);
 const LONGEST_PAUSE_MS = 900;
+const WITHIN_MS = 300_000;
+/** Each look reads the log of all that the stack played. */
+const LOOK_MS = 100;
 const VICTIMS = ['script', 'worker-', 'gpu-worker'] as const;
 
 const NAME = `killed-${SEED}`;
@@ -64,7 +67,8 @@ test(`killed ${KILLS} times at random moments, a loop ends with the same bytes, 
   let script = start(NAME);
   while (killed.length < KILLS) {
     const before = callsOf(RUN);
-    await until('work goes on', () => callsOf(RUN) > before || script.child.exitCode !== null);
+    const goesOn = () => callsOf(RUN) > before || script.child.exitCode !== null;
+    await until('work goes on', goesOn, WITHIN_MS, LOOK_MS);
     await sleep(random() * LONGEST_PAUSE_MS);
     if (script.child.exitCode !== null) break;
     // Each of them once before any of them again.

@@ -109,9 +109,14 @@ export class Project {
 }
 
 /** Polls fast: the points that tests wait for pass within milliseconds. */
-export async function until(what: string, isTrue: () => boolean | Promise<boolean>, withinMs = 300_000): Promise<void> {
+export async function until(
+  what: string,
+  isTrue: () => boolean | Promise<boolean>,
+  withinMs = 300_000,
+  pollMs = POLL_MS,
+): Promise<void> {
   for (const end = Date.now() + withinMs; !(await isTrue());) {
     if (Date.now() > end) throw new Error(`waited ${withinMs / 1000} s in vain until ${what}`);
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   }
 }

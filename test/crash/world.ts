@@ -48,6 +48,8 @@ const FLAGS: Record<string, number | string> = {
 };
 const POLL_MS = 5;
 const STANDBY_WITHIN_MS = 240_000;
+/** Each look reads the whole log, beside a process that imports at the lowest priority. */
+const STANDBY_POLL_MS = 250;
 /** Of the store in the bucket. */
 const PREFIX = 'crash';
 const CHILDREN: Partial<Record<ProcessName, string>> = {
@@ -125,7 +127,12 @@ export class World {
   /** Another GPU worker stands by. */
   async settle(): Promise<void> {
     const standby = () => this.#stackFile()?.children.find(({ name }) => name === 'standby-gpu-worker')?.pid ?? 0;
-    await until('a GPU worker stands by', () => this.#findStandingBy().has(standby()), STANDBY_WITHIN_MS);
+    await until(
+      'a GPU worker stands by',
+      () => this.#findStandingBy().has(standby()),
+      STANDBY_WITHIN_MS,
+      STANDBY_POLL_MS,
+    );
   }
 
   #findStandingBy(): Set<unknown> {
@@ -324,9 +331,9 @@ function stamp(file: string): string {
 
 export class Timeout extends Error {}
 
-export async function until(what: string, isTrue: () => boolean, withinMs: number): Promise<void> {
+export async function until(what: string, isTrue: () => boolean, withinMs: number, pollMs = POLL_MS): Promise<void> {
   for (const end = Date.now() + withinMs; !isTrue();) {
     if (Date.now() > end) throw new Timeout(`not within ${withinMs / 1000} s: ${what}`);
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   }
 }
