@@ -4,7 +4,7 @@ import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from
 
 import type { z } from 'zod';
 
-import { JUST_THAWED_MS } from '../core/contract-constants.ts';
+import { JUST_THAWED_MS } from '../core/wire-constants.ts';
 import { firstIssue } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { pulseOf, type Dependencies } from './dependencies.ts';

@@ -1,4 +1,4 @@
-import { KEPT_STANDSTILLS, PULSE_MS } from '../core/contract-constants.ts';
+import { KEPT_STANDSTILLS, PULSE_MS } from '../core/wire-constants.ts';
 
 /**
  * Whether this process stood still (SIGSTOP, a suspended laptop, a blocked event loop). Temporal gives the work of such

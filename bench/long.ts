@@ -15,7 +15,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 
 import type { StepSummary, TrainResult } from '../core/contract.ts';
 import { sha256Hex } from '../core/hashes.ts';
-import { GPU_QUEUE } from '../core/contract-constants.ts';
+import { GPU_QUEUE } from '../core/wire-constants.ts';
 import { rolloutQueue, runWorkflowId, WORKFLOW_QUEUE } from '../core/queues.ts';
 import { defaultRunConfig } from '../core/run-defaults.ts';
 import { openStore } from '../store/bytes/open-store.ts';

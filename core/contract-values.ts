@@ -1,7 +1,7 @@
 /** What the contract's types are made of. */
 import { z } from 'zod';
 
-import { NAME_PATTERN } from './contract-constants.ts';
+import { NAME_PATTERN } from './wire-constants.ts';
 
 export const name = z.string().regex(NAME_PATTERN);
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/);

@@ -11,7 +11,7 @@ import { baseModel, count, judgeName, name, positive, sha256 } from './contract-
 
 export * from './contract-config.ts';
 export * from './contract-losses.ts';
-export { NAME_PATTERN } from './contract-constants.ts';
+export { NAME_PATTERN } from './wire-constants.ts';
 export { BASE_MODEL_PATTERN, firstIssue } from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });

@@ -1,5 +1,5 @@
 /** Names of checkpoints: as engines serve them, and as people may write them in every command. */
-import { NAME_PATTERN, POLICY_NAME_PATTERN } from './contract-constants.ts';
+import { NAME_PATTERN, POLICY_NAME_PATTERN } from './wire-constants.ts';
 import type { Checkpoint } from './contract.ts';
 
 export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'>;

@@ -1,7 +1,7 @@
 /** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, or a name of the Hugging Face hub. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
-import { BUILT_IN_MODELS, HUB_PREFIX } from '../core/contract-constants.ts';
+import { BUILT_IN_MODELS, HUB_PREFIX } from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
 
 export interface BaseModel {

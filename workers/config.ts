@@ -12,7 +12,7 @@ import {
   LEAST_KV_CACHE_BYTES,
   LEAST_SLOTS,
   MOST_SLOTS,
-} from '../core/contract-constants.ts';
+} from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
 import { WORKFLOW_QUEUE } from '../core/queues.ts';
 import { DEVICE } from './engine-choices.ts';

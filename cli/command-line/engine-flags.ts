@@ -1,5 +1,5 @@
 /** `--device` and `--dtype`: what the local stack's GPU worker computes on; null: as `temporal.config.ts` has it. */
-import { DTYPES } from '../../core/contract-constants.ts';
+import { DTYPES } from '../../core/wire-constants.ts';
 import { DEVICE } from '../../workers/engine-choices.ts';
 import type { Flags, FlagValues } from './command.ts';
 

@@ -673,7 +673,7 @@ class PrepareInput(BaseModel):
     config: RunConfig
 
 
-# From core/contract-constants.ts.
+# From core/wire-constants.ts.
 BODY_TOO_LARGE = "too_large"
 BUILT_IN_MODELS = ("pocket", "pocket-tools")
 CALL_HEADER = "x-temper-call"

@@ -4,7 +4,7 @@
  */
 import { Pool, type Dispatcher } from 'undici';
 
-import { ENGINE_KEY_VARIABLE } from '../../core/contract-constants.ts';
+import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
 
 export interface EngineAddress {
   /** `http://host:port`, with or without `/v1`. */

@@ -1,7 +1,7 @@
 /** One question to a judge, until it is answered: an outage is waited for as the provider asks, within a budget. */
 import { APIError } from 'openai';
 
-import { CONTEXT_TOO_LONG } from '../../core/contract-constants.ts';
+import { CONTEXT_TOO_LONG } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { SYSTEM_CLOCK, type Clock } from '../recorder/clock.ts';

@@ -1,5 +1,5 @@
 /** A conversation longer than the model's context ends as data, like any other failed attempt: it is no failure of the engine. */
-import { BODY_TOO_LARGE, CONTEXT_TOO_LONG } from '../../core/contract-constants.ts';
+import { BODY_TOO_LARGE, CONTEXT_TOO_LONG } from '../../core/wire-constants.ts';
 
 interface Refused {
   readonly status?: unknown;

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { CALL_HEADER, DEADLINE_HEADER } from '../../core/contract-constants.ts';
+import { CALL_HEADER, DEADLINE_HEADER } from '../../core/wire-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';

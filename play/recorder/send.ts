@@ -4,7 +4,7 @@
  * internal error of the GPU worker has its own bound, after which the attempt fails: either the request makes the worker
  * fail, or the worker is about to restart.
  */
-import { INTERNAL_ERROR } from '../../core/contract-constants.ts';
+import { INTERNAL_ERROR } from '../../core/wire-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';

@@ -1,5 +1,5 @@
 /** What a user writes: `export default defineAgent({ name, scenarios, rollout })`. */
-import { NAME_PATTERN } from '../../core/contract-constants.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import {
   AGENT,

@@ -4,7 +4,7 @@
  */
 import OpenAI from 'openai';
 
-import { NAME_PATTERN } from '../../core/contract-constants.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';

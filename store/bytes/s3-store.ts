@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 
-import { STORE_KEY } from '../../core/contract-constants.ts';
+import { STORE_KEY } from '../../core/wire-constants.ts';
 import type { BlobRef } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { nodeFileSystem } from './file-system.ts';

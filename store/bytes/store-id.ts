@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import { STORE_KEY } from '../../core/contract-constants.ts';
+import { STORE_KEY } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import type { Store } from '../store.ts';
 

@@ -5,7 +5,7 @@
 import { gunzip, gzip } from 'node:zlib';
 import { promisify } from 'node:util';
 
-import { MAX_ROLLOUT_BYTES } from '../../core/contract-constants.ts';
+import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import type { Metrics } from '../../core/statistics.ts';
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import * as constants from '../../core/contract-constants.ts';
+import * as constants from '../../core/wire-constants.ts';
 import * as contract from '../../core/contract.ts';
 
 export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
@@ -85,7 +85,7 @@ export function generateContract(): string {
 
 function constantLines(): string {
   const lines = Object.entries(constants).map(([name, value]) => `${name} = ${asPython(value)}`);
-  return `# From core/contract-constants.ts.\n${lines.toSorted().join('\n')}\n`;
+  return `# From core/wire-constants.ts.\n${lines.toSorted().join('\n')}\n`;
 }
 
 function asPython(value: string | number | RegExp | readonly string[]): string {

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { GPU_QUEUE } from '../../core/contract-constants.ts';
+import { GPU_QUEUE } from '../../core/wire-constants.ts';
 import { runWorkflowId, WORKFLOW_QUEUE } from '../../core/queues.ts';
 import { connectClient, type TemporalClient } from '../../workers/connection.ts';
 import { readPollers } from '../../workers/pollers.ts';

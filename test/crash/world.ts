@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { STANDING_BY } from '../../core/contract-constants.ts';
+import { STANDING_BY } from '../../core/wire-constants.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import { isAlive } from '../../workers/local-stack/processes.ts';
 import { readStackFile, type StackFile } from '../../workers/local-stack/stack-file.ts';

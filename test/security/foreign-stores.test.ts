@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { foreignFileSystem } from '../../store/bytes/foreign-file-system.ts';
-import { MAX_ROLLOUT_BYTES } from '../../core/contract-constants.ts';
+import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
 import {
   decodeRollouts,
   encodeRollouts,

@@ -1,6 +1,6 @@
 /** The command lines of the local stack's children. */
 import { basename, dirname } from 'node:path';
-import { ENGINE_KEY_VARIABLE } from '../../core/contract-constants.ts';
+import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../config.ts';
 import { GPU_WORKER_FOLDER, type ProjectFolders } from '../folders.ts';
 import type { StackDescription, StackSpec } from './protocol.ts';

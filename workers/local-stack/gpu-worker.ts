@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ENGINE_KEY_VARIABLE } from '../../core/contract-constants.ts';
+import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import { loadConfig } from '../config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from '../folders.ts';

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { HUB_PREFIX } from '../../core/contract-constants.ts';
+import { HUB_PREFIX } from '../../core/wire-constants.ts';
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';

@@ -3,7 +3,7 @@
  * child dies, it takes its place. One is made ready each time that a child has become of use: one that dies while it
  * waits (of too little memory, say) is not tried again until then.
  */
-import { STANDING_BY } from '../../core/contract-constants.ts';
+import { STANDING_BY } from '../../core/wire-constants.ts';
 import { collectLines } from '../command.ts';
 import type { ChildLog } from './child-log.ts';
 import { endChild, startChild, whenEnded, type ChildSpec, type StartedChild } from './child-process.ts';
