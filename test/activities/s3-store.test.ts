@@ -57,7 +57,8 @@ test('the journal of a group is in the bucket until its step is long committed',
   const count = async (): Promise<number> => (await elsewhere.openJournal(prefix)).existing.length;
   await expect.poll(count, { timeout: 20_000 }).toBe(1);
   const state = { ...fixtureState('demo', 3), state: 'completed' as const };
-  await call(inBucket.activities.record, { state, summaries: [1, 2, 3].map((step) => summary(step, 3)) });
+  for (const step of [1, 2, 3]) await call(inBucket.activities.checkpoint, { state, summary: summary(step, 3) });
+  await call(inBucket.activities.record, { state });
   expect(await count()).toBe(0);
   const left = [];
   for await (const key of bucket.list(journalsPrefix('demo'))) left.push(key);
