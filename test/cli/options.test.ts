@@ -141,7 +141,10 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'eval --concurrency': added(EVAL, '--concurrency 2'),
   'eval --out': byTest('cli/eval.test.ts', 'the page shows every model’s attempt at a scenario, side by side'),
   'eval --json': byTest('cli/eval.test.ts', '--json prints means and intervals, --scenarios plays fewer'),
-  'dev --agent': STEERING,
+  'dev --agent': byTest(
+    'crash/judging.test.ts',
+    'killed in the middle of judging, a run asks for no verdict again that it had received',
+  ),
   'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
   'dev --engine-port': byTest('workers/config.test.ts', 'is refused ports of what no local stack starts'),
   'train --device': STACK_WORKER,
