@@ -32,9 +32,10 @@ const stacks: Job[] = [
 ];
 const others: Job[] = [
   () => runChecks('at its end'),
-  () => runPytest('at its end'),
+  () => runPytestOf('tests of Python', [], {}, 'at its end'),
   () => runVitest('workflows', 'at its end'),
   () => runVitest('unit', 'at its end'),
+  ...(process.arch === 'x64' ? [() => runNarrow('at its end')] : []),
 ];
 
 // A lane that is through takes what is left of the others.
@@ -55,10 +56,8 @@ async function runChecks(showing: Showing): Promise<void> {
   }
 }
 
-/** Natively, and what depends on instructions once more with fewer than the processor has: another one has other kernels. */
-async function runPytest(showing: Showing): Promise<void> {
-  await runPytestOf('tests of Python', [], {}, showing);
-  if (process.arch !== 'x64') return;
+/** What depends on instructions once more with fewer than the processor has: another one has other kernels. */
+async function runNarrow(showing: Showing): Promise<void> {
   const numerics = ['-m', 'numerics'];
   const computing = [...numerics, 'tests/engine', 'tests/training', 'tests/server'];
   await runPytestOf('numbers of engine, trainer and server with AVX2 alone', computing, narrowInstructions(), showing);
