@@ -7,7 +7,7 @@ import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
 import { publishRun } from '../store/records/publish-run.ts';
 import { asActivity } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';
-import { splitScenarios, type Split } from './split-scenarios.ts';
+import { splitScenarios, type ScenarioSplit } from './split-scenarios.ts';
 
 export function createPrepareActivities(dependencies: AgentDependencies) {
   const { store, agents, logger } = dependencies;
@@ -45,7 +45,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     }
   }
 
-  async function writeScenarios(config: RunConfig, agentCodeSha256: string, split: Split): Promise<Prepared> {
+  async function writeScenarios(config: RunConfig, agentCodeSha256: string, split: ScenarioSplit): Promise<Prepared> {
     const lines = [...split.train, ...split.evaluation].map((scenario) => ({ id: scenario.id, scenario }));
     const bytes = encodeJsonLines(lines);
     const counts = { trainScenarios: split.train.length, evalScenarios: split.evaluation.length };

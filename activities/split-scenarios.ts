@@ -5,10 +5,10 @@ import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
 import type { Agent, Scenario } from '../play/agent.ts';
 import { checkUnique, readScenarios } from '../play/scenarios.ts';
-import { readPrepared, readScenarios as readRecorded } from '../store/records/run-reader.ts';
+import { readPrepared, readStoredScenarios } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 
-export interface Split {
+export interface ScenarioSplit {
   train: Scenario[];
   evaluation: Scenario[];
   heldOut: boolean;
@@ -23,7 +23,7 @@ interface Lineage {
 /** Where the agent names no evaluation scenarios. */
 const HELD_OUT_SHARE = 0.1;
 
-export async function splitScenarios(store: Store, agent: Agent, config: RunConfig): Promise<Split> {
+export async function splitScenarios(store: Store, agent: Agent, config: RunConfig): Promise<ScenarioSplit> {
   const scenarios = await readScenarios(agent.scenarios, config.maxScenarios);
   if (scenarios.length === 0) throw tooFew(agent, 'scenarios', 'one', 0);
   if (agent.evalScenarios === undefined) return holdOut(agent, scenarios, config, await readLineage(store, config));
@@ -34,7 +34,12 @@ export async function splitScenarios(store: Store, agent: Agent, config: RunConf
 }
 
 /** Drawn by the run's seed; both parts keep the agent's order. A fork holds out what its parent did, then what is new. */
-function holdOut(agent: Agent, scenarios: Scenario[], { seed, evalScenarios }: RunConfig, lineage: Lineage): Split {
+function holdOut(
+  agent: Agent,
+  scenarios: Scenario[],
+  { seed, evalScenarios }: RunConfig,
+  lineage: Lineage,
+): ScenarioSplit {
   if (scenarios.length < 2)
     throw tooFew(agent, 'scenarios', 'two (a tenth is held out for evaluation)', scenarios.length);
   checkUnique({ scenarios });
@@ -64,7 +69,7 @@ function rankOf(id: string, { held, trained }: Lineage): number {
 async function readLineage(store: Store, { parent }: RunConfig): Promise<Lineage> {
   const prepared = parent ? await readPrepared(store, parent.run) : null;
   if (prepared === null) return { trained: new Set(), held: new Set() };
-  const ids = (await readRecorded(store, prepared)).map(({ id }) => id);
+  const ids = (await readStoredScenarios(store, prepared)).map(({ id }) => id);
   return {
     trained: new Set(ids.slice(0, prepared.trainScenarios)),
     held: new Set(ids.slice(prepared.trainScenarios)),

@@ -2,10 +2,10 @@
 import { z } from 'zod';
 
 import { LossConfig } from './contract-losses.ts';
-import { baseModel, blobKey, count, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { baseModel, blobName, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
-export const BlobRef = z.strictObject({ key: blobKey, sha256, bytes: count }).meta({ id: 'BlobRef' });
+export const BlobRef = z.strictObject({ key: blobName, sha256, bytes: count }).meta({ id: 'BlobRef' });
 export type BlobRef = z.infer<typeof BlobRef>;
 
 /** LoRA as PEFT means it: `targetModules` null means every linear layer but the output head. */

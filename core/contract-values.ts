@@ -11,7 +11,7 @@ export const positive = z.int().min(1);
 export const BASE_MODEL_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;
 export const baseModel = z.string().max(128).regex(BASE_MODEL_PATTERN);
 /** Where content-addressed bytes stand in a store. */
-export const blobKey = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
+export const blobName = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
 /** As `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`: shown to people, never an address to go to. */
 export const judgeName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$/);
 

@@ -82,7 +82,7 @@ function definedVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-export interface Patience {
+export interface ConnectionPatience {
   /** How long a silent server is borne in all; null: until `signal`. */
   readonly limitMs: number | null;
   readonly signal?: AbortSignal;
@@ -91,7 +91,7 @@ export interface Patience {
 }
 
 /** Asks again while the server is silent: a client's `result()` otherwise throws where workers simply go on. */
-export async function patiently<T>(ask: () => Promise<T>, patience: Patience): Promise<T> {
+export async function patiently<T>(ask: () => Promise<T>, patience: ConnectionPatience): Promise<T> {
   let silentSince: number | null = null;
   for (;;) {
     try {

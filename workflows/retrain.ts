@@ -17,7 +17,7 @@ import type { Checkpoint, RunConfig, RunState } from '../core/contract.ts';
 import { configDetails, configSummary } from '../core/describe-config.ts';
 import { runWorkflowId } from '../core/queues.ts';
 import type { RunQueues } from './activities.ts';
-import { createScheduleActivities } from './schedule-activities.ts';
+import { openScheduleActivities } from './schedule-activities.ts';
 import { trainRun } from './train-run.ts';
 
 /** No secret, no path: it stands in the schedule for everybody to read. */
@@ -32,7 +32,7 @@ export interface RetrainInput {
 
 /** What the next firing begins with. A run that fails fails its firing, and that pauses the schedule. */
 export async function retrain({ schedule, config: template, from, queues }: RetrainInput): Promise<Checkpoint> {
-  const activities = createScheduleActivities(queues);
+  const activities = openScheduleActivities(queues);
   const firing = workflowInfo().workflowId;
   setCurrentDetails(`Waiting for a worker on queue ${queues.rollout}`);
   const { number, config, concluded } = await activities.allocate({ schedule, firing, config: template, from });

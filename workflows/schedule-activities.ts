@@ -9,7 +9,7 @@ export interface ScheduleActivities {
   conclude(input: ConcludeInput): Promise<Checkpoint>;
 }
 
-export function createScheduleActivities({ rollout }: RunQueues): ScheduleActivities {
+export function openScheduleActivities({ rollout }: RunQueues): ScheduleActivities {
   const options = { ...RETRIED, taskQueue: rollout, startToCloseTimeout: MINUTE_MS };
   const agent = proxyActivities<ScheduleActivities>(options);
   return {

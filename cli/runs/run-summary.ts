@@ -2,7 +2,7 @@
 import type { EvalResult, RunState } from '../../core/contract.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
-import type { Run } from '../../store/records/run-reader.ts';
+import type { StoredRun } from '../../store/records/run-reader.ts';
 
 /** An evaluation with its metrics beside its reward, so that a script reads `evalAfter.winRate`. */
 export type FlatEval = Readonly<Record<string, number | string | null>>;
@@ -51,7 +51,7 @@ const STARTING = {
   ...NOT_STEERED,
 } as const;
 
-export function summariseRun({ file, state }: Run, storeUri: string): RunSummary {
+export function summariseRun({ file, state }: StoredRun, storeUri: string): RunSummary {
   const { run, agent, baseModel, parent } = file.config;
   const { evalBefore, evalAfter, ...known } = state ?? STARTING;
   return {

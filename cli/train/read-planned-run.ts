@@ -2,7 +2,7 @@
 import { NAME_PATTERN, type RunConfig } from '../../core/contract.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
-import { readRun, type Run } from '../../store/records/run-reader.ts';
+import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -19,7 +19,7 @@ export interface PlannedRun {
   readonly models: Readonly<Record<string, string>>;
   readonly store: Store;
   /** The run of this name in the store, where there is one: it has this very configuration. */
-  readonly existing: Run | null;
+  readonly existing: StoredRun | null;
   /** True where the run was rolled back or its settings were changed: it goes on where its store says that it stands. */
   readonly isSteered: boolean;
   /** True where nothing is left to do. */

@@ -9,7 +9,7 @@ import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy }
 import { ENGINE_INTERNAL, namedFailure } from '../recorder/send.ts';
 import type { Judge, JudgeMessage } from './judge-client.ts';
 
-export interface Patience extends Pick<CallLimits, 'checkFresh' | 'outage'> {
+export interface JudgePatience extends Pick<CallLimits, 'checkFresh' | 'outage'> {
   readonly clock?: Clock;
   readonly callTimeoutMs: number;
   /** How long one call is tried again while the provider refuses, answers 429 or 5xx. */
@@ -35,7 +35,7 @@ const policyOf = ({ isOnEngine }: Judge): RetryPolicy => (isOnEngine ? ENGINE_JU
 export function askPatiently(
   judge: Judge,
   messages: readonly JudgeMessage[],
-  { callTimeoutMs, callRetryBudgetMs: budgetMs, signal, checkFresh, outage, clock = SYSTEM_CLOCK }: Patience,
+  { callTimeoutMs, callRetryBudgetMs: budgetMs, signal, checkFresh, outage, clock = SYSTEM_CLOCK }: JudgePatience,
 ): Promise<JudgeAnswer> {
   return retryCall<JudgeAnswer>({
     policy: policyOf(judge),

@@ -6,7 +6,7 @@ import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { spendingOf } from '../../core/judge-spending.ts';
 import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
-import { askPatiently, PromptTooLong, type Patience } from './ask.ts';
+import { askPatiently, PromptTooLong, type JudgePatience } from './ask.ts';
 import type { Conversation } from './conversation.ts';
 import type { Judge, JudgeMessage } from './judge-client.ts';
 import { isUnusable, parseVerdict, type Unusable } from './parse-verdict.ts';
@@ -20,7 +20,7 @@ export interface JudgingOptions {
   readonly model: string;
   readonly verdicts: Verdicts;
   readonly answers: Answers;
-  readonly patience: Patience;
+  readonly patience: JudgePatience;
 }
 
 export interface Judgement {

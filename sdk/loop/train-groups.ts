@@ -26,7 +26,7 @@ import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addStep, writeState } from './loop-state.ts';
-import { readSettings, type Settings, type TrainOptions } from './train-settings.ts';
+import { readSettings, type TrainSettings, type TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 import { rewardsOfTurns } from './trajectory-record.ts';
 import type { Trajectory } from './trajectory.ts';
@@ -89,7 +89,7 @@ async function findRecordedLoss(run: LoopRun, step: number): Promise<LossConfig>
   return commit?.manifest.train?.loss ?? run.config.train.loss;
 }
 
-async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Settings): Promise<GroupResult[]> {
+async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: TrainSettings): Promise<GroupResult[]> {
   const results: GroupResult[] = [];
   for (const group of given) {
     const stored = await requireGathered(run, group.origin);

@@ -13,7 +13,7 @@ export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimize
     allowEmptyStep?: boolean;
   };
 
-export interface Settings {
+export interface TrainSettings {
   learningRate: number;
   minimumGroupSize: number;
   allowEmptyStep: boolean;
@@ -21,7 +21,7 @@ export interface Settings {
 }
 
 /** Fills in defaults and checks every value. A loss that has no effect is refused unless it was `recorded`. */
-export function readSettings({ config }: LoopRun, options: TrainOptions, recorded: LossConfig): Settings {
+export function readSettings({ config }: LoopRun, options: TrainOptions, recorded: LossConfig): TrainSettings {
   const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
   const { run, agent, baseModel } = config;
   const { lora, loss: usual } = config.train;

@@ -29,7 +29,7 @@ import { decodeRollouts, inPlayOrder, type AttemptRecord, type Judged, type Roll
 /** `run.json`: the run as it was started. */
 export type RunFile = z.output<typeof RunFileSchema>;
 
-export interface Run {
+export interface StoredRun {
   file: RunFile;
   /** Null before the first record of the run's workflow. */
   state: RunState | null;
@@ -50,7 +50,7 @@ export interface ScenarioLine {
 }
 
 /** Null for a name that no run of this store has. */
-export async function readRun(store: Store, run: string): Promise<Run | null> {
+export async function readRun(store: Store, run: string): Promise<StoredRun | null> {
   const file = await readStored(store, layout.runKey(run), RunFileSchema);
   if (file === null) return null;
   checkRunOf(file.config, run, layout.runKey(run), renamed(run, file.config.run));
@@ -98,7 +98,7 @@ export function readPrepared(store: Store, run: string): Promise<Prepared | null
   return readStored(store, layout.preparedKey(run), PreparedFileSchema);
 }
 
-export async function readScenarios(store: Store, prepared: Prepared): Promise<ScenarioLine[]> {
+export async function readStoredScenarios(store: Store, prepared: Prepared): Promise<ScenarioLine[]> {
   const { key } = prepared.scenarios;
   const lines = decodeJsonLines(await store.getBlob(prepared.scenarios), key);
   return lines.map((line) => parseStored(ScenarioLineSchema, line, key));
@@ -174,7 +174,7 @@ function inOrder(record: AttemptRecord, order: readonly number[] | undefined): A
 }
 
 /** The run, or a BadConfig that names those there are. */
-export async function requireRun(store: Store, run: string): Promise<Run> {
+export async function requireRun(store: Store, run: string): Promise<StoredRun> {
   const found = await readRun(store, run);
   if (found !== null) return found;
   const others = await listRuns(store);

@@ -8,7 +8,7 @@ import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
-import { listRuns, readPrepared, readRun, readScenarios } from '../../store/records/run-reader.ts';
+import { listRuns, readPrepared, readRun, readStoredScenarios } from '../../store/records/run-reader.ts';
 import { call, CODE_SHA256, openWorld, type World } from './world.ts';
 
 let world: World;
@@ -30,7 +30,7 @@ test('scenarios are written once, training first, and the run with its configura
   const prepared = await prepare({ evalScenarios: [{ id: 'e0' }, { id: 'e1' }] });
   expect(Prepared.parse(prepared)).toEqual(prepared);
   expect(prepared).toMatchObject({ trainScenarios: 30, evalScenarios: 2, heldOut: false });
-  const lines = await readScenarios(world.store, prepared);
+  const lines = await readStoredScenarios(world.store, prepared);
   expect(lines.map(({ id }) => id).slice(-3)).toEqual(['s29', 'e0', 'e1']);
   expect(lines[0]).toEqual({ id: 's0', scenario: { id: 's0' } });
   expect(readFileSync(join(world.root, scenariosKey('demo')), 'utf8').split('\n')).toHaveLength(33);
@@ -42,7 +42,7 @@ test('scenarios are written once, training first, and the run with its configura
 test('without evaluation scenarios a seeded tenth is held out', async () => {
   const prepared = await prepare({});
   expect(prepared).toMatchObject({ trainScenarios: 27, evalScenarios: 3, heldOut: true });
-  const ids = (await readScenarios(world.store, prepared)).map(({ id }) => id);
+  const ids = (await readStoredScenarios(world.store, prepared)).map(({ id }) => id);
   expect(new Set(ids).size).toBe(30);
   const again = await call(world.activities.prepare, { config: config({ run: 'again' }) });
   const other = await call(world.activities.prepare, { config: config({ run: 'other', seed: 2 }) });
@@ -104,7 +104,7 @@ describe('a fork without evaluation scenarios', () => {
   async function heldOut(run: string, listed: { id: string }[], options: Partial<RunOptions> = {}): Promise<string[]> {
     list.splice(0, list.length, ...listed);
     const prepared = await call(world.activities.prepare, { config: config({ run, ...options }) });
-    const lines = await readScenarios(world.store, prepared);
+    const lines = await readStoredScenarios(world.store, prepared);
     return lines.slice(prepared.trainScenarios).map(({ id }) => id);
   }
 

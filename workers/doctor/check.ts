@@ -17,7 +17,7 @@ export interface Patient extends DoctorOptions {
 }
 
 /** One thing that was looked at. */
-export interface Check {
+export interface DoctorCheck {
   readonly name: string;
   /** Null where it could not be looked at, or concerns nothing that runs now. */
   readonly ok: boolean | null;
@@ -26,9 +26,14 @@ export interface Check {
   readonly remedy: string | null;
 }
 
-export const passed = (name: string, detail: string): Check => ({ name, ok: true, detail, remedy: null });
-export const failed = (name: string, detail: string, remedy: string): Check => ({ name, ok: false, detail, remedy });
-export const notRunning = (name: string): Check => ({
+export const passed = (name: string, detail: string): DoctorCheck => ({ name, ok: true, detail, remedy: null });
+export const failed = (name: string, detail: string, remedy: string): DoctorCheck => ({
+  name,
+  ok: false,
+  detail,
+  remedy,
+});
+export const notRunning = (name: string): DoctorCheck => ({
   name,
   ok: null,
   detail: 'no local stack is running in this project',
@@ -36,7 +41,7 @@ export const notRunning = (name: string): Check => ({
 });
 
 /** A check that throws has failed: its message names the remedy. */
-export async function attempt(name: string, check: () => Promise<string>): Promise<Check> {
+export async function attempt(name: string, check: () => Promise<string>): Promise<DoctorCheck> {
   try {
     return passed(name, await check());
   } catch (error) {

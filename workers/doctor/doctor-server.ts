@@ -1,14 +1,14 @@
 /** The doctor's look at the Temporal server. */
 import { rolloutQueue } from '../../core/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { attempt, notRunning, type Check, type Patient } from './check.ts';
+import { attempt, notRunning, type DoctorCheck, type Patient } from './check.ts';
 import { connectClient, type TemporalClient } from '../connection.ts';
 import { storeUri } from '../folders.ts';
 import { missingSearchAttributes } from '../namespace.ts';
 import { countPollers } from '../pollers.ts';
 
 /** Everything that only a reachable server can say. */
-export async function checkServer(patient: Patient): Promise<Check[]> {
+export async function checkServer(patient: Patient): Promise<DoctorCheck[]> {
   const { target, env } = patient;
   if (target === null) return [notRunning('Temporal server')];
   let client: TemporalClient | null = null;
@@ -30,7 +30,7 @@ export async function checkServer(patient: Patient): Promise<Check[]> {
   }
 }
 
-function checkNamespace({ connection, namespace }: TemporalClient): Promise<Check> {
+function checkNamespace({ connection, namespace }: TemporalClient): Promise<DoctorCheck> {
   return attempt('namespace', async () => {
     const { config } = await connection.workflowService.describeNamespace({ namespace });
     const days = Math.round(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400);
@@ -38,7 +38,7 @@ function checkNamespace({ connection, namespace }: TemporalClient): Promise<Chec
   });
 }
 
-function checkSearchAttributes(client: TemporalClient): Promise<Check> {
+function checkSearchAttributes(client: TemporalClient): Promise<DoctorCheck> {
   return attempt('search attributes', async () => {
     const missing = await missingSearchAttributes(client);
     if (missing.length === 0) return 'all registered';
@@ -49,7 +49,10 @@ function checkSearchAttributes(client: TemporalClient): Promise<Check> {
 }
 
 /** A queue that nobody polls waits in silence: the commonest reason for a run that stands still. */
-async function checkQueues(client: TemporalClient, { config, folders, agents, project }: Patient): Promise<Check[]> {
+async function checkQueues(
+  client: TemporalClient,
+  { config, folders, agents, project }: Patient,
+): Promise<DoctorCheck[]> {
   const store = await openStore(storeUri(config.store, folders));
   const storeId = agents.length === 0 ? '' : await store.id();
   const queues = [

@@ -4,7 +4,7 @@ import { loadConfig } from '../config.ts';
 import { cacheFolder, projectFolders, storeUri } from '../folders.ts';
 import { readStackFile } from '../local-stack/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
-import { attempt, failed, notRunning, passed, type Check, type DoctorOptions, type Patient } from './check.ts';
+import { attempt, failed, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
 import { runningTarget } from '../local-stack/running-target.ts';
 import { pythonState } from '../install/python-environment.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -13,7 +13,7 @@ import { findInstalledCli, readDatabaseServer } from '../install/temporal-cli.ts
 const OLDEST_NODE = [20, 19];
 const ENGINE_WITHIN_MS = 5000;
 
-export async function examine(options: DoctorOptions): Promise<Check[]> {
+export async function examine(options: DoctorOptions): Promise<DoctorCheck[]> {
   const folders = projectFolders(options.project);
   const patient: Patient = {
     ...options,
@@ -32,7 +32,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
   return checks.flat();
 }
 
-function checkNode(): Check {
+function checkNode(): DoctorCheck {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const isNewEnough = major > (OLDEST_NODE[0] ?? 0) || (major === OLDEST_NODE[0] && minor >= (OLDEST_NODE[1] ?? 0));
   return isNewEnough
@@ -40,13 +40,13 @@ function checkNode(): Check {
     : failed('Node', process.versions.node, 'install Node 20.19 or newer');
 }
 
-function checkPython({ config, env }: Patient): Promise<Check> {
+function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
   if (config.engine.url !== null)
     return Promise.resolve(passed('Python environment', `not needed: the engine is ${config.engine.url}`));
   return attempt('Python environment', () => pythonState({ env, cache: cacheFolder(env) }));
 }
 
-function checkTemporalCli({ env, folders }: Patient): Promise<Check> {
+function checkTemporalCli({ env, folders }: Patient): Promise<DoctorCheck> {
   const configured = configuredTarget(env);
   if (configured !== null)
     return Promise.resolve(passed('Temporal CLI', `not needed: the server is ${configured.address}`));
@@ -59,7 +59,7 @@ function checkTemporalCli({ env, folders }: Patient): Promise<Check> {
   });
 }
 
-function checkStore({ config, folders }: Patient): Promise<Check> {
+function checkStore({ config, folders }: Patient): Promise<DoctorCheck> {
   return attempt('store', async () => {
     const store = await openStore(storeUri(config.store, folders));
     await store.checkWritable();
@@ -67,7 +67,7 @@ function checkStore({ config, folders }: Patient): Promise<Check> {
   });
 }
 
-async function checkEngine({ config, folders, target }: Patient): Promise<Check> {
+async function checkEngine({ config, folders, target }: Patient): Promise<DoctorCheck> {
   const port = readStackFile(folders.stackFile)?.ports?.engine;
   const url = config.engine.url ?? (target === null || port === undefined ? null : `http://127.0.0.1:${port}`);
   if (url === null) return notRunning('engine');

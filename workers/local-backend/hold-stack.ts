@@ -55,7 +55,7 @@ export async function holdStack(
   };
 }
 
-export async function openProjectStore({ folder, env = process.env }: LocalBackendOptions): Promise<Store> {
+export async function openBackendStore({ folder, env = process.env }: LocalBackendOptions): Promise<Store> {
   const folders = projectFolders(findFolder(folder));
   const { store } = await loadConfig(folders.project, env);
   return openStore(storeUri(store, folders), { spoolFolder: folders.spool });

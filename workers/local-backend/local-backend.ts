@@ -61,7 +61,7 @@ export class LocalBackend implements Backend {
   }
 
   #openStore(): Promise<Store> {
-    this.#store ??= loadStack().then(({ openProjectStore }) => openProjectStore(this.#options));
+    this.#store ??= loadStack().then(({ openBackendStore }) => openBackendStore(this.#options));
     return this.#store;
   }
 

@@ -10,7 +10,7 @@ import { agentCodeSha256, importAgentFile } from '../agent-code.ts';
 import type { Logger } from './logs.ts';
 import type { WorkerSettings } from './worker-settings.ts';
 
-export interface AgentActivities {
+export interface WorkerActivities {
   readonly name: string;
   readonly queue: string;
   readonly activities: object;
@@ -21,7 +21,7 @@ export async function openAgentActivities(
   file: string,
   settings: WorkerSettings,
   logger: Logger,
-): Promise<AgentActivities> {
+): Promise<WorkerActivities> {
   const { store } = settings;
   // Hashed before it is loaded: a file saved in between is noticed at the next start, never the other way round.
   const codeSha256 = await agentCodeSha256(file);

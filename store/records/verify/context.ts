@@ -42,7 +42,7 @@ export function positionAt(context: VerifyContext, branch: number, step: number,
 }
 
 /** The hash of inputs as stored, and as the plans make it now. */
-export function checkInputs(context: VerifyContext, object: string, stored: string, planned: string | null): void {
+export function compareInputs(context: VerifyContext, object: string, stored: string, planned: string | null): void {
   if (planned === null) return;
   context.findings.count('inputs');
   if (stored !== planned) context.otherInputs.push(object);

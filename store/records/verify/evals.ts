@@ -8,7 +8,7 @@ import { decodeJson } from '../../bytes/json.ts';
 import { evalKey, evalRolloutsKey, type StepPlace } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import { decodeRollouts, type Rollouts } from '../trajectories.ts';
-import { checkInputs, plannedConfig, type VerifyContext } from './context.ts';
+import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 
 interface EvalFile {
   result: EvalResult;
@@ -34,7 +34,7 @@ export async function verifyEval(
   if (file) checkNumbers(context, place, file, { rollouts, sha256: hashBytes(bytes) });
   const config = plannedConfig(context, place);
   const planned = config && position && planEvaluation(config, position).inputsSha256;
-  checkInputs(context, rolloutsKey, rollouts.header.inputsSha256, planned);
+  compareInputs(context, rolloutsKey, rollouts.header.inputsSha256, planned);
 }
 
 function checkNumbers(

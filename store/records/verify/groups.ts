@@ -11,7 +11,7 @@ import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../lay
 import { hashBytes } from '../../bytes/sha256.ts';
 import { decodeRollouts, type Judged, type Rollouts } from '../trajectories.ts';
 import type { StoredStep } from './chain.ts';
-import { checkInputs, plannedConfig, type VerifyContext } from './context.ts';
+import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 
 interface Played {
   rollouts: Rollouts;
@@ -169,7 +169,7 @@ function checkHeader(
       key,
       `it names the adapter ${header.adapterSha256}, but ${[...samplers].join(', ')} answered`,
     );
-  checkInputs(context, key, header.inputsSha256, planned?.inputsSha256 ?? null);
+  compareInputs(context, key, header.inputsSha256, planned?.inputsSha256 ?? null);
 }
 
 function checkVerdict(

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../../core/hashes.ts';
 import { planJudging } from '../../../core/plan-step.ts';
 import { stepVerdictKey } from '../../layout.ts';
 import { readStepVerdict, toDecided } from '../step-verdict.ts';
-import { checkInputs, plannedConfig, type VerifyContext } from './context.ts';
+import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 import type { PlayedStep, VerifiedGroup } from './groups.ts';
 
 /** Of a script's own loop there is none: what it trains is in no plan. */
@@ -26,7 +26,7 @@ export async function verifyStepVerdict(
   const known = groups.filter((group) => group !== null);
   if (config === null || position === null || known.length < groups.length) return;
   const results = known.map(({ result }) => result);
-  checkInputs(context, key, verdict.inputsSha256, planJudging(config, position, results).inputsSha256);
+  compareInputs(context, key, verdict.inputsSha256, planJudging(config, position, results).inputsSha256);
   const decided = known.map(({ result, rewards }) => toDecided(result, rewards));
   const stored = verdict.groups.map((group) => toDecided(group, group.rewards));
   if (canonicalJson(decided) !== canonicalJson(stored))

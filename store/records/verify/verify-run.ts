@@ -12,7 +12,7 @@ import { checkpointOf } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
-import { checkInputs, plannedConfig, positionAt, type VerifyContext, type Walk } from './context.ts';
+import { compareInputs, plannedConfig, positionAt, type VerifyContext, type Walk } from './context.ts';
 import { verifyEval } from './evals.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
@@ -120,7 +120,7 @@ function verifyTraining(
   }
   if (isKnown && canonicalJson(planned?.groups ?? []) !== canonicalJson(step.commit.manifest.groups))
     findings.problem('manifests', step.key, 'it trains other groups than those with a learning signal');
-  checkInputs(context, step.key, step.commit.manifest.inputsSha256, plannedInputs(context, step, parent, planned));
+  compareInputs(context, step.key, step.commit.manifest.inputsSha256, plannedInputs(context, step, parent, planned));
 }
 
 /** A manifest holds all that its step was made from, but for its parent; the first commit's is in run.json. */

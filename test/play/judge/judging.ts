@@ -1,5 +1,5 @@
 /** Conversations before a scripted judge, as the activity and the imperative API put them there. */
-import type { Patience } from '../../../play/judge/ask.ts';
+import type { JudgePatience } from '../../../play/judge/ask.ts';
 import type { Conversation } from '../../../play/judge/conversation.ts';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { openJudge } from '../../../play/judge/judge-client.ts';
@@ -62,7 +62,13 @@ export async function judge(
   }
 }
 
-function patienceOf({ callTimeoutMs = 5000, callRetryBudgetMs = 3000, signal, waits = [], clock }: Setup): Patience {
+function patienceOf({
+  callTimeoutMs = 5000,
+  callRetryBudgetMs = 3000,
+  signal,
+  waits = [],
+  clock,
+}: Setup): JudgePatience {
   return {
     callTimeoutMs,
     callRetryBudgetMs,
