@@ -37,3 +37,13 @@ test('members of classes are private by #, which holds when the program runs', (
   );
   expect(byKeyword).toEqual([]);
 });
+
+const DECLARED = /^export (?:abstract )?(?:async )?(?:function|const|class|interface|type) (\w+)/gm;
+
+test('an exported name stands for one thing', () => {
+  const places = new Map<string, Set<string>>();
+  for (const [file, text] of textOf(PRODUCT, /\.ts$/))
+    for (const [, name = ''] of text.matchAll(DECLARED)) places.set(name, (places.get(name) ?? new Set()).add(file));
+  expect([...(places.get('trainRun') ?? [])]).toEqual(['workflows/train-run.ts']);
+  expect([...places].filter(([, where]) => where.size > 1)).toEqual([]);
+});

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => bed.close());
 
-describe.each(CACHES)('steering, %s', (_, maxCachedWorkflows) => {
+describe.each(CACHES)('an end that a person asks for, %s', (_, maxCachedWorkflows) => {
   test('a stopped run finishes its step and keeps the result', async () => {
     const held = holdTraining(2);
     await bed.play({ maxCachedWorkflows, fake: held, config: { steps: 20 } }, async ({ handle, fake }) => {
