@@ -35,6 +35,8 @@ type Short = readonly [point: string, occurrence: number, options?: Partial<Row>
 const STOP = { signal: 'SIGSTOP' } as const;
 const SLICE = { inSlice: true } as const;
 const LATE = /StaleAttempt|was suspended|step discarded/;
+/** A step that a thawed GPU worker ends before it hears that it was taken away stands, and the next try finds it. */
+const LATE_OR_FOUND = /StaleAttempt|was suspended|step discarded|"attempt":[2-9],"found":true/;
 
 /** Two groups of four attempts a step, four steps, evaluations before, in the middle and after. */
 const TYPESCRIPT_WORKER: readonly Short[] = [
@@ -108,7 +110,7 @@ const GPU_WORKER: readonly Short[] = [
   ['probe.before', 2],
   ['train.done', 2],
   ['heartbeat', 3],
-  ['train.micro-batch', 3, { ...STOP, says: LATE, ...SLICE }],
+  ['train.micro-batch', 3, { ...STOP, says: LATE_OR_FOUND, ...SLICE }],
   ['optimizer.after', 1, { ...STOP }],
   ['manifest.before', 2, STOP],
   ['answer.ready', 20, STOP],
