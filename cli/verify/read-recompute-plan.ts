@@ -2,7 +2,7 @@
 import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
-import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { checkpointOf, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
@@ -51,8 +51,11 @@ function chooseStep(chain: readonly StoredStep[], { run, branch, step }: Checkpo
   const ofBranch = committed.filter((each) => each.branch === wanted);
   const chosen = step === 'latest' ? ofBranch.at(-1) : ofBranch.find((each) => each.step === step);
   if (chosen !== undefined) return chosen;
-  const there = `${run} has the branches ${[...new Set(committed.map((each) => each.branch))].join(', ') || 'none'}, branch ${wanted} the steps ${ofBranch.map((each) => each.step).join(', ') || 'none'}`;
-  throw new UsageError(`step ${step} of branch ${wanted} is not committed (${there}); pass another step`);
+  const place = { run, branch: wanted ?? 0 };
+  if (typeof step === 'string')
+    throw new UsageError(`branch ${place.branch} of ${run} has no committed step; pass another one, or ${run}@latest`);
+  const before = ofBranch.findLast((each) => each.step <= step) ?? null;
+  throw new UsageError(describeUncommitted({ ...place, step }, before));
 }
 
 function groupKeys(step: CommittedStep): string[] {

@@ -9,6 +9,7 @@ import type { Store } from '../store.ts';
 
 export interface CheckpointEntry extends StepPlace {
   commit: Commit;
+  /** Its own, or that of a step after it which trained nothing. */
   evaluation: EvalResult | null;
   /** Of adapter and optimizer state. */
   bytes: number;
@@ -22,7 +23,11 @@ export async function listCheckpoints(store: Store, run: string): Promise<Checkp
   const entries: CheckpointEntry[] = [];
   for (const place of await listSteps(store, run)) {
     const commit = await readCommit(store, place);
-    if (commit !== null) entries.push(await describe(store, place, commit));
+    const evaluation = await readEval(store, place);
+    const before = entries.at(-1);
+    if (commit !== null) entries.push({ ...(await describe(store, place, commit)), evaluation });
+    // A step that trained nothing was evaluated with the weights of the one before it.
+    else if (before?.branch === place.branch) before.evaluation ??= evaluation;
   }
   return entries;
 }
@@ -35,13 +40,13 @@ export async function listSteps(store: Store, run: string): Promise<StepPlace[]>
   return places;
 }
 
-async function describe(store: Store, place: StepPlace, commit: Commit): Promise<CheckpointEntry> {
+async function describe(store: Store, place: StepPlace, commit: Commit): Promise<Omit<CheckpointEntry, 'evaluation'>> {
   const { adapter, optimizer } = commit.manifest;
   const lengths = [await store.blobBytes(adapter), await store.blobBytes(optimizer)];
   const areThere = lengths.every((length) => length !== null);
   const weights = (await isMarkedPruned(store, place)) ? 'pruned' : areThere ? 'kept' : 'missing';
   const bytes = adapter.bytes + optimizer.bytes;
-  return { ...place, commit, evaluation: await readEval(store, place), bytes, weights, areThere };
+  return { ...place, commit, bytes, weights, areThere };
 }
 
 interface Evaluated {

@@ -19,11 +19,15 @@ export async function findCheckpoint(store: Store, { run, branch, step }: Checkp
   const place = { run, branch: branch ?? 0, step };
   const found = await readCheckpoint(store, place);
   if (found !== null) return found;
-  const at = state === null || state.branch === 0 ? '' : ` of branch ${state.branch}`;
-  throw new TemperError(
-    'BadConfig',
-    `${policyName(place)} is not committed (${run} is at step ${state?.step ?? 0}${at}); pass another step, or ${run}@latest`,
-  );
+  const before = await findLast(store, run, place.branch, step);
+  throw new TemperError('BadConfig', describeUncommitted(place, before));
+}
+
+/** Names the newest commit before the step: a step that trained nothing has its weights. */
+export function describeUncommitted(place: StepPlace, before: StepPlace | null): string {
+  const latest = `${place.run}@latest`;
+  if (before === null) return `${policyName(place)} is not committed; pass another step, or ${latest}`;
+  return `${policyName(place)} is not committed (the newest before it is ${policyName(before)}); pass that, or ${latest}`;
 }
 
 async function findLatest(
@@ -47,12 +51,16 @@ async function findBest(store: Store, run: string, branch: number | null): Promi
   const places = (await listSteps(store, run)).filter(
     (place) => place.branch === (branch ?? branchOfStep(lineage, place.step)),
   );
-  const evaluated = places.map(async (place) => ({ ...place, evaluation: await readEval(store, place) }));
-  for (const place of rankByMetric(await Promise.all(evaluated), 'reward')) {
-    // A step that trained nothing was evaluated too: with the weights of the one before it.
-    const checkpoint = await readCheckpoint(store, place);
-    if (checkpoint !== null) return checkpoint;
-  }
+  const read = async (place: StepPlace) => ({
+    step: place.step,
+    evaluation: await readEval(store, place),
+    checkpoint: await readCheckpoint(store, place),
+  });
+  const steps = await Promise.all(places.map(read));
+  const best = rankByMetric(steps, 'reward')[0];
+  // A step that trained nothing was evaluated with the weights of the one before it.
+  const found = steps.findLast(({ step, checkpoint }) => best && step <= best.step && checkpoint)?.checkpoint;
+  if (found) return found;
   const message = `no checkpoint of ${nameBranch(run, branch)} has been evaluated; pass ${run}@latest, or a step`;
   throw new TemperError('BadConfig', message);
 }

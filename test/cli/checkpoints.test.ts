@@ -253,7 +253,7 @@ describe('bad input of verify', () => {
   test('a step that is not committed', async () => {
     await makeRun(store, { steps: 1 });
     expect(await complaint(['verify', 'demo@3'])).toMatchInlineSnapshot(
-      `"temper: step 3 of branch 0 is not committed (demo has the branches 0, branch 0 the steps 0, 1); pass another step"`,
+      `"temper: demo@3 is not committed (the newest before it is demo@1); pass that, or demo@latest"`,
     );
     expect(await complaint(['verify', 'demo@best'])).toContain('no checkpoint of demo has been evaluated');
   });

@@ -73,7 +73,7 @@ test('two scenarios of one name', async () => {
 test('a checkpoint that is not committed', async () => {
   await writeFixtureRun(project, { steps: 2 });
   expect(await evaluate('--model', 'demo@7')).toMatchInlineSnapshot(
-    `"temper: demo@7 is not committed (demo is at step 2); pass another step, or demo@latest"`,
+    `"temper: demo@7 is not committed; pass another step, or demo@latest"`,
   );
   expect(await evaluate('--model', 'demo@best')).toContain('no checkpoint of demo has been evaluated');
 });

@@ -71,7 +71,7 @@ describe('refuses', () => {
 
   test('a step that is not committed', async () => {
     expect(await fork('demo@7')).toMatchInlineSnapshot(
-      `"temper: demo@7 is not committed (demo is at step 2); pass another step, or demo@latest"`,
+      `"temper: demo@7 is not committed (the newest before it is demo@2); pass that, or demo@latest"`,
     );
     expect(await fork('demo~1@1')).toContain('demo~1@1 is not committed');
     expect(await fork('demo@best')).toMatchInlineSnapshot(

@@ -7,6 +7,7 @@ import type { Checkpoint, RunState } from '../../../core/contract.ts';
 import { sha256Hex } from '../../../core/hashes.ts';
 import { parseCheckpointName } from '../../../core/policy-name.ts';
 import { findCheckpoint, readCheckpoint, readStanding } from '../../../store/records/find-checkpoint.ts';
+import { listCheckpoints } from '../../../store/records/checkpoints.ts';
 import { openBranch } from '../../../store/records/lineage.ts';
 import { requireRun } from '../../../store/records/run-reader.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
@@ -95,16 +96,31 @@ test('a name finds the step, the last one or the best one: of the curve, or of a
     expect(await found(String(expected[0]))).toEqual(expected);
 });
 
-test('of equally good checkpoints the later one is best; a step that trained nothing is none', async () => {
-  await makeRun(store, { steps: 4, empty: 4, evals: { 1: 0.5, 3: 0.5, 4: 0.75 } });
+test('of equally good checkpoints the later one is best', async () => {
+  await makeRun(store, { steps: 3, evals: { 1: 0.5, 2: 0.5, 3: 0.25 } });
+  expect(await find('demo@best')).toMatchObject({ branch: 0, step: 2 });
+});
+
+test('a step that trained nothing is evaluated with the weights of the one before it', async () => {
+  await makeRun(store, { steps: 4, empty: 4, evals: { 1: 0.5, 4: 0.75 } });
   expect(await find('demo@best')).toMatchObject({ branch: 0, step: 3 });
+  const evaluated = (await listCheckpoints(store, 'demo')).map(({ step, evaluation }) => [step, evaluation?.reward]);
+  expect(evaluated).toEqual([
+    [0, undefined],
+    [1, 0.5],
+    [2, undefined],
+    [3, 0.75],
+  ]);
+  await expect(find('demo@4')).rejects.toThrow(
+    'demo@4 is not committed (the newest before it is demo@3); pass that, or demo@latest',
+  );
 });
 
 test('a name that finds nothing says what to name', async () => {
   await makeRolledBack();
   await expect(find('nope@best')).rejects.toThrow('no run nope in the store');
   await expect(find('demo@9')).rejects.toThrow(
-    'demo@9 is not committed (demo is at step 3 of branch 1); pass another step, or demo@latest',
+    'demo@9 is not committed (the newest before it is demo@4); pass that, or demo@latest',
   );
   await expect(find('demo~1@best')).rejects.toThrow(
     'no checkpoint of branch 1 of demo has been evaluated; pass demo@latest, or a step',
