@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { JudgeInput, type GroupRef, type JudgeResult } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { judgedKey, rolloutsKey, type GroupPlace } from '../store/layout.ts';
-import { decideVerdict, publishStepVerdict, type JudgedGroup } from '../store/records/step-verdict.ts';
+import { decideGroup, publishStepVerdict, toStepVerdict, type DecidedGroup } from '../store/records/step-verdict.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 import { readJudged, readRollouts } from './written-group.ts';
@@ -18,21 +18,22 @@ export function createJudgeActivities(dependencies: Dependencies) {
 
   async function judge(input: JudgeInput): Promise<JudgeResult> {
     const limit = pLimit(AT_ONCE);
-    const judged = await Promise.all(input.groups.map((ref) => limit(() => readGroup({ ...input, ...ref }, ref))));
-    const { results, verdict } = decideVerdict(input, judged);
-    const recorded = await publishStepVerdict(store, input, verdict);
+    const decided = await Promise.all(input.groups.map((ref) => limit(() => decide(input, ref))));
+    const recorded = await publishStepVerdict(store, input, toStepVerdict(input.inputsSha256, decided));
     const what = `the verdict on step ${input.step} of the run ${input.run}`;
     checkInputs(what, recorded.inputsSha256, input.inputsSha256);
-    return { groups: results };
+    return { groups: decided.map(({ result }) => result) };
   }
 
   /** What the rollouts' activities answered was of these bytes. */
-  async function readGroup(place: GroupPlace, ref: GroupRef): Promise<JudgedGroup> {
+  async function decide(input: JudgeInput, ref: GroupRef): Promise<DecidedGroup> {
+    const place: GroupPlace = { ...input, group: ref.group };
     const { rollouts, sha256 } = await readRollouts(store, place);
     const { judged, judgedSha256 } = await readJudged(store, place);
     requireHash(rolloutsKey(place), ref.rolloutsSha256, sha256);
     requireHash(judgedKey(place), ref.judgedSha256, judgedSha256);
-    return { ref, rollouts, judged };
+    const plan = { ...input, group: ref.group, scenario: rollouts.header.scenario ?? 0 };
+    return decideGroup(plan, rollouts, judged, judgedSha256);
   }
 
   return { judge: asActivity(dependencies, JudgeInput, judge) };

@@ -25,7 +25,7 @@ export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): 
 }
 
 /** What of a group's plan its numbers depend on. */
-type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize' | 'truncated'>;
+export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize' | 'truncated'>;
 
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
 export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {

@@ -1,51 +1,49 @@
 /** The verdict on a step: what each group came to, which of them are trained, and from which rewards. */
-import type { GroupRef, GroupResult, JudgeInput } from '../../core/contract.ts';
+import type { GroupRef, GroupResult } from '../../core/contract.ts';
 import { toGroupRef } from '../../core/plan-step.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { stepVerdictKey, type StepPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { parseStored, StepVerdictFileSchema } from './file-schemas.ts';
-import { summariseGroup, trainedRewards } from './group-result.ts';
+import { summariseGroup, trainedRewards, type Summarised } from './group-result.ts';
 import type { Judged, Rollouts } from './trajectories.ts';
 
-export interface JudgedGroup {
-  ref: GroupRef;
-  rollouts: Rollouts;
-  judged: Judged;
+/** A group as its files have it: what it came to, and by attempt what its advantage is computed from; null is no data. */
+export interface DecidedGroup {
+  result: GroupResult;
+  rewards: (number | null)[];
 }
 
 /** `verdict.json`. */
 export interface StepVerdict {
   schema: 1;
   inputsSha256: string;
-  groups: DecidedGroup[];
+  groups: GroupVerdict[];
 }
 
-interface DecidedGroup extends GroupRef {
+interface GroupVerdict extends GroupRef {
   /** `trained`, or why it is not. */
   use: GroupResult['use'];
-  /** By attempt: what its advantage is computed from; null where it is no data. */
-  rewards: (number | null)[];
+  rewards: DecidedGroup['rewards'];
 }
 
 /** Pure: the same files give the same verdict. */
-export function decideVerdict(
-  input: Pick<JudgeInput, 'step' | 'minimumGroupSize' | 'truncated' | 'inputsSha256'>,
-  groups: readonly JudgedGroup[],
-): { results: GroupResult[]; verdict: StepVerdict } {
-  const results = groups.map(({ ref, rollouts, judged }) =>
-    summariseGroup({ ...input, group: ref.group, scenario: scenarioOf(rollouts) }, rollouts, judged, ref.judgedSha256),
-  );
-  const decided = groups.map(({ rollouts, judged }, index) =>
-    toDecided(results[index]!, trainedRewards(input.truncated, rollouts, judged)),
-  );
-  return { results, verdict: { schema: 1, inputsSha256: input.inputsSha256, groups: decided } };
+export function decideGroup(plan: Summarised, rollouts: Rollouts, judged: Judged, judgedSha256: string): DecidedGroup {
+  return {
+    result: summariseGroup(plan, rollouts, judged, judgedSha256),
+    rewards: trainedRewards(plan.truncated, rollouts, judged),
+  };
+}
+
+export function toStepVerdict(inputsSha256: string, groups: readonly DecidedGroup[]): StepVerdict {
+  return { schema: 1, inputsSha256, groups: groups.map(({ result, rewards }) => toGroupVerdict(result, rewards)) };
 }
 
 type Decision = Pick<GroupResult, 'group' | 'rolloutsSha256' | 'judgedSha256' | 'use'>;
 
-export function toDecided(result: Decision, rewards: (number | null)[]): DecidedGroup {
-  return { ...toGroupRef(result), use: result.use, rewards };
+/** Without what a later version may have added. */
+export function toGroupVerdict(decision: Decision, rewards: DecidedGroup['rewards']): GroupVerdict {
+  return { ...toGroupRef(decision), use: decision.use, rewards };
 }
 
 /** The one that stands: whoever comes second takes the winner's. */
@@ -67,8 +65,4 @@ export function trainsNothing({ groups }: StepVerdict): boolean {
 
 function parseStepVerdict(bytes: Uint8Array, key: string): StepVerdict {
   return parseStored(StepVerdictFileSchema, decodeJson(bytes, key), key);
-}
-
-function scenarioOf({ header }: Rollouts): number {
-  return header.scenario ?? 0;
 }

@@ -1,11 +1,12 @@
 /** What was played for a step: files against the hashes that name them, verdicts against rollouts, both against the plan. */
 import pLimit from 'p-limit';
 
-import type { GroupRef, GroupResult, RolloutInput } from '../../../core/contract.ts';
+import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { planGroup, trainedGroups, type RunPosition } from '../../../core/plan-step.ts';
 import { childNames } from '../children.ts';
-import { judgeByAgent, summariseGroup, trainedRewards } from '../group-result.ts';
+import { judgeByAgent } from '../group-result.ts';
+import { decideGroup, type DecidedGroup } from '../step-verdict.ts';
 import { decodeJson } from '../../bytes/json.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
@@ -30,16 +31,10 @@ export interface PlayedStep {
   isDone: boolean;
 }
 
-/** A group as its files have it: what it came to, and the rewards that its advantages are computed from. */
-export interface VerifiedGroup {
-  result: GroupResult;
-  rewards: (number | null)[];
-}
-
 const AT_ONCE = 4;
 
 /** In plan order; null where a group's files are broken or its plan is not known. */
-export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(VerifiedGroup | null)[]> {
+export async function verifyGroups(context: VerifyContext, played: PlayedStep): Promise<(DecidedGroup | null)[]> {
   const refs = played.step.commit?.manifest.groups ?? [];
   const names = await childNames(context.store, groupsPrefix(played.step));
   const stored = names
@@ -59,7 +54,7 @@ async function verifyGroup(
   { step, position, isDone: isOver }: PlayedStep,
   group: number,
   ref: GroupRef | null,
-): Promise<VerifiedGroup | null> {
+): Promise<DecidedGroup | null> {
   // A script may gather groups that it does not train, and leave some unfinished.
   const isDone = isOver && (ref !== null || !context.isLoop);
   const place = { ...step, group };
@@ -72,10 +67,7 @@ async function verifyGroup(
   if (verdict === null) return null;
   checkVerdict(context, place, played, verdict.judged);
   if (planned === null) return null;
-  return {
-    result: summariseGroup(planned, played.rollouts, verdict.judged, verdict.sha256),
-    rewards: trainedRewards(planned.truncated, played.rollouts, verdict.judged),
-  };
+  return decideGroup(planned, played.rollouts, verdict.judged, verdict.sha256);
 }
 
 /** Which hash rollouts must have, and who says so. */
@@ -195,7 +187,7 @@ function checkVerdict(
 }
 
 /** So many as are planned, with one replacement for each that carried no signal. */
-function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, groups: (VerifiedGroup | null)[]): void {
+function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, groups: (DecidedGroup | null)[]): void {
   const config = plannedConfig(context, step);
   const known = groups.flatMap((group) => group?.result ?? []);
   if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < groups.length) return;

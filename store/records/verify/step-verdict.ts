@@ -2,15 +2,15 @@
 import { canonicalJson } from '../../../core/hashes.ts';
 import { planJudging } from '../../../core/plan-step.ts';
 import { stepVerdictKey } from '../../layout.ts';
-import { readStepVerdict, toDecided } from '../step-verdict.ts';
+import { readStepVerdict, toGroupVerdict, toStepVerdict, type DecidedGroup } from '../step-verdict.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
-import type { PlayedStep, VerifiedGroup } from './groups.ts';
+import type { PlayedStep } from './groups.ts';
 
 /** Of a script's own loop there is none: what it trains is in no plan. */
 export async function verifyStepVerdict(
   context: VerifyContext,
   { step, position, isDone }: PlayedStep,
-  groups: (VerifiedGroup | null)[],
+  groups: (DecidedGroup | null)[],
 ): Promise<void> {
   const { store, findings, isLoop } = context;
   if (isLoop || step.step === 0) return;
@@ -27,8 +27,8 @@ export async function verifyStepVerdict(
   if (config === null || position === null || known.length < groups.length) return;
   const results = known.map(({ result }) => result);
   compareInputs(context, key, verdict.inputsSha256, planJudging(config, position, results).inputsSha256);
-  const decided = known.map(({ result, rewards }) => toDecided(result, rewards));
-  const stored = verdict.groups.map((group) => toDecided(group, group.rewards));
+  const decided = toStepVerdict(verdict.inputsSha256, known).groups;
+  const stored = verdict.groups.map((group) => toGroupVerdict(group, group.rewards));
   if (canonicalJson(decided) !== canonicalJson(stored))
     findings.problem('verdicts', key, 'it decides otherwise than follows from the groups of its step');
 }

@@ -1,5 +1,5 @@
 /** A run as workers leave it behind, planned by the real plans and written by the real encoders; its weights are made up. */
-import type { Checkpoint, GroupResult, RolloutInput, RunConfig } from '../../../core/contract.ts';
+import type { Checkpoint, RolloutInput, RunConfig } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
 import {
@@ -15,11 +15,16 @@ import {
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import { addToCurve } from '../../../store/records/curve.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
-import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
+import { judgeByAgent } from '../../../store/records/group-result.ts';
 import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
 import * as layout from '../../../store/layout.ts';
 import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
-import { decideVerdict, publishStepVerdict, type JudgedGroup } from '../../../store/records/step-verdict.ts';
+import {
+  decideGroup,
+  publishStepVerdict,
+  toStepVerdict,
+  type DecidedGroup,
+} from '../../../store/records/step-verdict.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import type { Store } from '../../../store/store.ts';
@@ -108,27 +113,20 @@ async function takeStep(
   position: RunPosition,
   options: MadeOptions,
 ): Promise<RunPosition> {
-  const judged: JudgedGroup[] = [];
-  const played: GroupResult[] = [];
-  const play = async (groups: RolloutInput[]) => {
-    const made = await Promise.all(groups.map((group) => playGroup(store, group, options)));
-    judged.push(...made);
-    played.push(
-      ...made.map(({ ref, ...files }, index) =>
-        summariseGroup(groups[index]!, files.rollouts, files.judged, ref.judgedSha256),
-      ),
-    );
-  };
-  await play(planGroups(config, position));
-  for (let round = 0; round < config.replacementRounds; round++) await play(planReplacements(config, position, played));
+  const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
+  const decided = await play(planGroups(config, position));
+  const results = () => decided.map(({ result }) => result);
+  for (let round = 0; round < config.replacementRounds; round++)
+    decided.push(...(await play(planReplacements(config, position, results()))));
+  const played = results();
   const judging = planJudging(config, position, played);
-  await publishStepVerdict(store, judging, decideVerdict(judging, judged).verdict);
+  await publishStepVerdict(store, judging, toStepVerdict(judging.inputsSha256, decided));
   const training = planTraining(config, position, played);
   const checkpoint = training && (await commit(store, config, training.parent, training));
   return planNext(position, played, checkpoint);
 }
 
-async function playGroup(store: Store, input: RolloutInput, { still, empty, cut }: MadeOptions): Promise<JudgedGroup> {
+async function playGroup(store: Store, input: RolloutInput, { still, empty, cut }: MadeOptions): Promise<DecidedGroup> {
   const isStill = input.group === still || input.step === empty;
   const truncated = input.step === cut && input.group === 0;
   const { inputsSha256, branch, step, group, scenario, policy } = input;
@@ -150,8 +148,7 @@ async function playGroup(store: Store, input: RolloutInput, { still, empty, cut 
   const { bytes } = await store.publish(layout.rolloutsKey(input), await encodeRollouts({ header, attempts }));
   const judged = judgeByAgent({ header, attempts }, hashBytes(bytes));
   const verdict = await store.publish(layout.judgedKey(input), encodeJson(judged));
-  const ref = { group, rolloutsSha256: judged.rolloutsSha256, judgedSha256: hashBytes(verdict.bytes) };
-  return { ref, rollouts: { header, attempts }, judged };
+  return decideGroup(input, { header, attempts }, judged, hashBytes(verdict.bytes));
 }
 
 async function evaluate(
