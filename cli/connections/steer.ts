@@ -6,8 +6,8 @@ import { isPassing } from '../../workers/connection.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from './server.ts';
 
-/** An update waits for a worker to take it; without one it would wait for ever. */
-const ANSWER_WITHIN_MS = 20_000;
+/** An update waits for a worker to take it, and a call for a server: neither may wait for ever. */
+export const ANSWER_WITHIN_MS = 20_000;
 
 export async function steerRun<T>(
   place: ProjectPlace,

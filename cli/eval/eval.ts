@@ -1,4 +1,5 @@
 import { join, relative, resolve } from 'node:path';
+import { STATE_FOLDER } from '../../workers/folders.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { version } from '../command-line/version.ts';
 import { writePage } from '../report/shell.ts';
@@ -23,7 +24,7 @@ export async function evaluate(context: EvalContext): Promise<number> {
 }
 
 function reportFile({ flags, cwd, project }: EvalContext, agent: string): string {
-  return flags.out === null ? join(project, '.temper', 'reports', `eval-${agent}.html`) : resolve(cwd, flags.out);
+  return flags.out === null ? join(project, STATE_FOLDER, 'reports', `eval-${agent}.html`) : resolve(cwd, flags.out);
 }
 
 function tell({ flags, output, cwd }: EvalContext, summary: EvalSummary, file: string): void {

@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
+import { STATE_FOLDER } from '../../workers/folders.ts';
 import { readAttempts } from './read-attempts.ts';
 import { renderReport } from './page.ts';
 import { writePage } from './shell.ts';
 
 export function defaultReportFile(project: string, run: string): string {
-  return join(project, '.temper', 'reports', `${run}.html`);
+  return join(project, STATE_FOLDER, 'reports', `${run}.html`);
 }
 
 /** Writes the report whole or not at all. */

@@ -11,8 +11,7 @@ import { scheduleId } from '../../core/queues.ts';
 import { isPassing, type TemporalClient } from '../../workers/connection.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
 import { requireServer, type ProjectPlace } from '../connections/server.ts';
-
-const ANSWER_WITHIN_MS = 20_000;
+import { ANSWER_WITHIN_MS } from '../connections/steer.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,

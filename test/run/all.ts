@@ -16,8 +16,7 @@ interface Counts {
 
 const { python, temporalCli, versitygw } = await openTools();
 const tools = { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, TEMPER_VERSITYGW: versitygw };
-// For torch: a thread that waits would spin on a processor that another lane could use. Numbers stay the same.
-const env = { ...process.env, ...tools, OMP_WAIT_POLICY: 'PASSIVE' };
+const env = { ...process.env, ...tools };
 const results = mkdtempSync(join(tmpdir(), 'temper-results-'));
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 const total: Counts = { ...NONE };

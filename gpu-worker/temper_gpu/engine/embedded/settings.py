@@ -2,6 +2,13 @@
 
 from dataclasses import dataclass
 
+from temper_gpu.contract import (
+    DEFAULT_KV_CACHE_BYTES,
+    DEFAULT_SLOTS,
+    DEFAULT_THREADS,
+    LEAST_KV_CACHE_BYTES,
+    LEAST_SLOTS,
+)
 from temper_gpu.failures import TemperError
 
 
@@ -15,14 +22,14 @@ class EngineSettings:
     """What one embedded engine may use."""
 
     # Sums of another number of threads may differ in their last bits: fixed for the life of a run, and recorded.
-    num_threads: int = 2
+    num_threads: int = DEFAULT_THREADS
     # Requests decoded at once.
-    max_slots: int = 128
+    max_slots: int = DEFAULT_SLOTS
     # Requests waiting for a slot; one more is refused.
     max_waiting: int = 2048
     # Trained policies kept loaded; the base model costs nothing and is always there.
     max_policies: int = 2
-    kv_cache_bytes: int = 4 << 30
+    kv_cache_bytes: int = DEFAULT_KV_CACHE_BYTES
     # Longest wait for a fuller prefill while requests are still arriving; a pause in arrivals ends it sooner.
     gather_s: float = 0.002
     gather_pause_s: float = 0.0004
@@ -31,7 +38,7 @@ class EngineSettings:
 
     def __post_init__(self) -> None:
         require_at_least("num_threads", self.num_threads, 1, "pass --threads 2")
-        require_at_least("max_slots", self.max_slots, 16, "fewer would waste most of every forward pass")
+        require_at_least("max_slots", self.max_slots, LEAST_SLOTS, "fewer would waste most of every forward pass")
         require_at_least("max_waiting", self.max_waiting, 1, "leave it at its default")
         require_at_least("max_policies", self.max_policies, 1, "at least one policy must fit")
-        require_at_least("kv_cache_bytes", self.kv_cache_bytes, 1 << 20, "leave it at its default")
+        require_at_least("kv_cache_bytes", self.kv_cache_bytes, LEAST_KV_CACHE_BYTES, "leave it at its default")
