@@ -5,6 +5,7 @@ local stack has it.
 """
 
 import asyncio
+import contextlib
 import json
 import random
 import socket
@@ -111,5 +112,6 @@ async def serve(num_tokens: int) -> None:
 
 if __name__ == "__main__":
     with Path(sys.argv[2]).open("w") as log_file:
-        configure_logs(log_file)
+        with contextlib.redirect_stdout(log_file):
+            configure_logs()
         event_loop.run(serve(int(sys.argv[1])))
