@@ -5,7 +5,7 @@ import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults
 import { readStoredScenarios } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { openProjectStore } from '../connections/project-store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { loadAgent, type AgentFile } from '../train/load-agent.ts';
 import type { EvalContext } from './command.ts';
 import { findPlayers, type Player, type Players } from './players.ts';

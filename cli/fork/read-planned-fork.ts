@@ -8,7 +8,7 @@ import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
-import { openProjectStore } from '../connections/project-store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import type { ForkContext } from './command.ts';
 import { checkFits, findParent, type Parent } from './find-parent.ts';

@@ -9,7 +9,7 @@ import { loadConfig } from '../../workers/config.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { openProjectStore } from '../connections/project-store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import { checkFits, findParent, type Parent } from '../fork/find-parent.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';

@@ -1,7 +1,7 @@
 /** What a person asks and tells a schedule that exists; firing it is in schedule-fire.ts. */
 import type { CommandContext, Surroundings } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { openProjectStore } from '../connections/project-store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { printJson } from '../terminal/output.ts';
 import type {
   scheduleDeleteCommand,

@@ -6,7 +6,7 @@ import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { openProjectStore } from '../connections/project-store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';

@@ -7,7 +7,7 @@ import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { plural } from '../terminal/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
-import { openProjectStore } from '../connections/project-store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
 import { createTable } from '../terminal/table.ts';
 import type { verifyCommand } from './command.ts';
 import { readRecomputePlan } from './read-recompute-plan.ts';

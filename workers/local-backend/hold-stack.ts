@@ -2,15 +2,14 @@
 import { hashOf } from '../../core/hashes.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import type { OpenBackend } from '../../sdk/loop/backend.ts';
-import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { agentCodeSha256 } from '../agent-code.ts';
 import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig } from '../config.ts';
 import { connectClient } from '../connection.ts';
-import { projectFolders, storeUri } from '../folders.ts';
 import { openLocalStack } from '../local-stack/client.ts';
 import { findProject } from '../project.ts';
+import { openProjectStore } from '../project-store.ts';
 import { withoutProfile } from '../temporal-environment.ts';
 import type { LocalBackendOptions } from './options.ts';
 import { printEvent } from './print-event.ts';
@@ -55,10 +54,8 @@ export async function holdStack(
   };
 }
 
-export async function openBackendStore({ folder, env = process.env }: LocalBackendOptions): Promise<Store> {
-  const folders = projectFolders(findFolder(folder));
-  const { store } = await loadConfig(folders.project, env);
-  return openStore(storeUri(store, folders), { spoolFolder: folders.spool });
+export function openStoreOf({ folder, env = process.env }: LocalBackendOptions): Promise<Store> {
+  return openProjectStore(findFolder(folder), env);
 }
 
 function findFolder(folder: string | undefined): string {

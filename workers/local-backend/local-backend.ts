@@ -61,7 +61,7 @@ export class LocalBackend implements Backend {
   }
 
   #openStore(): Promise<Store> {
-    this.#store ??= loadStack().then(({ openBackendStore }) => openBackendStore(this.#options));
+    this.#store ??= loadStack().then(({ openStoreOf }) => openStoreOf(this.#options));
     return this.#store;
   }
 

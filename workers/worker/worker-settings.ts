@@ -1,10 +1,9 @@
 /** Where a worker process finds its store and its engine: told by the local stack, or by configuration. */
 import { TemperError } from '../../core/failures.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
-import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemperConfig } from '../config.ts';
-import { projectFolders, storeUri } from '../folders.ts';
+import { openConfiguredStore } from '../project-store.ts';
 
 export interface WorkerSettings {
   readonly store: Store;
@@ -16,9 +15,7 @@ export async function workerSettings(
   config: TemperConfig,
   env: NodeJS.ProcessEnv,
 ): Promise<WorkerSettings> {
-  const folders = projectFolders(project);
-  const store = await openStore(storeUri(config.store, folders), { spoolFolder: folders.spool });
-  return { store, engine: engineSettings(config, env) };
+  return { store: await openConfiguredStore(project, config), engine: engineSettings(config, env) };
 }
 
 function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): WorkerSettings['engine'] {
