@@ -7,10 +7,13 @@ import { isMarkedPruned } from './pruned.ts';
 import { readCommit, readEval, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
-export interface CheckpointEntry extends StepPlace {
+interface CommittedStep extends StepPlace {
   commit: Commit;
   /** Its own, or that of a step after it which trained nothing. */
   evaluation: EvalResult | null;
+}
+
+interface Weights {
   /** Of adapter and optimizer state. */
   bytes: number;
   /** Pruned ones may be there: another checkpoint or run has the same bytes. */
@@ -18,18 +21,33 @@ export interface CheckpointEntry extends StepPlace {
   areThere: boolean;
 }
 
+export type CheckpointEntry = CommittedStep & Weights;
+
 export async function listCheckpoints(store: Store, run: string): Promise<CheckpointEntry[]> {
   await requireRun(store, run);
+  const places = await listSteps(store, run);
   const entries: CheckpointEntry[] = [];
-  for (const place of await listSteps(store, run)) {
-    const commit = await readCommit(store, place);
-    const evaluation = await readEval(store, place);
-    const before = entries.at(-1);
-    if (commit !== null) entries.push({ ...(await describe(store, place, commit)), evaluation });
-    // A step that trained nothing was evaluated with the weights of the one before it.
-    else if (before?.branch === place.branch) before.evaluation ??= evaluation;
+  for (const branch of new Set(places.map((place) => place.branch))) {
+    const committed = await readCommitted(
+      store,
+      places.filter((place) => place.branch === branch),
+    );
+    for (const each of committed) entries.push({ ...each, ...(await describeWeights(store, each)) });
   }
   return entries;
+}
+
+/** Those of the places, in their order, that have a commit. A step without one was evaluated with the weights before it. */
+export async function readCommitted(store: Store, places: readonly StepPlace[]): Promise<CommittedStep[]> {
+  const committed: CommittedStep[] = [];
+  for (const place of places) {
+    const commit = await readCommit(store, place);
+    const evaluation = await readEval(store, place);
+    const before = committed.at(-1);
+    if (commit !== null) committed.push({ ...place, commit, evaluation });
+    else if (before !== undefined) before.evaluation ??= evaluation;
+  }
+  return committed;
 }
 
 export async function listSteps(store: Store, run: string): Promise<StepPlace[]> {
@@ -40,13 +58,13 @@ export async function listSteps(store: Store, run: string): Promise<StepPlace[]>
   return places;
 }
 
-async function describe(store: Store, place: StepPlace, commit: Commit): Promise<Omit<CheckpointEntry, 'evaluation'>> {
+async function describeWeights(store: Store, { commit, ...place }: CommittedStep): Promise<Weights> {
   const { adapter, optimizer } = commit.manifest;
   const lengths = [await store.blobBytes(adapter), await store.blobBytes(optimizer)];
   const areThere = lengths.every((length) => length !== null);
   const weights = (await isMarkedPruned(store, place)) ? 'pruned' : areThere ? 'kept' : 'missing';
   const bytes = adapter.bytes + optimizer.bytes;
-  return { ...place, commit, bytes, weights, areThere };
+  return { bytes, weights, areThere };
 }
 
 interface Evaluated {

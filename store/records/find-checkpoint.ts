@@ -3,12 +3,12 @@ import type { Checkpoint, RunState } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { type CheckpointName, policyName } from '../../core/policy-name.ts';
-import { listSteps, rankByMetric } from './checkpoints.ts';
+import { listSteps, rankByMetric, readCommitted } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
 import { stepsPrefix, type StepPlace } from '../layout.ts';
 import { readBranches } from './lineage.ts';
 import { checkpointOf } from './manifest.ts';
-import { readCommit, readEval, requireRun } from './run-reader.ts';
+import { readCommit, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 /** Refused where there is none, with what to name instead. */
@@ -51,16 +51,8 @@ async function findBest(store: Store, run: string, branch: number | null): Promi
   const places = (await listSteps(store, run)).filter(
     (place) => place.branch === (branch ?? branchOfStep(lineage, place.step)),
   );
-  const read = async (place: StepPlace) => ({
-    step: place.step,
-    evaluation: await readEval(store, place),
-    checkpoint: await readCheckpoint(store, place),
-  });
-  const steps = await Promise.all(places.map(read));
-  const best = rankByMetric(steps, 'reward')[0];
-  // A step that trained nothing was evaluated with the weights of the one before it.
-  const found = steps.findLast(({ step, checkpoint }) => best && step <= best.step && checkpoint)?.checkpoint;
-  if (found) return found;
+  const best = rankByMetric(await readCommitted(store, places), 'reward')[0];
+  if (best !== undefined) return checkpointOf(run, best.commit);
   const message = `no checkpoint of ${nameBranch(run, branch)} has been evaluated; pass ${run}@latest, or a step`;
   throw new TemperError('BadConfig', message);
 }
