@@ -1,8 +1,5 @@
 import { defineConfig } from 'vitest/config';
 
-// PyTorch's threads wait for each other by spinning. Beside other work each waits for a thread that gets no processor.
-process.env['OMP_WAIT_POLICY'] ??= 'PASSIVE';
-
 /** Projects by what they need: nothing · a Temporal server · local stacks of their own, one after the other · one that all share and disturb. */
 const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
 

@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         key = require_key(os.environ.get(ENGINE_KEY_VARIABLE))
         configure_logs()
+        let_threads_sleep()
         if arguments.standby and not stand_by():
             return 0
         # torch and transformers take seconds: bad usage is told before.
@@ -56,6 +57,12 @@ def lower_priority() -> None:
     """Of this thread, and of those that it starts: the worker whose place this one may take is at work meanwhile."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
+
+
+def let_threads_sleep() -> None:
+    """PyTorch's threads wait for each other by spinning. Other processes of the stack share the processors: each thread
+    would wait for one that gets none. Read by OpenMP's runtime when torch is imported."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def import_worker() -> ModuleType:

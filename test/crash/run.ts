@@ -29,8 +29,6 @@ const { values } = parseArgs({
 const { python, temporalCli } = await openTools();
 process.env['TEMPER_PYTHON'] = python;
 process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
-// As in vitest.config.ts.
-process.env['OMP_WAIT_POLICY'] ??= 'PASSIVE';
 const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);
 /** The one that is open; never two stacks at once. */
