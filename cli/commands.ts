@@ -1,4 +1,5 @@
 /** Every command: its definition is light, and its work is imported here, when it runs. */
+import type { Surroundings } from './command-line/command.ts';
 import { createCommand, createGroup, type Command } from './command-line/create-command.ts';
 import { cancelCommand } from './cancel/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
@@ -23,6 +24,8 @@ import { workerCommand } from './worker/command.ts';
 
 const describeRunFlags = async () => (await import('./train/describe-run-flags.ts')).describeRunFlags();
 const describeForkFlags = async () => (await import('./train/describe-run-flags.ts')).describeForkFlags();
+const loadProjectFlags = async (surroundings: Surroundings) =>
+  (await import('./train/project-flags.ts')).readProjectFlags(surroundings);
 const loadSchedule = () => import('./schedule/schedule.ts');
 const loadScheduleFire = () => import('./schedule/schedule-fire.ts');
 
@@ -30,6 +33,7 @@ const SCHEDULE_ACTIONS: readonly Command[] = [
   createCommand({
     ...schedules.scheduleCreateCommand,
     load: async () => (await import('./schedule/schedule-create.ts')).scheduleCreate,
+    loadProjectFlags,
     loadDescriptions: describeRunFlags,
   }),
   createCommand({ ...schedules.scheduleListCommand, load: async () => (await loadSchedule()).scheduleList }),
@@ -48,6 +52,7 @@ export const COMMANDS: readonly Command[] = [
   createCommand({
     ...trainCommand,
     load: async () => (await import('./train/train.ts')).train,
+    loadProjectFlags,
     loadDescriptions: describeRunFlags,
   }),
   createCommand({

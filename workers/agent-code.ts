@@ -1,7 +1,7 @@
 /** The agent as code: loaded, and hashed with everything of its own that it imports. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { TemperError } from '../core/failures.ts';
 import { importDefault } from './import-file.ts';
 
@@ -9,9 +9,12 @@ import { importDefault } from './import-file.ts';
 const RELATIVE_IMPORT = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])(\.{1,2}\/[^"'\n]+)\1/g;
 const ENDINGS = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json', '/index.ts', '/index.js'];
 
+/** What a folder's agent may be called. */
+const AGENT_FILES = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((ending) => `agent.${ending}`);
+
 /** sha256 over the agent's file and its relative imports, however deep, by their paths relative to the agent. */
 export async function agentCodeSha256(file: string): Promise<string> {
-  const entry = agentPath(file);
+  const entry = findAgentFile(file);
   const root = dirname(entry);
   const hash = createHash('sha256');
   for (const path of [...reachableFiles(entry)].toSorted()) {
@@ -45,16 +48,26 @@ function isFile(path: string): boolean {
   return existsSync(path) && statSync(path).isFile();
 }
 
-function agentPath(file: string): string {
-  const path = resolve(file);
+/** The file itself, or the one agent of a folder. */
+export function findAgentFile(named: string): string {
+  const path = resolve(named);
   if (isFile(path)) return path;
+  if (!existsSync(path)) {
+    throw new TemperError(
+      'BadConfig',
+      `the agent file ${path} does not exist; name the file that exports defineAgent({ … }) by default`,
+    );
+  }
+  const found = AGENT_FILES.filter((name) => isFile(join(path, name)));
+  if (found.length === 1) return join(path, found[0]!);
+  const rule = 'a folder must have one agent.ts (or agent.mts, .cts, .js, .mjs, .cjs) to be an agent';
   throw new TemperError(
     'BadConfig',
-    `the agent file ${path} does not exist; name the file that exports defineAgent({ … }) by default`,
+    `${rule}, ${path} has ${found.length === 0 ? 'none' : found.join(' and ')}; name the file`,
   );
 }
 
 /** The default export of an agent's file, whatever it is. */
 export async function importAgentFile(file: string): Promise<unknown> {
-  return importDefault(agentPath(file));
+  return importDefault(findAgentFile(file));
 }

@@ -58,6 +58,8 @@ export const TemperConfigSchema = z.strictObject({
     .prefault({}),
   /** What `--base-model` names mean on this host: a folder, relative to the project, or `hub:OWNER/NAME` for a model of the Hugging Face hub. */
   models: z.record(z.string(), z.string()).prefault({}),
+  /** Flags of `temper train`, by their names, that a command line need not repeat. */
+  train: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).prefault({}),
   localStack: z
     .strictObject({
       /** Ports; null: free ones are chosen once and remembered. */

@@ -7,6 +7,8 @@ import { parseCommandLine } from './parse.ts';
 export interface CommandData<F extends Flags, A extends Arguments> extends Definition<F, A> {
   /** Imports the work; until then nothing of it is loaded. Its exit code is the command's. */
   readonly load: () => Promise<(context: CommandContext<Definition<F, A>>) => Promise<number>>;
+  /** Words that stand before those of the command line, which win over them. */
+  readonly loadProjectFlags?: (surroundings: Surroundings) => Promise<readonly string[]>;
   /** What help says of flags where that takes more than a definition may import. */
   readonly loadDescriptions?: () => Promise<Readonly<Record<string, string>>>;
 }
@@ -19,13 +21,15 @@ export interface Command extends Definition {
 }
 
 export function createCommand<F extends Flags, A extends Arguments>(data: CommandData<F, A>): Command {
-  const { load, loadDescriptions, ...definition } = data;
+  const { load, loadProjectFlags, loadDescriptions, ...definition } = data;
   const help = async () => commandHelp(definition, await loadDescriptions?.());
   return {
     ...definition,
     help,
     async run(words, surroundings) {
-      const line = parseCommandLine(definition, words);
+      const asksHelp = words.includes('--help') || words.includes('-h');
+      const projectFlags = asksHelp ? [] : await loadProjectFlags?.(surroundings);
+      const line = parseCommandLine(definition, [...(projectFlags ?? []), ...words]);
       if (line.isHelp) return tellHelp(surroundings, await help());
       const work = await load();
       return work({ ...surroundings, flags: line.flags, args: line.args });

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
@@ -9,10 +8,10 @@ import type { devCommand } from './command.ts';
 export async function dev(context: CommandContext<typeof devCommand>): Promise<number> {
   const { flags, project, cwd, env, output, signal } = context;
   const { agent, device, dtype } = flags;
-  if (agent !== null) await loadAgent(agent, cwd);
+  const agentFile = agent === null ? null : (await loadAgent(agent, cwd)).path;
   const stack = await openLocalStack({
     project,
-    agentFile: agent === null ? null : resolve(cwd, agent),
+    agentFile,
     models: {},
     onEvent: createEventPrinter((line) => output.line(line)),
     uiPort: flags['ui-port'],

@@ -6,14 +6,15 @@ export const trainCommand = defineCommand({
   name: 'train',
   summary: 'start a training run or continue it, and show its progress',
   details: [
-    'AGENT is a file whose default export is defineAgent({ … }). If a run of this name exists, it continues; if that run',
-    'is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.',
+    'AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working',
+    'folder. Flags that train of temporal.config.ts sets need not be passed. If a run of this name exists, it continues;',
+    'if that run is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.',
   ],
   examples: [
     'temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100',
     'temper train agent.ts --base-model Qwen/Qwen3-4B --steps 200 --group-size 8',
   ],
-  arguments: { agent: { placeholder: 'AGENT' } },
+  arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
     run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the agent's name" },
     ...RUN_FLAGS,

@@ -4,7 +4,7 @@ import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
-import { importAgentFile } from '../../workers/agent-code.ts';
+import { findAgentFile, importAgentFile } from '../../workers/agent-code.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 export interface AgentFile {
@@ -13,7 +13,7 @@ export interface AgentFile {
 }
 
 export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
-  const path = resolve(cwd, file);
+  const path = findAgentFile(resolve(cwd, file));
   const exported = await importAgent(path);
   if (isAgent(exported)) return { path, agent: locateScenarios(exported, path) };
   throw new UsageError(

@@ -28,7 +28,7 @@ export interface PlannedRun {
 
 export async function readPlannedRun({ flags, args, project, cwd, env }: TrainContext): Promise<PlannedRun> {
   const name = flags.run === null ? null : checkRunName(flags.run);
-  const agentFile = await loadAgent(args.agent, cwd);
+  const agentFile = await loadAgent(args.agent ?? '.', cwd);
   const { models: configured } = await loadConfig(project, env);
   const model = resolveBaseModel(flags['base-model'], cwd, project, configured);
   const { agent, path } = agentFile;

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { runWorker } from '../../workers/worker/worker.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
@@ -7,8 +6,8 @@ import type { workerCommand } from './command.ts';
 
 export async function worker(context: CommandContext<typeof workerCommand>): Promise<number> {
   const { flags, project, cwd, env, signal } = context;
-  const files = flags.agent.map((file) => resolve(cwd, file));
-  for (const file of files) await loadAgent(file, cwd);
-  await runWorker({ project, agents: files, signal, env });
+  const agents: string[] = [];
+  for (const file of flags.agent) agents.push((await loadAgent(file, cwd)).path);
+  await runWorker({ project, agents, signal, env });
   return EXIT.ok;
 }

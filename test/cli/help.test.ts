@@ -75,10 +75,11 @@ test('train', async () => {
   expect(await help('train')).toMatchInlineSnapshot(`
     "start a training run or continue it, and show its progress
 
-    Usage: temper train AGENT --base-model MODEL [flags]
+    Usage: temper train [AGENT] --base-model MODEL [flags]
 
-    AGENT is a file whose default export is defineAgent({ … }). If a run of this name exists, it continues; if that run
-    is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.
+    AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working
+    folder. Flags that train of temporal.config.ts sets need not be passed. If a run of this name exists, it continues;
+    if that run is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.
 
     Options:
       --run NAME                     name of the run; default: the agent's name

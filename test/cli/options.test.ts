@@ -12,6 +12,7 @@ import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
 import { readPlannedSchedule } from '../../cli/schedule/read-planned-schedule.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { flagWords } from '../../cli/train/project-flags.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
@@ -296,6 +297,7 @@ describe('temporal.config.ts', () => {
     'engine.kvCacheBytes': [2 ** 30],
     'engine.slots': [64],
     models: [{ mine: './models/mine' }],
+    train: [{ steps: 60 }],
     'localStack.temporalPort': [9001],
     'localStack.uiPort': [9002],
     'localStack.enginePort': [9003],
@@ -321,6 +323,6 @@ describe('temporal.config.ts', () => {
     const options = { project, agentFile: null, models: {}, onEvent: () => undefined, commands };
     const spec = await specifyStack({ folders: projectFolders(project), config, install, options });
     const models = absoluteModels(project, config.models);
-    return { spec, models, worker: [workflowOptions(config), activityOptions(config)] };
+    return { spec, models, flags: flagWords(config), worker: [workflowOptions(config), activityOptions(config)] };
   }
 });

@@ -66,7 +66,7 @@ function plainWords(schema: z.ZodType): string {
   if (schema instanceof z.ZodURL) return 'URL';
   if (schema instanceof z.ZodString) return 'text';
   if (schema instanceof z.ZodBoolean) return 'yes or no';
-  if (schema instanceof z.ZodRecord) return 'name → text';
+  if (schema instanceof z.ZodRecord) return schema.valueType instanceof z.ZodUnion ? 'flag → value' : 'name → text';
   if (schema instanceof z.ZodEnum) return schema.options.map((option) => JSON.stringify(option)).join(', ');
   if (!(schema instanceof z.ZodNumber)) throw new Error(`no words for ${schema.type}`);
   return schema.maxValue === 65_535 ? 'port' : `whole number from ${schema.minValue}`;

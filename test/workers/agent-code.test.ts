@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { agentCodeSha256, importAgentFile } from '../../workers/agent-code.ts';
+import { agentCodeSha256, findAgentFile, importAgentFile } from '../../workers/agent-code.ts';
 
 let folder: string;
 
@@ -53,4 +53,24 @@ it('is refused by name in a folder whose name has a question mark', async () => 
   await expect(importAgentFile(join(odd, 'agent.ts'))).rejects.toThrow(
     /must have a path without "\?".*rename the folder/,
   );
+});
+
+it('loads JavaScript as Node does, whatever TypeScript stands beside it', async () => {
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  for (const name of ['plain.ts', 'common.cts']) writeFileSync(join(folder, name), 'export default "TypeScript";\n');
+  writeFileSync(join(folder, 'plain.js'), `export { default } from './told.js';\n`);
+  writeFileSync(join(folder, 'told.js'), 'export default "a module";\n');
+  writeFileSync(join(folder, 'told.ts'), 'export default "TypeScript";\n');
+  writeFileSync(join(folder, 'common.cjs'), 'module.exports = "CommonJS";\n');
+  writeFileSync(join(folder, 'compiled.cjs'), 'exports.__esModule = true; exports.default = "compiled";\n');
+  expect(await importAgentFile(join(folder, 'plain.js'))).toBe('a module');
+  expect(await importAgentFile(join(folder, 'common.cjs'))).toBe('CommonJS');
+  expect(await importAgentFile(join(folder, 'compiled.cjs'))).toBe('compiled');
+});
+
+it('is a folder’s one agent file', () => {
+  expect(findAgentFile(folder)).toBe(join(folder, 'agent.ts'));
+  expect(() => findAgentFile(join(folder, 'deep'))).toThrow(/must have one agent\.ts .*deep has none; name the file/);
+  writeFileSync(join(folder, 'agent.js'), '');
+  expect(() => findAgentFile(folder)).toThrow(/has agent\.ts and agent\.js; name the file/);
 });

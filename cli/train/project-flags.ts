@@ -1,0 +1,33 @@
+/** The flags that `train` of temporal.config.ts gives to every run of a project, as words of the command line. */
+import { loadConfig, type TemperConfig } from '../../workers/config.ts';
+import { CONFIG_FILE } from '../../workers/folders.ts';
+import { closestName } from '../command-line/closest-name.ts';
+import type { Surroundings } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { RUN_FLAGS, type RunFlag } from './run-flag-table.ts';
+
+export async function readProjectFlags({ project, env }: Pick<Surroundings, 'project' | 'env'>): Promise<string[]> {
+  return flagWords(await loadConfig(project, env));
+}
+
+export function flagWords({ train }: Pick<TemperConfig, 'train'>): string[] {
+  return Object.entries(train).flatMap(([name, value]) => asWords(name, value));
+}
+
+function asWords(name: string, value: TemperConfig['train'][string]): string[] {
+  const flags: Readonly<Record<string, RunFlag>> = RUN_FLAGS;
+  const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
+  const field = `train[${JSON.stringify(name)}] of ${CONFIG_FILE}`;
+  if (flag === undefined) {
+    const guess = closestName(name, Object.keys(flags));
+    throw new UsageError(
+      `${field} is no flag of a run; ${guess === null ? 'see temper train --help' : `did you mean ${guess}?`}`,
+    );
+  }
+  if (flag.kind !== 'boolean') {
+    if (typeof value !== 'boolean') return [`--${name}=${Array.isArray(value) ? value.join(',') : String(value)}`];
+    throw new UsageError(`${field} must be ${flag.placeholder}, got ${value}; see temper train --help`);
+  }
+  if (typeof value === 'boolean') return value ? [`--${name}`] : [];
+  throw new UsageError(`${field} must be true or false, got ${JSON.stringify(value)}; see temper train --help`);
+}
