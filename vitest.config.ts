@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
-/** Projects by what they need: nothing · a Temporal server · local stacks of their own, one after the other · one that all share and disturb. */
-const slow = ['test/workflows/**', 'test/crash/**', 'test/e2e/**'];
+/**
+ * Projects by what they need: nothing · a Temporal server · local stacks of their own, one after the other · one that all
+ * share and disturb · one of the packed package in a user's project.
+ */
+const slow = ['workflows', 'crash', 'e2e', 'installation'].map((name) => `test/${name}/**`);
+const withGlobalSetup = ['crash', 'installation'];
 
 export default defineConfig({
   test: {
@@ -27,12 +31,12 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
-      ...['e2e', 'crash'].map((name) => ({
+      ...['e2e', ...withGlobalSetup].map((name) => ({
         extends: true as const,
         test: {
           name,
           include: [`test/${name}/**/*.test.ts`],
-          ...(name === 'crash' ? { globalSetup: ['test/crash/global-setup.ts'] } : {}),
+          ...(withGlobalSetup.includes(name) ? { globalSetup: [`test/${name}/global-setup.ts`] } : {}),
           fileParallelism: false,
           testTimeout: 900_000,
           hookTimeout: 900_000,

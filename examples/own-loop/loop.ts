@@ -3,7 +3,8 @@
  * the same line continues.
  */
 import { parseArgs } from 'node:util';
-import { gatherTrajectoryGroups, iterateDataset, LocalBackend, TrainableModel, TrajectoryGroup } from 'temper-rl';
+import { gatherTrajectoryGroups, iterateDataset, TrainableModel, TrajectoryGroup } from 'temper-rl';
+import { LocalBackend } from 'temper-rl/local';
 import { games, MAX_TOKENS, type Game } from '../tic-tac-toe/play.ts';
 import { playTrajectory } from './play-trajectory.ts';
 

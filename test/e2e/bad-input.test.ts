@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { until } from '../crash/project.ts';
-import { aliveIn } from './checkout.ts';
+import { aliveIn } from './project-folder.ts';
 import { linesOf, runTemper } from './command.ts';
 
 const AGENT = fileURLToPath(new URL('../../examples/tic-tac-toe/agent.ts', import.meta.url));

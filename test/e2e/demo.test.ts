@@ -6,12 +6,12 @@ import { afterAll, expect, test } from 'vitest';
 import type { BlobRef, StepSummary } from '../../core/contract.ts';
 import { until } from '../crash/project.ts';
 import { PAGES, readPage } from '../docs/markdown.ts';
-import { Checkout, WITHOUT_STANDBY } from './checkout.ts';
+import { linkCheckout } from './checkout.ts';
 import { linesOf, type Ended } from './command.ts';
 
 const STEPS = 200;
 const INTERRUPT_AFTER = 20;
-const checkout = new Checkout({ config: WITHOUT_STANDBY });
+const checkout = linkCheckout();
 const outputs: string[] = [];
 
 afterAll(() => checkout.close());

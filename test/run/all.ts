@@ -26,6 +26,7 @@ type Job = () => Promise<void>;
 /** Whole stacks, the longest first: at most two are there at once, and their waiting leaves processors to the third lane. */
 const stacks: Job[] = [
   () => runVitest('e2e', 'at once'),
+  () => runVitest('installation', 'at its end'),
   () => runVitest('crash', 'at its end'),
   () => runCrashes('at its end'),
 ];

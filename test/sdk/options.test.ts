@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
-import * as sdk from '../../index.ts';
+import * as sdk from '../../sdk/index.ts';
+import { LocalBackend } from '../../workers/local-backend/local-backend.ts';
 import { FakeWorld } from './loop/fake-backend.ts';
 import { TYPED_TABLES, type OptionTables } from './option-tables.ts';
 
@@ -16,10 +17,10 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   defineAgent: [{ name: 'a', scenarios: [], rollout: play }, sdk.defineAgent],
   Model: [{ name: 'a', project: 'p' }, (options) => new sdk.Model(options)],
   TrainableModel: [TRAINED, (options) => new sdk.TrainableModel(options)],
-  LocalBackend: [{}, (options) => new sdk.LocalBackend(options)],
+  LocalBackend: [{}, (options) => new LocalBackend(options)],
   'backend.forkCheckpoint': [
     { fromModel: 'none' },
-    (options) => new sdk.LocalBackend().forkCheckpoint(new sdk.TrainableModel(TRAINED), options),
+    (options) => new LocalBackend().forkCheckpoint(new sdk.TrainableModel(TRAINED), options),
   ],
   Trajectory: [{ messagesAndChoices: [], reward: 1 }, (options) => new sdk.Trajectory(options)],
   TrajectoryGroup: [{}, (options) => new sdk.TrajectoryGroup([], options)],
@@ -133,7 +134,7 @@ const HOW = {
 const USES: Partial<Record<keyof OptionTables, (watch: <T extends object>(options: T) => T) => Promise<unknown>>> = {
   TrainableModel: (watch) =>
     withWorld((world) => new sdk.TrainableModel(watch({ ...TRAINED })).register(world.backend())),
-  LocalBackend: (watch) => withWorld(({ folder }) => new sdk.LocalBackend(watch({ folder })).open('./no-such-model')),
+  LocalBackend: (watch) => withWorld(({ folder }) => new LocalBackend(watch({ folder })).open('./no-such-model')),
   gatherTrajectoryGroups: (watch) =>
     withModel((model) => sdk.gatherTrajectoryGroups([groupOf(model)], watch({ model }))),
   trajectoryGroupBatches: (watch) =>
@@ -166,7 +167,7 @@ test.each(names)('%s reads each of its options', async (of) => {
 
 test('every function and class of the package that takes options has a table of them', () => {
   const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations'];
-  const exported = Object.entries(sdk).flatMap(([name, value]) => (typeof value === 'function' ? name : []));
+  const exported = Object.entries({ ...sdk, LocalBackend }).flatMap(([name, value]) => (typeof value === 'function' ? name : []));
   expect(exported.filter((name) => !others.includes(name)).toSorted()).toEqual(
     names.filter((name) => !name.includes('.')).toSorted(),
   );

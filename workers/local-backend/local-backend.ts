@@ -7,6 +7,8 @@ import type { Store } from '../../store/store.ts';
 import type { Held } from './hold-stack.ts';
 import type { LocalBackendOptions } from './options.ts';
 
+export type { LocalBackendOptions } from './options.ts';
+
 export interface ForkOptions {
   fromModel: string;
   /** Default: the project of the model. */

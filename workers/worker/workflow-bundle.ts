@@ -1,4 +1,4 @@
-/** The workflows' bundle, made once per content: webpack takes 1.6 s, and a killed worker should be back at once. */
+/** The workflows' bundle: a package has one, a clone makes one per content, because webpack takes 1.6 s. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,10 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type Logger } from '@temporalio/worker';
 import { modulePath } from '../module-path.ts';
 
+const PACKAGED = fileURLToPath(new URL('../../workflows/bundle.js', import.meta.url));
 const SOURCES = ['../../workflows', '../../core'].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
 
-/** Path of the bundle, in the cache folder. */
+/** Its path: in the package, or in the cache folder. */
 export async function workflowBundle(cache: string, logger: Logger): Promise<string> {
+  if (existsSync(PACKAGED)) return PACKAGED;
   const folder = join(cache, 'workflow-bundles');
   const file = join(folder, `${sourcesSha256()}.js`);
   if (existsSync(file)) return file;
@@ -27,7 +29,7 @@ export async function workflowBundle(cache: string, logger: Logger): Promise<str
 function sourcesSha256(): string {
   const hash = createHash('sha256').update(`${sdkVersion()} node ${process.versions.modules}`);
   for (const folder of SOURCES) {
-    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.[jt]s$/.test(name));
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     for (const name of files.toSorted()) hash.update(`\0${name}\0`).update(readFileSync(join(folder, name)));
   }
   return hash.digest('hex').slice(0, 32);

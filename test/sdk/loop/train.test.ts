@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import {
   gatherTrajectoryGroups,
-  LocalBackend,
   TrainableModel,
   Trajectory,
   TrajectoryGroup,
   type MessagesAndChoices,
-} from '../../../index.ts';
+} from '../../../sdk/index.ts';
+import { LocalBackend } from '../../../workers/local-backend/local-backend.ts';
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
 import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
 import { judgedKey, manifestKey, runKey, skippedKey } from '../../../store/layout.ts';

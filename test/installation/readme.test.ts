@@ -1,23 +1,21 @@
 /**
- * What README and the pages tell people to type and to write, tried on one local stack: each command of README, each
- * agent and script of any page for a step, and the smallest example's training to its end. The two set-up lines are what
- * CI itself runs.
+ * What README and the pages tell people to type and to write, tried with the packed package in a folder of its own: each
+ * command of README, each agent and script of any page for a step, and the smallest example's training to its end. The
+ * two set-up lines, which need a clone, are what CI itself runs.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { until } from '../crash/project.ts';
-import { blocksOf, isTypeScript, PAGES, type Block } from '../docs/markdown.ts';
-import { JUDGE_KEY, startScriptedJudge, type ScriptedJudge } from '../play/judge/scripted-judge.ts';
-import { Checkout, WITHOUT_STANDBY } from './checkout.ts';
-import { linesOf } from './command.ts';
+import { linesOf } from '../e2e/command.ts';
+import { ProjectFolder } from '../e2e/project-folder.ts';
+import { SMALL, TEMPER } from './installation.ts';
+import { AGENTS, fileOf, nameOf, SCRIPTS, titleOf } from './pages.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8');
 const SETUP = ['npm ci && npm start', 'npm ci && npm test'];
 const RUNNABLE = /^npx temper /;
-const SMALL = ['--groups-per-step', '2', '--group-size', '4', '--eval-scenarios', '4', '--replacement-rounds', '0'];
 
 /** Lines of the blocks of a language, without comments, continued lines joined. */
 function commandsIn(markdown: string, language = 'sh'): string[] {
@@ -28,14 +26,6 @@ function commandsIn(markdown: string, language = 'sh'): string[] {
 }
 
 const commands = commandsIn(read('README.md'));
-const blocks = PAGES.flatMap(blocksOf).filter(isTypeScript);
-const nameOf = ({ page, line }: Block) => `${page.toLowerCase().replace(/\.md$/, '').replaceAll('/', '-')}-${line}`;
-const titleOf = ({ page, line }: Block) => `${page}:${line}`;
-const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
-const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
-const agents = blocks.filter(isAgent);
-const scripts = blocks.filter((block) => !isAgent(block) && !isConfig(block));
-
 test('README has exactly two set-up lines, and nothing that is not run here', () => {
   expect(commands.filter((command) => !RUNNABLE.test(command))).toEqual(SETUP);
 });
@@ -52,56 +42,42 @@ test('what `npm start` and `npm test` run exists', () => {
 });
 
 test('a page shows whole agents, whole scripts and configurations, so that each of them can be run', () => {
-  expect(agents.map(({ page }) => page)).toContain('README.md');
-  for (const block of scripts) expect(block.code, titleOf(block)).toMatch(/^(await|const \w+ = await) /m);
+  expect(AGENTS.map(({ page }) => page)).toContain('README.md');
+  for (const block of SCRIPTS) expect(block.code, titleOf(block)).toMatch(/^(await|const \w+ = await) /m);
 });
 
-describe('on one local stack', () => {
-  let checkout: Checkout;
-  let judge: ScriptedJudge;
+describe('in an installation', () => {
+  const { folder, env } = inject('installation');
+  const project = new ProjectFolder(folder, { env });
 
   beforeAll(async () => {
-    judge = await startScriptedJudge();
-    // Attempts that differ get scores that differ: a step has something to train.
-    judge.scoreBy((lines) => (JSON.stringify(lines).length % 97) / 97);
-    const env = { OPENAI_BASE_URL: judge.url, OPENAI_API_KEY: JUDGE_KEY };
-    checkout = new Checkout({ env, config: WITHOUT_STANDBY });
-    mkdirSync(join(checkout.folder, 'pages'));
-    for (const block of blocks) writeFileSync(join(checkout.folder, fileOf(block)), block.code);
-    writeFileSync(join(checkout.folder, 'agent.ts'), agents.find(({ page }) => page === 'README.md')!.code);
-    checkout.start('node', 'cli/temper.js', 'dev');
     const demo = ['train', 'examples/tic-tac-toe/agent.ts', '--run', 'demo', '--base-model', 'pocket', '--steps', '2'];
-    const { code, stdout, stderr } = await checkout.run('node', 'cli/temper.js', ...demo, ...SMALL);
+    const { code, stdout, stderr } = await project.run(TEMPER, ...demo, ...SMALL);
     expect(code, stdout + stderr).toBe(0);
-  });
-
-  afterAll(async () => {
-    await checkout.close();
-    await judge.close();
   });
 
   test.each(commands.filter((command) => RUNNABLE.test(command)))('README: %s', async (command) => {
     // A training's first steps: all of them take minutes.
-    const { code, stdout, stderr } = await checkout.run('sh', '-c', command.replace(/--steps \d+/, '--steps 2'));
+    const { code, stdout, stderr } = await project.run('sh', '-c', command.replace(/--steps \d+/, '--steps 2'));
     expect(code, stdout + stderr).toBe(0);
     expect(stdout.trim()).not.toBe('');
   });
 
   // README's own agent is `agent.ts`, which its command trains.
-  const others = agents.filter(({ page }) => page !== 'README.md');
+  const others = AGENTS.filter(({ page }) => page !== 'README.md');
   test.each(others.map((block) => ({ title: titleOf(block), block })))('the agent at $title', async ({ block }) => {
     const model = /\b(?:toolLoop|runTools)\(/.test(block.code) ? 'pocket-tools' : 'pocket';
     const line = ['train', fileOf(block), '--run', nameOf(block), '--base-model', model, '--steps', '1', ...SMALL];
-    const { code, stdout, stderr } = await checkout.run('node', 'cli/temper.js', ...line, '--max-tokens', '16');
+    const { code, stdout, stderr } = await project.run(TEMPER, ...line, '--max-tokens', '16');
     expect(code, stdout + stderr).toBe(0);
-    const state = readFileSync(checkout.path('store', 'runs', nameOf(block), 'state.json'), 'utf8');
+    const state = readFileSync(project.path('store', 'runs', nameOf(block), 'state.json'), 'utf8');
     expect(JSON.parse(state)).toMatchObject({ state: 'completed', step: 1, evalAfter: { failed: 0 } });
-    const [step] = checkout.lines(`store/runs/${nameOf(block)}/steps/0.0.jsonl`);
+    const [step] = project.lines(`store/runs/${nameOf(block)}/steps/0.0.jsonl`);
     expect(step).toMatchObject({ step: 1, failedAttempts: 0 });
   });
 
-  test.each(scripts.map((block) => ({ title: titleOf(block), block })))('the script at $title', async ({ block }) => {
-    const command = checkout.start('node', '--import', 'temper-rl/typescript', fileOf(block));
+  test.each(SCRIPTS.map((block) => ({ title: titleOf(block), block })))('the script at $title', async ({ block }) => {
+    const command = project.start('node', '--import', 'temper-rl/typescript', fileOf(block));
     let isOver = false;
     const ended = command.ended.finally(() => (isOver = true));
     await until('its first step is told', () => isOver || /^step 1\b/m.test(command.stdout()), 300_000);
@@ -114,18 +90,13 @@ describe('on one local stack', () => {
   test('the smallest example learns what it was not trained on: held-out products are answered far better', async () => {
     const [line = ''] = commandsIn(read('examples/multiplication/README.md'), '');
     expect(line).toMatch(/^npx temper train examples\/multiplication\/agent\.ts /);
-    const { code, stdout, stderr } = await checkout.run('sh', '-c', line);
+    const { code, stdout, stderr } = await project.run('sh', '-c', line);
     expect(code, stdout + stderr).toBe(0);
-    const { stdout: json } = await checkout.run('npx', 'temper', 'show', 'multiplication', '--json');
+    const { stdout: json } = await project.run(TEMPER, 'show', 'multiplication', '--json');
     const { evalBefore, evalAfter } = JSON.parse(json);
     console.log(`exact answers ${evalBefore.reward} → ${evalAfter.reward}`);
     expect(evalBefore.failed + evalAfter.failed).toBe(0);
     expect(evalBefore.reward).toBeLessThanOrEqual(0.5);
     expect(evalAfter.reward).toBeGreaterThanOrEqual(evalBefore.reward + 0.3);
   });
-
-  /** An agent is a module of the project; a script awaits at its top level, whatever the project's package.json says. */
-  function fileOf(block: Block): string {
-    return `pages/${nameOf(block)}.${isAgent(block) || isConfig(block) ? 'ts' : 'mts'}`;
-  }
 });

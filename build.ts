@@ -1,0 +1,86 @@
+/** `npm run build`: the npm package in dist/. Its folders are those of the sources, with JavaScript in place of TypeScript. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+
+interface Manifest {
+  exports: Record<string, string>;
+  [field: string]: unknown;
+}
+
+const root = fileURLToPath(new URL('.', import.meta.url));
+const dist = join(root, 'dist');
+
+/** What is no TypeScript and belongs to the package: programs, the report's page, the GPU worker with its locks. */
+const COPIED = [
+  'README.md',
+  'CHANGELOG.md',
+  'LICENSE',
+  'cli/temper.js',
+  'cli/report/browser',
+  'workers/typescript.js',
+  'gpu-worker/temper_gpu',
+  ...readdirSync(join(root, 'gpu-worker'))
+    .filter((name) => /^(requirements(?!-dev).*\.lock|torch.*)$/.test(name))
+    .map((name) => `gpu-worker/${name}`),
+];
+
+rmSync(dist, { recursive: true, force: true });
+compile();
+for (const path of COPIED) copy(path);
+await bundleWorkflows();
+writeManifest();
+
+function compile(): void {
+  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+  execFileSync(process.execPath, [tsc, '--project', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+}
+
+function copy(path: string): void {
+  mkdirSync(dirname(join(dist, path)), { recursive: true });
+  cpSync(join(root, path), join(dist, path), { recursive: true, filter: (file) => basename(file) !== '__pycache__' });
+}
+
+/** Webpack does not read TypeScript below node_modules, and takes seconds: an installation has the bundle. */
+async function bundleWorkflows(): Promise<void> {
+  const workflowsPath = join(dist, 'workflows', 'index.js');
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
+  writeFileSync(join(dist, 'workflows', 'bundle.js'), withSlimSourceMap(code));
+}
+
+/** Temporal wants a map in the bundle. Sources have paths in the clone there, not on this machine, and no text. */
+function withSlimSourceMap(code: string): string {
+  return code.replace(/(?<=^\/\/# sourceMappingURL=data:\S+;base64,)\S+$/m, (encoded) => {
+    const map = JSON.parse(Buffer.from(encoded, 'base64').toString()) as {
+      sources: string[];
+      sourcesContent?: string[];
+    };
+    delete map.sourcesContent;
+    map.sources = map.sources.map((source) => source.replaceAll(root, ''));
+    return Buffer.from(JSON.stringify(map)).toString('base64');
+  });
+}
+
+/** That of the clone without what serves development, its entries compiled. */
+function writeManifest(): void {
+  const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+  const {
+    private: _private,
+    scripts: _scripts,
+    devDependencies: _development,
+    overrides: _overrides,
+    ...kept
+  } = source;
+  const entries = Object.entries(source.exports).map(([entry, file]) => [entry, compiled(file)]);
+  const manifest = { ...kept, exports: Object.fromEntries(entries) };
+  writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+function compiled(file: string): string | { types: string; default: string } {
+  if (!file.endsWith('.ts')) return file;
+  const stem = file.slice(0, -'.ts'.length);
+  return { types: `${stem}.d.ts`, default: `${stem}.js` };
+}

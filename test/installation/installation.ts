@@ -1,0 +1,59 @@
+/** The package as a user has it: built, packed, and installed into a folder whose name needs quoting everywhere. */
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startCommand, type Ended } from '../e2e/command.ts';
+import { ProjectFolder, WITHOUT_STANDBY } from '../e2e/project-folder.ts';
+import { openTools } from '../run/tools.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const NAME = `it's "my" project #1 (100%)`;
+
+/** As npm links it into a project. */
+export const TEMPER = 'node_modules/.bin/temper';
+
+const SMALL_LINE = '--groups-per-step 2 --group-size 4 --eval-scenarios 4 --replacement-rounds 0';
+export const SMALL = SMALL_LINE.split(' ');
+
+export interface Installation {
+  readonly folder: string;
+  /** Around it: removed with it. */
+  readonly home: string;
+  /** What commands in it need besides the surroundings. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Paths in the packed package. */
+  readonly packed: readonly string[];
+  readonly packedBytes: number;
+}
+
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+/** With a cache of its own, which begins empty: Python and Temporal's CLI are found by their variables. */
+export async function installPackage(variables: Readonly<Record<string, string>>): Promise<Installation> {
+  const { python, temporalCli } = await openTools();
+  const home = mkdtempSync(join(tmpdir(), 'temper-installation-'));
+  const folder = join(home, NAME);
+  mkdirSync(folder);
+  const tools = { TEMPER_CACHE: join(home, 'cache'), TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli };
+  const env = { ...tools, ...variables };
+  await succeed(startCommand(ROOT, ['npm', 'run', 'build']).ended);
+  const pack = ['npm', 'pack', './dist', '--json', '--pack-destination', home];
+  const [packed] = JSON.parse((await succeed(startCommand(ROOT, pack).ended)).stdout) as [Packed];
+  cpSync(fileURLToPath(new URL('project', import.meta.url)), folder, { recursive: true });
+  writeFileSync(join(folder, 'temporal.config.ts'), WITHOUT_STANDBY);
+  const project = new ProjectFolder(folder, { env });
+  const npm = ['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline'];
+  await succeed(project.run(...npm, join(home, packed.filename)));
+  return { folder, home, env, packed: packed.files.map(({ path }) => path), packedBytes: packed.size };
+}
+
+async function succeed(ended: Promise<Ended>): Promise<Ended> {
+  const result = await ended;
+  if (result.code !== 0) throw new Error(result.stdout + result.stderr);
+  return result;
+}
