@@ -34,6 +34,12 @@ export interface RolloutContext<S extends Scenario = Scenario> {
   openai: OpenAI;
   /** To be passed as `model`. */
   model: string;
+  /** Answers the calls of any other SDK, in place of the global fetch: chat completions, responses and messages. */
+  fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+  /** For the same SDK. It ends in `/v1`; a client that adds that itself may get it too. */
+  baseURL: string;
+  /** For SDKs that require one. */
+  apiKey: string;
   /** The run's sampling temperature: what a call gets that names none. */
   temperature: number;
   /** In [0, 1), seeded: the same in every repetition of this attempt. */
@@ -42,7 +48,10 @@ export interface RolloutContext<S extends Scenario = Scenario> {
   signal: AbortSignal;
   /** Runs a side effect once, however often the attempt is repeated; its value must be JSON. */
   once: <T>(name: string, fn: () => T | Promise<T>) => Promise<T>;
-  /** `rewardTurn(completion, 0.2)`: what the model did there earned so much, beside the reward that is returned. */
+  /**
+   * `rewardTurn(completion, 0.2)`: what the model did there earned so much, beside the reward that is returned. The id of
+   * the answer does as well.
+   */
   rewardTurn: RewardTurn;
   /** Adds a metric, as `metrics` of the result does. */
   metric: (name: string, value: number | boolean) => void;

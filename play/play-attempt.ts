@@ -28,6 +28,8 @@ type Outcome = { reward: number | null; metrics: Metrics } | { failure: string }
 
 const MAX_FAILURE_MESSAGE = 2000;
 const RECHECK_MS = 50;
+/** Nobody checks it: calls do not leave the process. */
+const API_KEY = 'temper';
 /** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
 const MAX_METRICS = 100;
 const MAX_METRIC_NAME = 100;
@@ -94,10 +96,14 @@ async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outco
 
 function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metrics): RolloutContext {
   const { recorder, scenario, model, rollout, seed } = options;
+  const address = { baseURL: `${recorder.engineUrl}/v1`, apiKey: API_KEY };
+  const fetch = createFetch(recorder, address.baseURL);
   return {
     scenario: structuredClone(scenario),
-    openai: createOpenAIClient({ baseURL: `${recorder.engineUrl}/v1`, apiKey: 'temper' }, createFetch(recorder)),
+    openai: createOpenAIClient(address, fetch),
     model,
+    fetch,
+    ...address,
     temperature: rollout.temperature,
     random: createRandom(seed),
     signal: recorder.ending.signal,

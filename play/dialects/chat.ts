@@ -1,23 +1,61 @@
 /** OpenAI's chat completions. The recorder uses the same terms, so there is little to translate. */
 import type { ChatMessage } from '../../store/records/trajectories.ts';
-import { badParameter } from '../recorder/request.ts';
-import type { Dialect } from './dialect.ts';
+import type { Choice, Completion } from '../recorder/answer.ts';
+import { badParameter } from '../recorder/asked-request.ts';
+import type { Dialect, ParsedCall } from './dialect.ts';
+import { parseBody } from './request-body.ts';
+import { writeEvent } from './server-sent-events.ts';
 
 export const chat: Dialect = {
   path: '/chat/completions',
-  parse(body) {
-    const asked = withoutNulls(JSON.parse(body) as Record<string, unknown>);
-    const { messages, stream } = asked;
+  parse(text) {
+    const body = parseBody(text);
+    const { messages, stream } = body;
     if (!Array.isArray(messages) || messages.length === 0)
       throw badParameter('messages', messages, 'must be a list of at least one message', 'see the OpenAI API');
-    if (stream === true) throw badParameter('stream', stream, 'is not in this version', 'leave it out');
-    return { ...asked, messages: messages as ChatMessage[] };
+    return { asked: { ...body, messages: messages as ChatMessage[] }, isStreamed: stream === true, body };
   },
   write: (completion) => completion,
+  *events(completion, call) {
+    for (const chunk of chunksOf(completion, call)) yield writeEvent(chunk);
+    yield writeEvent('[DONE]');
+  },
   writeError: (error) => ({ error }),
+  errorEvent: (error) => writeEvent({ error }),
 };
 
-/** In OpenAI's API, null means absent. */
-function withoutNulls(body: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+function* chunksOf({ id, created, model, choices, usage }: Completion, { body }: ParsedCall): Generator<object> {
+  const { include_usage: tellsUsage = false } = (body['stream_options'] ?? {}) as { include_usage?: boolean };
+  const head = { id, object: 'chat.completion.chunk', created, model };
+  for (const choice of choices)
+    for (const told of deltasOf(choice))
+      yield { ...head, choices: [{ index: choice['index'] ?? 0, ...told }], ...(tellsUsage ? { usage: null } : {}) };
+  if (tellsUsage) yield { ...head, choices: [], usage };
+}
+
+/** What else a choice says comes with its end: client libraries keep it. */
+function* deltasOf({
+  message,
+  finish_reason: end,
+  logprobs = null,
+  index: _index,
+  ...rest
+}: Choice): Generator<object> {
+  const { role, content, tool_calls: calls, refusal } = message;
+  yield { delta: { role, content: '', refusal: null }, logprobs: null, finish_reason: null };
+  if (typeof content === 'string' && content !== '') yield { delta: { content }, logprobs, finish_reason: null };
+  if (typeof refusal === 'string') yield { delta: { refusal }, logprobs: null, finish_reason: null };
+  for (const [index, call] of ((calls ?? []) as ToolCall[]).entries()) yield* callDeltas(index, call);
+  yield { delta: {}, logprobs: null, finish_reason: end, ...rest };
+}
+
+interface ToolCall {
+  id: string;
+  function: { name: string; arguments: string };
+}
+
+function* callDeltas(index: number, { id, function: { name, arguments: text } }: ToolCall): Generator<object> {
+  const begun = { index, id, type: 'function', function: { name, arguments: '' } };
+  for (const call of [begun, { index, function: { arguments: text } }])
+    yield { delta: { tool_calls: [call] }, logprobs: null, finish_reason: null };
 }

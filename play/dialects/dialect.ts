@@ -1,22 +1,46 @@
 import type { Completion } from '../recorder/answer.ts';
-import type { AskedRequest } from '../recorder/request.ts';
+import type { AskedRequest } from '../recorder/asked-request.ts';
 
 /**
  * A wire format in which an agent may call the model. The recorder itself uses the terms of chat completions, and a
  * dialect translates to and from them. What is allowed and what is recorded does not depend on the dialect.
  */
 export interface Dialect {
-  /** The end of the URL of a request in this format. */
+  /** The end of the URL of a request in this format, after `/v1`. */
   readonly path: string;
   /** Throws BadConfig for requests that the recorder cannot answer. */
-  parse(body: string): AskedRequest;
-  write(completion: Completion): object;
+  parse(body: string, memory: Memory): ParsedCall;
+  write(completion: Completion, call: ParsedCall): object;
+  /** The same answer as server-sent events, each with its blank line; see `writeEvent`. */
+  events(completion: Completion, call: ParsedCall): Iterable<string>;
   writeError(error: DialectError): object;
+  /** An error after a stream has begun. */
+  errorEvent(error: DialectError): string;
+  /** Keeps what a later request may refer to by an id. */
+  keep?(completion: Completion, call: ParsedCall, memory: Memory): void;
 }
 
-interface DialectError {
+export interface ParsedCall {
+  /** In the terms of chat completions. */
+  readonly asked: AskedRequest;
+  readonly isStreamed: boolean;
+  /** As the client sent it, without nulls: answers repeat some of it. */
+  readonly body: RequestBody;
+  /** The format requires a token limit, so clients send one that nobody chose: the run's own limit bounds it. */
+  readonly boundsTokens?: boolean;
+}
+
+/** What the attempt was answered, by the ids in the answers. One for each attempt; a journal replay fills it again. */
+export interface Memory {
+  get(id: string): readonly object[] | undefined;
+  set(id: string, items: readonly object[]): unknown;
+}
+
+export interface DialectError {
   readonly message?: unknown;
   readonly type?: unknown;
   readonly code?: unknown;
   readonly param?: unknown;
 }
+
+export type RequestBody = Readonly<Record<string, unknown>>;

@@ -4,9 +4,9 @@ import type { Dialect } from './dialect.ts';
 /** To add a dialect, add a file beside `chat.ts` and list it here: every transport then answers it. */
 const DIALECTS: readonly Dialect[] = [chat];
 
-/** Null if the recorder does not answer at this URL. */
-export function findDialect(url: string): Dialect | null {
-  return DIALECTS.find(({ path }) => url.endsWith(path)) ?? null;
+/** By the path of a URL, with `/v1` before it or without. Null if the recorder does not answer there. */
+export function findDialect(path: string): Dialect | null {
+  return DIALECTS.find((dialect) => path === dialect.path || path.endsWith(`/v1${dialect.path}`)) ?? null;
 }
 
 /** The format of errors at other URLs. */

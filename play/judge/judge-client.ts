@@ -62,7 +62,7 @@ export function connectHosted(ruler: Ruler, judge: HostedJudge, env: NodeJS.Proc
 
 /** Sampled greedily and seeded, so that the same question has the same answer. */
 function connectEngineJudge(ruler: Ruler, judge: EngineJudge, { connection, adapterSha256 }: JudgingEngine): Judge {
-  const fetch: Fetch = async (_url, init) => {
+  const fetch: Fetch = async (_url, init = {}) => {
     const signals = init.signal ? [init.signal] : [];
     const { status, retryAfter, text } = await connection.post(init.body as string, {
       headers: {},

@@ -3,6 +3,8 @@ import { TemperError } from '../../core/failures.ts';
 import type { CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
 
 export interface Completion {
+  /** What an agent sees is named by its call, the same in every repetition. */
+  id?: string;
   model?: string;
   adapter_sha256?: string | null;
   prompt_token_ids?: number[];
@@ -10,7 +12,7 @@ export interface Completion {
   [member: string]: unknown;
 }
 
-interface Choice {
+export interface Choice {
   message: ChatMessage;
   finish_reason: string;
   token_ids?: number[];

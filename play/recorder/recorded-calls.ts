@@ -5,16 +5,29 @@ import { callKey } from './request.ts';
 
 export class RecordedCalls {
   readonly #occurrences = new Map<string, number>();
+  /** By key: what was asked and given up before it was answered. */
+  readonly #givenUp = new Map<string, CallFrame[]>();
   readonly #asked: string[] = [];
   readonly #records: CallRecord[] = [];
 
-  /** Identical calls are told apart by the order in which they are asked. */
-  number(request: CallRequest, label: string | null): CallFrame {
+  /**
+   * Identical calls are told apart by the order in which they are asked. `isRepeated`: its client asks again, and it is
+   * the call that was given up, or else the last one.
+   */
+  number(request: CallRequest, label: string | null, isRepeated = false): { frame: CallFrame; isNew: boolean } {
     const key = callKey(request, label);
     const occurrence = this.#occurrences.get(key) ?? 0;
+    if (isRepeated && occurrence > 0) {
+      const givenUp = this.#givenUp.get(key)?.shift();
+      return { frame: givenUp ?? { key, occurrence: occurrence - 1, label, request }, isNew: false };
+    }
     this.#occurrences.set(key, occurrence + 1);
     this.#asked.push(callName({ key, occurrence }));
-    return { key, occurrence, label, request };
+    return { frame: { key, occurrence, label, request }, isNew: true };
+  }
+
+  giveUp(frame: CallFrame): void {
+    this.#givenUp.set(frame.key, [...(this.#givenUp.get(frame.key) ?? []), frame]);
   }
 
   add(records: readonly CallRecord[]): void {
@@ -37,6 +50,11 @@ export class RecordedCalls {
 /** Of the calls of one attempt. */
 export function callName({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
   return `${key}/${occurrence}`;
+}
+
+/** As an agent is told: short, and the same in every dialect but for what stands before it. */
+export function callId({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence'>): string {
+  return `${key.slice(0, 24)}-${occurrence}`;
 }
 
 function compareCalls(left: CallRecord, right: CallRecord): number {

@@ -19,6 +19,8 @@ import {
   type Completion,
   type ExpectedPolicy,
 } from './answer.ts';
+import type { AskedRequest } from './asked-request.ts';
+import { AnsweredCalls } from './canonical.ts';
 import { SYSTEM_CLOCK, type Clock } from './clock.ts';
 import { Ending } from './ending.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
@@ -26,7 +28,7 @@ import type { Journal } from './journal.ts';
 import { OnceValues } from './once.ts';
 import { OutageClock } from './outage-clock.ts';
 import { callName, RecordedCalls } from './recorded-calls.ts';
-import { checkRequest, type AskedRequest, type RequestMode } from './request.ts';
+import { checkRequest, type RequestMode } from './request.ts';
 import { RequestRefused, send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
@@ -66,6 +68,10 @@ export interface CallOptions {
   label?: string | null;
   /** Aborted when the agent gives the call up. */
   signal?: AbortSignal | null;
+  /** The client sends again what it had asked before; see `RecordedCalls.number`. */
+  isRepeated?: boolean;
+  /** The run's token limit bounds that of the request. */
+  boundsTokens?: boolean;
 }
 
 const LONGEST_REFUSAL_MS = 5000;
@@ -84,6 +90,9 @@ export class Recorder {
   readonly #options: RecorderOptions;
   readonly #values: OnceValues;
   readonly #calls = new RecordedCalls();
+  readonly #answered = new AnsweredCalls();
+  /** What the agent was told, by the name of the call. */
+  readonly #told = new Map<string, Completion>();
   readonly #clock: Clock;
   readonly #beganAt: number;
   /** Calls that the engine works on. */
@@ -142,11 +151,12 @@ export class Recorder {
    * One call of the agent; resolves to the completion as the agent may see it. Rejects with `RequestRefused` if the agent
    * may handle the refusal itself, with a TemperError if the attempt is over, or with the agent's own abort.
    */
-  async call(asked: AskedRequest, { label = null, signal = null }: CallOptions = {}): Promise<Completion> {
+  async call(asked: AskedRequest, options: CallOptions = {}): Promise<Completion> {
+    const { signal = null } = options;
     this.#pending += 1;
     try {
       this.ending.check();
-      return await this.#answer(asked, label, signal);
+      return await this.#answer(asked, options);
     } catch (error) {
       const isAgents = error instanceof RequestRefused || (!(error instanceof TemperError) && signal?.aborted === true);
       throw isAgents ? error : await this.refuse(error);
@@ -167,13 +177,17 @@ export class Recorder {
     return typed;
   }
 
-  async #answer(asked: AskedRequest, label: string | null, signal: AbortSignal | null): Promise<Completion> {
+  async #answer(asked: AskedRequest, options: CallOptions): Promise<Completion> {
     const { rollout, policy, mode, journal, attempt } = this.#options;
-    const { request, wantsLogprobs } = checkRequest(asked, { model: policy.model, mode, rollout });
-    const frame = this.#number(request, label);
+    const { boundsTokens = false } = options;
+    const rules = { model: policy.model, mode, rollout, answered: this.#answered, boundsTokens };
+    const { request, wantsLogprobs } = checkRequest(asked, rules);
+    const frame = this.#number(request, options);
+    const told = this.#told.get(callName(frame));
+    if (told !== undefined) return told;
     const recorded = journal.claim(attempt, frame.key, frame.occurrence) as Completion | null;
     if (recorded !== null) return this.#show(this.#keep(recorded, frame, null), frame, wantsLogprobs);
-    const sent = await this.#sendInTime(frame, signal);
+    const sent = await this.#sendOrGiveUp(frame, options.signal ?? null);
     if ('failure' in sent) {
       this.ending.failAs(sent.failure);
       throw new TemperError('AgentFailed', sent.failure);
@@ -191,21 +205,34 @@ export class Recorder {
 
   #show(completion: Completion, frame: CallFrame, wantsLogprobs: boolean): Completion {
     const call = callName(frame);
-    const visible = this.turns.mark(forAgent(completion, wantsLogprobs), call);
-    return this.#options.tagsChoices === true ? tagChoices(visible, call) : visible;
+    const visible = this.turns.mark(forAgent(completion, wantsLogprobs), frame);
+    const told = this.#options.tagsChoices === true ? tagChoices(visible, call) : visible;
+    this.#told.set(call, told);
+    return told;
   }
 
   /** Must stay synchronous: the order in which the agent asks decides the occurrence. */
-  #number(request: CallRequest, label: string | null): CallFrame {
+  #number(request: CallRequest, { label = null, isRepeated = false }: CallOptions): CallFrame {
+    const { frame, isNew } = this.#calls.number(request, label, isRepeated);
+    if (!isNew) return frame;
     this.callCount += 1;
     const { maxCallsPerAttempt } = this.#options.rollout;
     if (this.callCount > maxCallsPerAttempt) {
       this.ending.failAs(`an attempt may make maxCallsPerAttempt ${maxCallsPerAttempt} calls, it asked for one more`);
     }
     this.ending.check();
-    const frame = this.#calls.number(request, label);
     this.turns.begin(callName(frame), this.#pending - 1);
     return frame;
+  }
+
+  /** The client may ask again for what it gave up. */
+  async #sendOrGiveUp(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
+    try {
+      return await this.#sendInTime(frame, signal);
+    } catch (error) {
+      if (signal?.aborted === true) this.#calls.giveUp(frame);
+      throw error;
+    }
   }
 
   /** Past the attempt's time no call goes out; those that are out are waited for, since an outage gives time back. */
@@ -267,6 +294,7 @@ export class Recorder {
     }
     if (text !== null) journal.recordCall(attempt, frame.key, frame.occurrence, text);
     this.#calls.add(records);
+    this.#answered.keep(completion);
     this.toolCounts.add(frame.request, completion);
     return completion;
   }

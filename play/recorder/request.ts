@@ -5,9 +5,11 @@
 import { hash } from 'node:crypto';
 
 import type { RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import type { TemperError } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
-import type { CallRequest, ChatMessage } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/trajectories.ts';
+import { badParameter, type AskedRequest } from './asked-request.ts';
+import { canonicalRequest, type AnsweredCalls } from './canonical.ts';
 
 /** `train` keeps ρ right; `eval` passes what the engine takes; `text` is any hosted model, asked for nothing of ours. */
 export type RequestMode = 'train' | 'eval' | 'text';
@@ -17,12 +19,10 @@ export interface RequestRules {
   model: string;
   mode: RequestMode;
   rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens'>;
-}
-
-/** What an agent asks, in the terms of chat completions; dialects translate into them. */
-export interface AskedRequest {
-  messages: ChatMessage[];
-  [parameter: string]: unknown;
+  /** What the attempt was answered so far. */
+  answered: AnsweredCalls;
+  /** See `CallOptions`. */
+  boundsTokens: boolean;
 }
 
 export interface CheckedRequest {
@@ -33,8 +33,21 @@ export interface CheckedRequest {
 
 type Body = AskedRequest;
 
-/** Not part of what is asked: the recorder fills them in, or they are for somebody's books. */
-const DROPPED = new Set(['model', 'logprobs', 'user', 'metadata', 'stream']);
+/** Not part of what is asked: the recorder fills them in, or they change no sampled token of the models that we train. */
+const DROPPED = new Set([
+  ...[
+    'model',
+    'logprobs',
+    'user',
+    'metadata',
+    'stream',
+    'stream_options',
+    'store',
+    'service_tier',
+    'safety_identifier',
+  ],
+  ...['prompt_cache_key', 'prompt_cache_retention', 'reasoning_effort', 'verbosity'],
+]);
 /** Honoured while training: a call that must be is opened by the prompt, and what is sampled after it is sampled freely. */
 const KEPT = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'stop', 'n']);
 /** Values that change nothing: accepted while training, and left out of what is asked. */
@@ -60,7 +73,7 @@ export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedR
     );
   const wantsLogprobs = asked['logprobs'] === true;
   if (rules.mode === 'text') return { request: asRequest(asked, ['model']), wantsLogprobs };
-  const named = nameMaxTokens(asked);
+  const named = nameMaxTokens(canonicalRequest(asked, rules.answered), rules);
   if (rules.mode === 'train') checkTraining(named, rules);
   const { temperature, maxTokens } = rules.rollout;
   const filled = { temperature, max_tokens: maxTokens, ...named };
@@ -71,7 +84,7 @@ export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedR
 
 /** The same request has the same key in every repetition, whatever the policy; seeds follow from it. */
 export function callKey(request: CallRequest, label: string | null): string {
-  const { model: _model, seed: _seed, stream: _stream, user: _user, ...asked } = request;
+  const { model: _model, seed: _seed, stream: _stream, stream_options: _options, user: _user, ...asked } = request;
   return hash('sha256', canonicalJson(label === null ? asked : { ...asked, label }));
 }
 
@@ -103,15 +116,11 @@ function refuseTraining(name: string, value: unknown): TemperError {
   return badParameter(name, value, reason, 'leave it out');
 }
 
-export function badParameter(name: string, value: unknown, rule: string, remedy: string): TemperError {
-  const shown = (JSON.stringify(value) ?? 'nothing').slice(0, 100);
-  return new TemperError('BadConfig', `${name} ${rule}, got ${shown}; ${remedy}`);
-}
-
 /** One name for one thing; both are the same to an engine. */
-function nameMaxTokens(asked: Body): Body {
-  const { max_completion_tokens: tokens, ...rest } = asked;
-  return tokens === undefined ? rest : { ...rest, max_tokens: tokens };
+function nameMaxTokens(asked: Body, { boundsTokens, rollout }: RequestRules): Body {
+  const { max_completion_tokens: tokens = asked['max_tokens'], ...rest } = asked;
+  if (tokens === undefined) return rest;
+  return { ...rest, max_tokens: boundsTokens ? Math.min(Number(tokens), rollout.maxTokens) : tokens };
 }
 
 function asRequest(body: Body, dropped: readonly string[]): CallRequest {

@@ -5,19 +5,25 @@
  */
 import { TemperError } from '../../core/failures.ts';
 import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
-import type { Completion } from './answer.ts';
+import type { CallFrame, Completion } from './answer.ts';
+import { callId, callName } from './recorded-calls.ts';
 
-/** Says that a turn earned something by itself: what the model answered, and how much. */
-export type RewardTurn = (turn: { choices: readonly object[] } | object, reward: number) => void;
+/** Says that a turn earned something by itself: what the model answered, or the id of that, and how much. */
+export type RewardTurn = (turn: { choices: readonly object[] } | object | string, reward: number) => void;
 
 /** What an agent copies of a choice keeps it; JSON does not show it. */
 const CHOICE_NAME = Symbol('the call that a choice answers');
+
+/** `chatcmpl-…`, `resp_…`, `msg_…`, and items of an answer: what follows is the call's own. */
+const ANSWER_ID = /^[a-z]+[-_]([0-9a-f]{24}-\d+)/;
 
 export class Turns {
   /** By the name of the call. */
   readonly numbers = new Map<string, number>();
   /** By the name of the choice: its call's, and its index. */
   readonly rewards = new Map<string, number>();
+  /** By the id that the agent was told: the name of the call, and how many choices it has. */
+  readonly #answered = new Map<string, { call: string; choices: number }>();
   #count = 0;
   #overlap: number | null;
   readonly #recordOverlap: (turn: number) => void;
@@ -46,19 +52,35 @@ export class Turns {
   }
 
   /** What `reward` knows a turn by. */
-  mark(completion: Completion, call: string): Completion {
+  mark(completion: Completion, frame: CallFrame): Completion {
+    const [call, id] = [callName(frame), callId(frame)];
     const choices = completion.choices.map((choice, index) => ({ ...choice, [CHOICE_NAME]: `${call}/${index}` }));
-    return { ...completion, choices };
+    this.#answered.set(id, { call, choices: choices.length });
+    return { ...completion, id: `chatcmpl-${id}`, choices };
   }
 
   /** Rewards of one turn add up. */
   reward(turn: unknown, reward: unknown): void {
-    const name = nameOf(turn);
-    if (name === null)
-      throw refusal('must be given a completion of one choice, or a choice, as the openai client returned it');
+    const name = this.#nameOf(turn);
+    if (name === null) throw refusal('must be given a completion of one choice, a choice, or the id of an answer');
     if (typeof reward !== 'number' || !Number.isFinite(reward))
       throw refusal(`must be given a finite reward, got ${String(reward)}`);
     this.rewards.set(name, (this.rewards.get(name) ?? 0) + reward);
+  }
+
+  #nameOf(turn: unknown): string | null {
+    if (typeof turn === 'string') return this.#nameOfId(turn);
+    if (typeof turn !== 'object' || turn === null) return null;
+    const { choices, id } = turn as { choices?: unknown; id?: unknown };
+    if (Array.isArray(choices) && choices.length > 1) return null;
+    const [choice = turn] = (Array.isArray(choices) ? choices : []) as object[];
+    const name = (choice as { [CHOICE_NAME]?: string } | null)?.[CHOICE_NAME];
+    return name ?? (typeof id === 'string' ? this.#nameOfId(id) : null);
+  }
+
+  #nameOfId(id: string): string | null {
+    const answered = this.#answered.get(ANSWER_ID.exec(id)?.[1] ?? '');
+    return answered?.choices === 1 ? `${answered.call}/0` : null;
   }
 
   /** A turn's share of the attempt's reward, added to what the attempt was worth besides. */
@@ -112,13 +134,6 @@ function number({ calls }: AttemptRecord, { numbers, rewards }: PlayedTurns): Ca
   });
 }
 
-function nameOf(turn: unknown): string | null {
-  if (typeof turn !== 'object' || turn === null) return null;
-  const { choices } = turn as { choices?: unknown };
-  if (!Array.isArray(choices)) return (turn as { [CHOICE_NAME]?: string })[CHOICE_NAME] ?? null;
-  return choices.length === 1 ? nameOf(choices[0]) : null;
-}
-
 function refusal(rule: string): TemperError {
-  return new TemperError('BadConfig', `rewardTurn ${rule}; pass on what openai.chat.completions.create returned`);
+  return new TemperError('BadConfig', `rewardTurn ${rule}; pass on what the model's client returned, or its id`);
 }

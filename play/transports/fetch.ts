@@ -1,63 +1,53 @@
-/**
- * A `fetch` that calls the recorder instead of the network, for SDKs that accept one. A transport finds the dialect of a
- * request, passes the request to `recorder.call` and writes the answer. It decides nothing about the attempt.
- */
+/** A `fetch` that calls the recorder instead of the network, for SDKs that accept one. */
 import { TemperError } from '../../core/failures.ts';
-import type { Completion } from '../recorder/answer.ts';
-import type { Dialect } from '../dialects/dialect.ts';
-import { DEFAULT_DIALECT, findDialect } from '../dialects/find-dialect.ts';
+import { answerRequest, type Answerer, type ModelReply } from '../dialects/answer-request.ts';
+import type { Memory } from '../dialects/dialect.ts';
 import type { Recorder } from '../recorder/recorder.ts';
-import type { AskedRequest } from '../recorder/request.ts';
-import { RequestRefused } from '../recorder/send.ts';
-import { jsonReply } from './reply.ts';
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** Tells identical calls made in parallel apart; see `label` in the SDK. */
-export const LABEL_HEADER = 'x-temper-label';
-
-export function createFetch(recorder: Recorder): Fetch {
-  return async (url, init) => {
-    const dialect = findDialect(url);
-    try {
-      return jsonReply(200, (dialect ?? DEFAULT_DIALECT).write(await answer(recorder, dialect, url, init)));
-    } catch (error) {
-      return tellError(error, dialect ?? DEFAULT_DIALECT);
-    }
+/** `baseURL`: requests elsewhere are refused; null answers at any address. */
+export function createFetch(recorder: Recorder, baseURL: string | null = null): Fetch {
+  const memory: Memory = new Map();
+  return async (input, init = {}) => {
+    const from = input instanceof Request ? input : null;
+    const url = new URL(from?.url ?? (input as string | URL));
+    const given = init.body ?? from?.body ?? '';
+    // A string is not waited for: the order in which requests come decides which is which.
+    const body = typeof given === 'string' ? given : await new Response(given).text();
+    const headers = new Headers(init.headers ?? from?.headers);
+    const signal = init.signal ?? from?.signal ?? null;
+    const answerer = baseURL === null || isBelow(url, baseURL) ? recorder : refuseAll(recorder, url, baseURL);
+    return asResponse(await answerRequest({ path: url.pathname, headers, body, signal }, answerer, { memory }));
   };
 }
 
-async function answer(
-  recorder: Recorder,
-  dialect: Dialect | null,
-  url: string,
-  init: RequestInit,
-): Promise<Completion> {
-  let asked: AskedRequest;
-  try {
-    if (dialect === null || typeof init.body !== 'string') throw unsupported(url);
-    asked = dialect.parse(init.body);
-  } catch (error) {
-    throw await recorder.refuse(error);
+/** Some clients are given the address without `/v1`. */
+function isBelow(url: URL, baseURL: string): boolean {
+  return url.href.startsWith(`${baseURL.replace(/\/v1$/, '')}/`);
+}
+
+function refuseAll(recorder: Recorder, { origin, pathname }: URL, baseURL: string): Answerer {
+  const refuse = (): Promise<TemperError> => {
+    const rule = `context.fetch answers model calls below context.baseURL ${baseURL}`;
+    const remedy = 'pass baseURL: context.baseURL to the client, and use the global fetch for anything else';
+    return recorder.refuse(new TemperError('BadConfig', `${rule}, got a request to ${origin}${pathname}; ${remedy}`));
+  };
+  return { call: async () => Promise.reject(await refuse()), refuse };
+}
+
+function asResponse(reply: ModelReply): Response {
+  const { status, headers } = reply;
+  if ('json' in reply) return new JsonResponse(reply.json, { status, headers });
+  return new Response(ReadableStream.from(reply.events).pipeThrough(new TextEncoderStream()), { status, headers });
+}
+
+/** The body is not parsed again, and what an object carries besides JSON stays on it; see `Turns.mark`. */
+class JsonResponse extends Response {
+  override readonly json: () => Promise<unknown>;
+
+  constructor(json: object, init: ResponseInit) {
+    super(JSON.stringify(json), init);
+    this.json = () => Promise.resolve(json);
   }
-  return recorder.call(asked, { label: labelOf(init.headers), signal: init.signal ?? null });
-}
-
-/** The client raises its own error class for the status, with this message. */
-function tellError(error: unknown, dialect: Dialect): Response {
-  if (error instanceof RequestRefused) return jsonReply(error.status, dialect.writeError(error.error));
-  // The agent itself aborted the call, and its client reports that.
-  if (!(error instanceof TemperError)) throw error;
-  const { message, type, retryable } = error;
-  return jsonReply(retryable ? 503 : 400, dialect.writeError({ message, type, code: null, param: null }));
-}
-
-function labelOf(headers: RequestInit['headers']): string | null {
-  return (headers instanceof Headers ? headers : new Headers(headers)).get(LABEL_HEADER);
-}
-
-function unsupported(url: string): TemperError {
-  const { pathname } = new URL(url);
-  const rule = 'the recorder supports only openai.chat.completions.create in this version';
-  return new TemperError('BadConfig', `${rule}, got a request to ${pathname}; use chat completions`);
 }

@@ -7,12 +7,7 @@ export const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The official client, with `fetch` in place of the network. It does not retry: `retryCall` does. */
 export function createOpenAIClient(options: ClientOptions, fetch: Fetch): OpenAI {
-  return new OpenAI({
-    ...options,
-    maxRetries: 0,
-    timeout: NO_TIMEOUT_MS,
-    fetch: (url, init) => fetch(addressOf(url), init ?? {}),
-  });
+  return new OpenAI({ ...options, maxRetries: 0, timeout: NO_TIMEOUT_MS, fetch });
 }
 
 export function addressOf(url: string | URL | Request): string {

@@ -1,4 +1,4 @@
-import { LABEL_HEADER } from '../../play/transports/fetch.ts';
+import { LABEL_HEADER } from '../../play/dialects/answer-request.ts';
 
 /**
  * Tells identical calls made in parallel apart, so that a repetition gives each its own answer:

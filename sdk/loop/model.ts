@@ -144,7 +144,7 @@ export class TrainableModel extends Model {
   override openai(): OpenAI {
     const { inferenceBaseUrl: address, inferenceApiKey: key } = this;
     if (address === undefined || key === undefined) throw this.noAddress();
-    return createOpenAIClient(clientFor(address, key), (url, init) => this.fetch(url, init));
+    return createOpenAIClient(clientFor(address, key), (url, init = {}) => this.fetch(addressOf(url), init));
   }
 
   /** Makes one optimizer step and commits it. For groups that were trained before it returns the recorded step. */

@@ -185,7 +185,6 @@ describe('while training', () => {
     ['logit_bias', { 5: 1 }],
     ['response_format', { type: 'json_object' }],
     ['guided_json', {}],
-    ['stream', true],
     ['seed', 3],
     ['bogus', 1],
   ])('%s %j is refused at the call, and ends the activity however the agent takes it', async (name, value) => {

@@ -89,9 +89,9 @@ test.each([
     'an address without a dialect',
     'http://engine/v1/models',
     '{}',
-    /got a request to \/v1\/models; use chat completions/,
+    /a model call must be .*, got a request to \/v1\/models; call the model/,
   ],
-  ['a body that is no JSON', 'http://engine/v1/chat/completions', '{', /a call failed unexpectedly: SyntaxError/],
+  ['a body that is no JSON', 'http://engine/v1/chat/completions', '{', /a request must be a JSON object, got \{/],
 ])('%s ends the attempt as well, though it never comes to the core', async (_, url, text, message) => {
   const mark = await markOf(playWith(async (recorder) => (await createFetch(recorder)(url, { body: text })).status));
   expect(mark.message).toMatch(message);
