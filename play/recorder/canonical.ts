@@ -48,9 +48,9 @@ function canonicalMessage(message: ChatMessage, answered: AnsweredCalls): ChatMe
   const calls = functionCalls(message);
   const content =
     calls.length > 0 ? contentBesideCalls(message.content, answered.get(calls[0]?.id)) : textOf(message.content ?? '');
-  const told = Object.entries(message).filter(([name, value]) => name === 'content' || isTold(name, value));
+  const kept = Object.entries(message).filter(([name, value]) => name === 'content' || isTold(name, value));
   return {
-    ...(Object.fromEntries(told) as ChatMessage),
+    ...(Object.fromEntries(kept) as ChatMessage),
     ...(message.role === 'developer' ? { role: 'system' } : {}),
     content,
     ...(calls.length > 0 ? { tool_calls: calls.map((call) => canonicalCall(call, answered)) } : {}),

@@ -34,20 +34,12 @@ export interface CheckedRequest {
 type Body = AskedRequest;
 
 /** Not part of what is asked: the recorder fills them in, or they change no sampled token of the models that we train. */
-const DROPPED = new Set([
-  ...[
-    'model',
-    'logprobs',
-    'user',
-    'metadata',
-    'stream',
-    'stream_options',
-    'store',
-    'service_tier',
-    'safety_identifier',
-  ],
-  ...['prompt_cache_key', 'prompt_cache_retention', 'reasoning_effort', 'verbosity'],
-]);
+const DROPPED = new Set(
+  [
+    'model logprobs user metadata stream stream_options store service_tier safety_identifier',
+    'prompt_cache_key prompt_cache_retention reasoning_effort verbosity',
+  ].flatMap((names) => names.split(' ')),
+);
 /** Honoured while training: a call that must be is opened by the prompt, and what is sampled after it is sampled freely. */
 const KEPT = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'stop', 'n']);
 /** Values that change nothing: accepted while training, and left out of what is asked. */

@@ -10,16 +10,26 @@ export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise
 export function createFetch(recorder: Recorder, baseURL: string | null = null): Fetch {
   const memory: Memory = new Map();
   return async (input, init = {}) => {
-    const from = input instanceof Request ? input : null;
-    const url = new URL(from?.url ?? (input as string | URL));
-    const given = init.body ?? from?.body ?? '';
+    const {
+      url,
+      headers,
+      body: given,
+      signal,
+    } = input instanceof Request ? fromRequest(input, init) : fromInit(input, init);
     // A string is not waited for: the order in which requests come decides which is which.
     const body = typeof given === 'string' ? given : await new Response(given).text();
-    const headers = new Headers(init.headers ?? from?.headers);
-    const signal = init.signal ?? from?.signal ?? null;
     const answerer = baseURL === null || isBelow(url, baseURL) ? recorder : refuseAll(recorder, url, baseURL);
     return asResponse(await answerRequest({ path: url.pathname, headers, body, signal }, answerer, { memory }));
   };
+}
+
+function fromInit(url: string | URL, { headers, body, signal }: RequestInit) {
+  return { url: new URL(url), headers: new Headers(headers), body: body ?? '', signal: signal ?? null };
+}
+
+function fromRequest(request: Request, init: RequestInit) {
+  const { url, headers, body, signal } = request;
+  return fromInit(url, { headers, body, signal, ...init });
 }
 
 /** Some clients are given the address without `/v1`. */
