@@ -1,5 +1,7 @@
-/** What all formats have in common: a JSON object in which null means absent. */
+/** What all formats have in common: a JSON object in which null means absent, and texts that may come in parts. */
 import { TemperError } from '../../core/failures.ts';
+import { canonicalJson } from '../../core/hashes.ts';
+import { badParameter } from '../recorder/asked-request.ts';
 import type { RequestBody } from './dialect.ts';
 
 export function parseBody(text: string): RequestBody {
@@ -16,4 +18,41 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Names, as words of a text. */
+export function namesOf(words: string): readonly string[] {
+  return words.trim().split(/\s+/);
+}
+
+/** Refuses what a format has beyond chat completions, and what no one here has heard of, but for values without effect. */
+export function checkNames(
+  body: RequestBody,
+  known: readonly string[],
+  neutral: Record<string, readonly unknown[]>,
+): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (known.includes(name) || neutral[name]?.some((each) => canonicalJson(each) === canonicalJson(value))) continue;
+    throw badParameter(name, value, 'is not supported', 'leave it out');
+  }
+}
+
+export function asList(name: string, value: unknown): object[] {
+  if (Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null))
+    return value as object[];
+  throw badParameter(name, value, 'must be a list of objects', 'change it');
+}
+
+const TEXT_PARTS: readonly unknown[] = ['text', 'input_text', 'output_text'];
+
+export function textOfParts(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return asList('content', content ?? [])
+    .map(textOfPart)
+    .join('');
+}
+
+function textOfPart(part: { type?: unknown; text?: unknown }): string {
+  if (TEXT_PARTS.includes(part.type) && typeof part.text === 'string') return part.text;
+  throw badParameter('parts of a message', part, 'must be text', 'send text only');
 }

@@ -1,12 +1,12 @@
 /** The ways in which a call comes to the recorder: all of them are recorded as the same bytes. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { sha256Hex } from '../../core/hashes.ts';
 import { label } from '../../sdk/agent/label.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { createFetch } from '../../play/transports/fetch.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { markOf, memoryJournal, MODEL, playOne, type PlayOptions, type TestRollout } from './play.ts';
+import { markOf, memoryJournal, MODEL, playOne, skippingClock, type PlayOptions, type TestRollout } from './play.ts';
 
 let engine: FakeEngine;
 beforeAll(async () => {
@@ -138,4 +138,63 @@ test('keys, journal and trajectory of a call are the same bytes in every version
     'ff63a54ea8da8580b3833fdc5f17a3a5e51cb8054d710ea7ebd9944cb6f1e0df',
   );
   expect(sha256Hex(JSON.stringify(attempt))).toBe('43e47a6cc626e128b4eff7e5dd9dba42773680128f343b6667bdd348518df489');
+});
+
+describe('context.fetch', () => {
+  const text = JSON.stringify(body);
+  const url = (baseURL: string) => `${baseURL}/chat/completions`;
+  const shapes: [string, (baseURL: string) => Parameters<typeof globalThis.fetch>][] = [
+    ['a text', (baseURL) => [url(baseURL), { method: 'POST', body: text }]],
+    ['bytes and a URL', (baseURL) => [new URL(url(baseURL)), { method: 'POST', body: new TextEncoder().encode(text) }]],
+    ['a Request', (baseURL) => [new Request(url(baseURL), { method: 'POST', body: text })]],
+    ['an address without /v1', (baseURL) => [url(baseURL.replace('/v1', '')), { method: 'POST', body: text }]],
+    ['an address with /v1 twice', (baseURL) => [url(`${baseURL}/v1`), { method: 'POST', body: text }]],
+  ];
+
+  test.each(shapes)('answers %s as the global fetch would', async (_, shape) => {
+    const attempt = await playOne(engine, async ({ fetch, baseURL, apiKey }) => {
+      const response = await fetch(...shape(baseURL));
+      expect(response).toBeInstanceOf(Response);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      const read = await response.clone().text();
+      expect(JSON.stringify(await response.json())).toBe(read);
+      expect(JSON.parse(read)).toMatchObject({ id: expect.stringMatching(/^chatcmpl-[0-9a-f]{24}-0$/) as string });
+      expect(apiKey).not.toBe('');
+      return 1;
+    });
+    expect(attempt).toMatchObject({ failure: null, status: 'ok', calls: [{ request: { max_tokens: 3 } }] });
+  });
+
+  test('refuses other addresses, and says what to use instead', async () => {
+    const mark = await markOf(
+      playOne(engine, async ({ fetch }) => {
+        const response = await fetch('https://api.openai.com/v1/chat/completions', { method: 'POST', body: text });
+        expect([response.status, response.headers.get('x-should-retry')]).toEqual([400, 'false']);
+        return 1;
+      }),
+    );
+    expect(mark).toMatchObject({ type: 'BadConfig' });
+    expect(mark.message).toMatch(
+      /below context.baseURL .*, got a request to https:\/\/api.openai.com\/v1\/chat.*global fetch/,
+    );
+  });
+
+  test('answers a call that outlived its attempt with a status that no client retries', async () => {
+    engine.failWhen(() => ({ status: 503 }));
+    const asking: Promise<Response>[] = [];
+    const mark = await markOf(
+      playOne(
+        engine,
+        async ({ fetch, baseURL }) => {
+          asking.push(fetch(url(baseURL), { method: 'POST', body: text }));
+          await asking[0];
+          return 1;
+        },
+        { clock: skippingClock() },
+      ),
+    );
+    engine.failWhen(() => null);
+    expect(mark.type).toBe('EngineFailed');
+    expect(await asking[0]).toMatchObject({ status: 400 });
+  });
 });

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type OpenAI from 'openai';
 
-import { answerRequest, type ModelReply } from '../../play/dialects/answer-request.ts';
-import type { Completion } from '../../play/recorder/answer.ts';
-import type { RolloutContext } from '../../play/agent.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { markOf, memoryJournal, MODEL, playOne } from './play.ts';
+import { answerRequest, type ModelReply } from '../../../play/dialects/answer-request.ts';
+import type { Completion } from '../../../play/recorder/answer.ts';
+import type { RolloutContext } from '../../../play/agent.ts';
+import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
+import { markOf, memoryJournal, MODEL, playOne } from '../play.ts';
 
 const look = { name: 'look', arguments: '{"at": "the map"}' };
 const calls = [1, 2].map((id) => ({ id: `call-${id}`, type: 'function', function: look }));

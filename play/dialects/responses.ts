@@ -1,0 +1,138 @@
+/** OpenAI's responses. What an agent refers to by an id is what this attempt was answered before. */
+import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { Completion } from '../recorder/answer.ts';
+import { badParameter, type AskedRequest } from '../recorder/asked-request.ts';
+import type { Dialect, Memory, ParsedCall, RequestBody } from './dialect.ts';
+import { asList, checkNames, namesOf, parseBody, textOfParts } from './request-body.ts';
+import { outputOf, responseEvents, writeResponse } from './responses-answer.ts';
+import { writeEvent } from './server-sent-events.ts';
+
+export interface Item {
+  readonly type?: string;
+  readonly [member: string]: unknown;
+}
+
+/** As chat completions have them; what they may be, the recorder decides. */
+const SHARED = namesOf(`
+  model temperature top_p top_logprobs parallel_tool_calls user metadata store service_tier safety_identifier
+  prompt_cache_key prompt_cache_retention`);
+const TRANSLATED = namesOf(`
+  input instructions max_output_tokens previous_response_id tools tool_choice text reasoning stream stream_options`);
+const NEUTRAL = { include: [[]], background: [false], truncation: ['disabled'] };
+
+export const responses: Dialect = {
+  path: '/responses',
+  parse(text, memory) {
+    const body = parseBody(text);
+    checkNames(body, [...SHARED, ...TRANSLATED], NEUTRAL);
+    const input = itemsOf(body, memory);
+    const asked: AskedRequest = {
+      ...shared(body),
+      ...translated(body),
+      messages: messagesOf(body['instructions'], input),
+    };
+    return { asked, isStreamed: body['stream'] === true, body: { ...body, input } };
+  },
+  write: writeResponse,
+  *events(completion, call) {
+    for (const event of responseEvents(completion, call)) yield writeEvent(event, event.type);
+  },
+  writeError: (error) => ({ error }),
+  errorEvent: (error) => writeEvent({ type: 'error', sequence_number: 0, ...error, error }, 'error'),
+  keep,
+};
+
+function keep(completion: Completion, call: ParsedCall, memory: Memory): void {
+  const output = outputOf(completion);
+  for (const item of output) memory.set(item.id, [item]);
+  const { id } = writeResponse(completion, call);
+  memory.set(id, [...(call.body['input'] as Item[]), ...output]);
+}
+
+/** What was said before, and what is said now. */
+function itemsOf({ input, previous_response_id: previous }: RequestBody, memory: Memory): Item[] {
+  const earlier = previous === undefined ? [] : recall('previous_response_id', previous, memory);
+  const given = typeof input === 'string' ? [{ role: 'user', content: input }] : (asList('input', input) as Item[]);
+  const items = given.flatMap((item) =>
+    item.type === 'item_reference' ? recall('item_reference', item['id'], memory) : item,
+  );
+  return [...earlier, ...items];
+}
+
+function recall(name: string, id: unknown, memory: Memory): readonly Item[] {
+  const items = memory.get(String(id));
+  if (items !== undefined) return items as readonly Item[];
+  throw badParameter(name, id, 'must name an answer of this attempt', 'send the conversation itself');
+}
+
+function shared(body: RequestBody): RequestBody {
+  return Object.fromEntries(SHARED.filter((name) => name in body).map((name) => [name, body[name]]));
+}
+
+function translated({
+  max_output_tokens: tokens,
+  tools,
+  tool_choice: choice,
+  text,
+  reasoning,
+}: RequestBody): RequestBody {
+  const { format, verbosity } = (text ?? {}) as { format?: { type?: unknown }; verbosity?: unknown };
+  const { effort } = (reasoning ?? {}) as { effort?: unknown };
+  const offered = asList('tools', tools ?? []).map((tool) => chatTool(tool as Item));
+  return {
+    ...(tokens === undefined ? {} : { max_tokens: tokens }),
+    ...(offered.length === 0 ? {} : { tools: offered }),
+    ...(choice === undefined ? {} : { tool_choice: chatChoice(choice) }),
+    ...(format === undefined || format.type === 'text' ? {} : { response_format: chatFormat(format) }),
+    ...(verbosity === undefined ? {} : { verbosity }),
+    ...(effort === undefined ? {} : { reasoning_effort: effort }),
+  };
+}
+
+function chatTool({ type, ...offered }: Item): object {
+  if (type === 'function') return { type, function: offered };
+  throw badParameter('tools', { type }, 'must be functions', 'run other tools in the rollout');
+}
+
+function chatChoice(choice: unknown): unknown {
+  if (typeof choice === 'string') return choice;
+  const { type, name } = choice as Item;
+  if (type === 'function') return { type, function: { name } };
+  throw badParameter('tool_choice', choice, 'must be auto, required, none or a function', 'change it');
+}
+
+function chatFormat({ type, ...schema }: { type?: unknown }): object {
+  return type === 'json_schema' ? { type, json_schema: schema } : { type, ...schema };
+}
+
+function messagesOf(instructions: unknown, items: readonly Item[]): ChatMessage[] {
+  const messages: ChatMessage[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
+  for (const item of items) {
+    const last = messages.at(-1);
+    if (item.type === 'function_call' && last?.role === 'assistant')
+      messages.splice(-1, 1, { ...last, tool_calls: [...((last.tool_calls ?? []) as object[]), chatCall(item)] });
+    else messages.push(...messageOf(item));
+  }
+  if (messages.length > 0) return messages;
+  throw badParameter('input', items, 'must be a text or a list of at least one item', "see OpenAI's responses");
+}
+
+/** None for what the model thought: the chat template has no place for it. */
+function messageOf(item: Item): ChatMessage[] {
+  switch (item.type ?? 'message') {
+    case 'message':
+      return [{ role: String(item['role']), content: textOfParts(item['content']) }];
+    case 'function_call':
+      return [{ role: 'assistant', content: null, tool_calls: [chatCall(item)] }];
+    case 'function_call_output':
+      return [{ role: 'tool', tool_call_id: item['call_id'], content: textOfParts(item['output']) }];
+    case 'reasoning':
+      return [];
+    default:
+      throw badParameter('an item of input', item, 'must be a message, a function call or its output', 'leave it out');
+  }
+}
+
+function chatCall({ call_id: id, name, arguments: text }: Item): object {
+  return { id, type: 'function', function: { name, arguments: text } };
+}
