@@ -196,6 +196,9 @@ export class Recorder {
       this.hasOutgrown = true;
       throw sent.refusal;
     }
+    // A client that asked again before it had given up the first request is answered once.
+    const meanwhile = this.#told.get(callName(frame));
+    if (meanwhile !== undefined) return meanwhile;
     const completion = this.#keep(sent.completion, frame, sent.text);
     this.#options.onAnswer?.({ attempt, ms: sent.ms, usage: completion['usage'] });
     // What came after the end is in the journal, for a repetition, and goes no further.

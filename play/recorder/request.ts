@@ -64,7 +64,7 @@ export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedR
       'pass on the model that rollout got',
     );
   const wantsLogprobs = asked['logprobs'] === true;
-  if (rules.mode === 'text') return { request: asRequest(asked, ['model']), wantsLogprobs };
+  if (rules.mode === 'text') return { request: asRequest(asked, ['model', 'stream', 'stream_options']), wantsLogprobs };
   const named = nameMaxTokens(canonicalRequest(asked, rules.answered), rules);
   if (rules.mode === 'train') checkTraining(named, rules);
   const { temperature, maxTokens } = rules.rollout;

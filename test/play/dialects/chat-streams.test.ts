@@ -6,7 +6,7 @@ import { answerRequest, type ModelReply } from '../../../play/dialects/answer-re
 import type { Completion } from '../../../play/recorder/answer.ts';
 import type { RolloutContext } from '../../../play/agent.ts';
 import { startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
-import { markOf, memoryJournal, MODEL, playOne } from '../play.ts';
+import { markOf, memoryJournal, MODEL, playOne, skippingClock } from '../play.ts';
 
 const look = { name: 'look', arguments: '{"at": "the map"}' };
 const calls = [1, 2].map((id) => ({ id: `call-${id}`, type: 'function', function: look }));
@@ -145,6 +145,36 @@ test('a stream that its reader gives up is a call that is given up, and asked ag
   expect(attempt.calls.map(({ occurrence }) => occurrence)).toEqual([0]);
   expect(hanging.executed).toHaveLength(1);
   await hanging.close();
+});
+
+test('a client that asks again before it has given up is answered once', async () => {
+  const attempt = await playOne(engine, async ({ openai, model }) => {
+    const ask = (count: number) =>
+      openai.chat.completions.create({ model, messages }, { headers: { 'x-stainless-retry-count': String(count) } });
+    const [first, second] = await Promise.all([ask(0), ask(1)]);
+    expect(second).toEqual(first);
+    return 1;
+  });
+  expect(attempt.calls).toHaveLength(1);
+});
+
+test('an outage of the engine does not show in a stream', async () => {
+  engine.failNext({ status: 503 }, { destroy: true }, { cut: 'chunked' });
+  const attempt = await playOne(
+    engine,
+    async (context) => {
+      expect((await stream(context)).at(-1)?.choices[0]?.finish_reason).toBe('stop');
+      return 1;
+    },
+    { clock: skippingClock() },
+  );
+  expect(attempt).toMatchObject({ status: 'ok', calls: [{}] });
+});
+
+test('a hosted model is asked without a stream', async () => {
+  await playOne(engine, async (context) => (await stream(context, { stream_options: {} })).length, { mode: 'text' });
+  const [{ request }] = engine.executed as [(typeof engine.executed)[0]];
+  expect(Object.keys(request).toSorted()).toEqual(['messages', 'model']);
 });
 
 describe('while the engine does not answer', () => {
