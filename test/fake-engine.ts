@@ -40,7 +40,8 @@ export interface FakeCall {
 
 /** What an answer is made of; the rest follows from it. */
 export interface FakeAnswer {
-  content: string;
+  /** Null where tool calls stand alone, as with the GPU worker. */
+  content: string | null;
   finishReason?: 'stop' | 'length';
   toolCalls?: unknown[];
   malformedToolCalls?: number;
@@ -186,7 +187,7 @@ class Fake implements FakeEngine {
       toolCalls,
       malformedToolCalls,
     }: FakeAnswer = typeof answer === 'string' ? { content: answer } : answer;
-    const tokenIds = [...encode(content), END_OF_TURN];
+    const tokenIds = [...encode(content ?? ''), END_OF_TURN];
     return {
       index,
       message: { role: 'assistant', content, ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }) },

@@ -32,10 +32,9 @@ export function writeMessage(completion: Completion, { body }: ParsedCall): Mess
 /** Each with how it begins, and its piece. */
 function blocksOf(completion: Completion): { block: object; begun: object; delta: object }[] {
   const text = contentOf(completion);
-  const [type, citations] = ['text', null];
   const said = {
-    block: { type, text, citations },
-    begun: { type, text: '', citations },
+    block: { type: 'text', text },
+    begun: { type: 'text', text: '' },
     delta: { type: 'text_delta', text },
   };
   const calls = callsOf(completion).map(({ id, function: { name, arguments: json } }) => {

@@ -70,7 +70,7 @@ describe('messages', () => {
       const events = readEvents(await response.text());
       expect(events[0]).toMatchObject({ message: { content: [], stop_reason: null, usage: { output_tokens: 0 } } });
       expect(events.slice(1, 7)).toEqual([
-        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '', citations: null } },
+        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
         { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Let me see.\n' } },
         { type: 'content_block_stop', index: 0 },
         {
