@@ -65,6 +65,11 @@ export interface AgentParts<S extends Scenario> {
   scenarios: ScenarioSource<S>;
   /** Played before and after training, never trained; without them a tenth of `scenarios` is held out. */
   evalScenarios?: ScenarioSource<S>;
+  /**
+   * Name of a hosted model that your code asks for with clients of its own. While an attempt is played, the policy
+   * answers these calls of the global `fetch`; calls of other models go to the network.
+   */
+  captureModel?: string;
 }
 
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {

@@ -8,6 +8,7 @@ import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
+import { captureAs } from './transports/ambient.ts';
 import { createFetch } from './transports/fetch.ts';
 import { createOpenAIClient } from './transports/openai-client.ts';
 
@@ -82,7 +83,8 @@ async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> 
 async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outcome> {
   const metrics: Metrics = {};
   try {
-    const result: unknown = await options.agent.rollout(createContext(options, log, metrics));
+    const context = createContext(options, log, metrics);
+    const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
     const outcome = checkResult(result, metrics, mayLackReward(options.agent));
     if ('failure' in outcome || outcome.reward === null) return outcome;
     const reward = options.recorder.turns.addTo(outcome.reward);
@@ -92,6 +94,11 @@ async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outco
   } catch (error) {
     return { failure: describe(error) };
   }
+}
+
+/** With clients of its own, where the agent has any. */
+function captured<T>({ captureModel }: Agent, { model, baseURL, fetch }: RolloutContext, rollout: () => T): T {
+  return captureModel === undefined ? rollout() : captureAs({ asked: captureModel, model, baseURL, fetch }, rollout);
 }
 
 function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metrics): RolloutContext {

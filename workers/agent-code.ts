@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { TemperError } from '../core/failures.ts';
+import { patchGlobalFetch } from '../play/transports/ambient.ts';
 import { importDefault } from './import-file.ts';
 
 /** Relative specifiers of `import … from`, `export … from`, `import '…'`, `import('…')` and `require('…')`. */
@@ -69,5 +70,6 @@ export function findAgentFile(named: string): string {
 
 /** The default export of an agent's file, whatever it is. */
 export async function importAgentFile(file: string): Promise<unknown> {
+  patchGlobalFetch();
   return importDefault(findAgentFile(file));
 }

@@ -7,7 +7,7 @@ import { asList, checkNames, namesOf, parseBody, textOfParts } from './request-b
 import { outputOf, responseEvents, writeResponse } from './responses-answer.ts';
 import { writeEvent } from './server-sent-events.ts';
 
-export interface Item {
+interface Item {
   readonly type?: string;
   readonly [member: string]: unknown;
 }

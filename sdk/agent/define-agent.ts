@@ -32,7 +32,7 @@ export function defineAgent<S extends Scenario>(definition: AgentDefinition<S> |
 
 /** A JavaScript caller may pass values of any type. */
 function complaintAbout(definition: object): string | null {
-  const { name, scenarios, evalScenarios, reward, rollout } = definition as Record<string, unknown>;
+  const { name, scenarios, evalScenarios, captureModel, reward, rollout } = definition as Record<string, unknown>;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
     return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${shown(name)}; rename it`;
   }
@@ -40,6 +40,8 @@ function complaintAbout(definition: object): string | null {
     return `the agent ${name} must have a function rollout, got ${shown(rollout)}; add one`;
   if (reward !== undefined && !isRuler(reward))
     return `the reward of the agent ${name} must be ruler({ … }), got ${shown(reward)}; return a reward of its own from rollout`;
+  if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
+    return `captureModel of the agent ${name} must be the name of a model, got ${shown(captureModel)}; pass the one that your code asks for`;
   const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
   const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
   if (wrong === undefined) return null;

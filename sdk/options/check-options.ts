@@ -18,6 +18,7 @@ export const OPTION_TABLES = {
     name: 'required',
     scenarios: 'required',
     evalScenarios: 'optional',
+    captureModel: 'optional',
     reward: 'optional',
     rollout: 'required',
   },

@@ -1,0 +1,95 @@
+/** Agents whose clients are made once, for a hosted model: each call belongs to the attempt that makes it. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { defineAgent } from '../../sdk/index.ts';
+import { patchGlobalFetch } from '../../play/transports/ambient.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { playAttempts, type TestRollout } from './play.ts';
+
+/** Stands for the internet. */
+const asked: string[] = [];
+const network = createServer((request, response) => {
+  asked.push(request.url ?? '');
+  response.writeHead(200, { 'content-type': 'application/json' }).end('{"from":"network"}');
+});
+let engine: FakeEngine;
+let client: OpenAI;
+let address = '';
+beforeAll(async () => {
+  patchGlobalFetch();
+  engine = await startFakeEngine({ answer: ({ messages }) => `re ${messages[0]?.content}` });
+  await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve));
+  address = `http://127.0.0.1:${(network.address() as AddressInfo).port}`;
+  client = new OpenAI({ apiKey: 'of-the-user', baseURL: `${address}/v1` });
+});
+afterAll(async () => {
+  await engine.close();
+  network.close();
+});
+
+const ask = async (content: string, model = 'gpt-5-mini') => {
+  const { choices } = await client.chat.completions.create({ model, messages: [{ role: 'user', content }] });
+  return choices?.[0]?.message.content;
+};
+
+function play(rollout: TestRollout, attempts: number): Promise<AttemptRecord[]> {
+  const agent = defineAgent({ name: 'ambient', scenarios: [], captureModel: 'gpt-5-mini', rollout });
+  // A busy machine is no outage.
+  const patient = { attemptTimeoutMs: 60_000, callTimeoutMs: 30_000 };
+  return playAttempts(engine, rollout, { attempts, agent, rollout: patient } as never);
+}
+
+test('calls of twenty-four attempts at once, by three formats and streams, go to their own recorders', async () => {
+  let count = 0;
+  const attempts = await play(async () => {
+    const me = `attempt ${count++}`;
+    const body = { model: 'gpt-5-mini', max_tokens: 5, messages: [{ role: 'user', content: `${me} d` }] };
+    expect(await ask(`${me} a`)).toBe(`re ${me} a`);
+    await sleep(count % 5);
+    const [response, stream] = await Promise.all([
+      client.responses.create({ model: 'gpt-5-mini', input: `${me} b` }),
+      client.chat.completions
+        .stream({ model: 'gpt-5-mini', messages: [{ role: 'user', content: `${me} c` }] })
+        .finalContent(),
+    ]);
+    expect([response.output_text, stream]).toEqual([`re ${me} b`, `re ${me} c`]);
+    const request = new Request('https://api.anthropic.com/v1/messages', {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    expect(await (await fetch(request)).json()).toMatchObject({ content: [{ text: `re ${me} d` }] });
+    return Number(me.slice('attempt '.length));
+  }, 24);
+  expect(attempts.map(({ failure }) => failure)).toEqual(attempts.map(() => null));
+  for (const { reward, calls } of attempts)
+    expect(new Set(calls.map(({ request }) => request.messages[0]?.content))).toEqual(
+      new Set(['a', 'b', 'c', 'd'].map((name) => `attempt ${reward} ${name}`)),
+    );
+  expect(asked).toEqual([]);
+});
+
+test('other models, other addresses and calls outside of an attempt go to the network', async () => {
+  asked.length = 0;
+  const [attempt] = await play(async () => {
+    expect(await ask('hello', 'gpt-5')).toBeUndefined();
+    expect(await (await fetch(`${address}/weather`, { method: 'POST', body: 'no JSON' })).json()).toEqual({
+      from: 'network',
+    });
+    return 1;
+  }, 1);
+  expect(attempt).toMatchObject({ status: 'ok', calls: [] });
+  expect(await ask('outside')).toBeUndefined();
+  expect(asked).toEqual(['/v1/chat/completions', '/weather', '/v1/chat/completions']);
+});
+
+test('captureModel must name a model', () => {
+  const rollout = () => 1;
+  expect(() => defineAgent({ name: 'a', scenarios: [], captureModel: '', rollout })).toThrow(
+    'captureModel of the agent a must be the name of a model, got ""; pass the one that your code asks for',
+  );
+});
