@@ -1,6 +1,6 @@
 /** OpenAI's chat completions. The recorder uses the same terms, so there is little to translate. */
 import type { ChatMessage } from '../../store/records/trajectories.ts';
-import type { Choice, Completion } from '../recorder/answer.ts';
+import type { Completion } from '../recorder/answer.ts';
 import { badParameter } from '../recorder/asked-request.ts';
 import type { Dialect, ParsedCall } from './dialect.ts';
 import { parseBody } from './request-body.ts';
@@ -40,7 +40,7 @@ function* deltasOf({
   logprobs = null,
   index: _index,
   ...rest
-}: Choice): Generator<object> {
+}: Completion['choices'][number]): Generator<object> {
   const { role, content, tool_calls: calls, refusal } = message;
   yield { delta: { role, content: '', refusal: null }, logprobs: null, finish_reason: null };
   if (typeof content === 'string' && content !== '') yield { delta: { content }, logprobs, finish_reason: null };

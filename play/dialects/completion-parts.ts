@@ -22,7 +22,7 @@ export function callsOf({ choices }: Completion): AnsweredCall[] {
 }
 
 /** 0 where the engine did not count. */
-export function usageOf({ usage }: Completion): { promptTokens: number; completionTokens: number } {
+export function tokensOf({ usage }: Completion): { promptTokens: number; completionTokens: number } {
   const { prompt_tokens = 0, completion_tokens = 0 } = (usage ?? {}) as Record<string, number>;
   return { promptTokens: prompt_tokens, completionTokens: completion_tokens };
 }

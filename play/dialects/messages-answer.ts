@@ -1,6 +1,6 @@
 /** An answer as Anthropic's messages, whole and in events. */
 import type { Completion } from '../recorder/answer.ts';
-import { callsOf, contentOf, idOf, usageOf } from './completion-parts.ts';
+import { callsOf, contentOf, idOf, tokensOf } from './completion-parts.ts';
 import type { ParsedCall } from './dialect.ts';
 import { parseJson } from './request-body.ts';
 
@@ -56,7 +56,7 @@ function stopReason(completion: Completion): string {
 }
 
 function writeUsage(completion: Completion): object {
-  const { promptTokens, completionTokens } = usageOf(completion);
+  const { promptTokens, completionTokens } = tokensOf(completion);
   return {
     input_tokens: promptTokens,
     output_tokens: completionTokens,

@@ -1,6 +1,6 @@
 /** An answer as OpenAI's responses, whole and in events. */
 import type { Completion } from '../recorder/answer.ts';
-import { callsOf, contentOf, idOf, usageOf } from './completion-parts.ts';
+import { callsOf, contentOf, idOf, tokensOf } from './completion-parts.ts';
 import type { ParsedCall } from './dialect.ts';
 
 interface OutputItem {
@@ -73,7 +73,7 @@ function statusOf({ choices }: Completion): string {
 }
 
 function writeUsage(completion: Completion): object {
-  const { promptTokens, completionTokens } = usageOf(completion);
+  const { promptTokens, completionTokens } = tokensOf(completion);
   return {
     input_tokens: promptTokens,
     input_tokens_details: { cached_tokens: 0 },

@@ -12,7 +12,7 @@ export interface Completion {
   [member: string]: unknown;
 }
 
-export interface Choice {
+interface Choice {
   message: ChatMessage;
   finish_reason: string;
   token_ids?: number[];
