@@ -13,16 +13,17 @@ interface Block {
 }
 
 /** As chat completions have them; what they may be, the recorder decides. */
-const SHARED = namesOf('model temperature top_k top_p metadata service_tier max_tokens');
+const SHARED = namesOf('model temperature top_k top_p max_tokens');
 const TRANSLATED = namesOf('messages system tools tool_choice stop_sequences output_config stream thread');
-/** Whether a model thinks, its chat template decides. */
-const SILENT = ['thinking', 'cache_control'];
+/** For somebody's books, or about thinking: whether a model thinks, its chat template decides. */
+const SILENT = namesOf('thinking cache_control metadata service_tier context_management');
 
 export const messages: Dialect = {
   path: '/messages',
   parse(text, memory) {
     const body = resume(parseBody(text), memory);
     checkNames(body, [...SHARED, ...TRANSLATED, ...SILENT], {});
+    checkContext(body['context_management']);
     const shared = Object.fromEntries(SHARED.filter((name) => name in body).map((name) => [name, body[name]]));
     const asked = { ...shared, ...translated(body), messages: messagesOf(body) };
     return { asked, isStreamed: body['stream'] === true, body, boundsTokens: true };
@@ -38,6 +39,21 @@ export const messages: Dialect = {
 
 function writeError({ message, code }: DialectError): object {
   return { type: 'error', error: { type: 'invalid_request_error', message, code }, request_id: null };
+}
+
+/** What the model thought is never told to it again; other edits would change what it is told. */
+function checkContext(context: unknown): void {
+  const { edits } = (context ?? {}) as { edits?: unknown };
+  const other = (asList('context_management', edits ?? []) as Block[]).find(
+    ({ type }) => !String(type).startsWith('clear_thinking'),
+  );
+  if (other !== undefined)
+    throw badParameter(
+      'context_management',
+      other,
+      'may only clear thinking',
+      'shorten the conversation in the rollout',
+    );
 }
 
 /** Where the client leaves the conversation to the server. */

@@ -18,7 +18,8 @@ const SHARED = namesOf(`
   prompt_cache_key prompt_cache_retention`);
 const TRANSLATED = namesOf(`
   input instructions max_output_tokens previous_response_id tools tool_choice text reasoning stream stream_options`);
-const NEUTRAL = { include: [[]], background: [false], truncation: ['disabled'] };
+/** There is no reasoning whose encrypted content could be included. */
+const NEUTRAL = { include: [[], ['reasoning.encrypted_content']], background: [false], truncation: ['disabled'] };
 
 export const responses: Dialect = {
   path: '/responses',

@@ -89,6 +89,27 @@ describe('messages', () => {
     });
   });
 
+  test('accept what changes no prompt', async () => {
+    const neutral = {
+      thinking: { type: 'adaptive' },
+      metadata: { user_id: 'me' },
+      service_tier: 'auto',
+      output_config: { effort: 'low' },
+      context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+    };
+    const content = [
+      { type: 'thinking', thinking: 'Hm.', signature: 'x' },
+      { type: 'text', text: 'Where was it?' },
+    ];
+    const told = [...messages, { role: 'assistant', content }, { role: 'user', content: 'Here.' }];
+    const attempt = await playOne(engine, async (context) => {
+      for (const more of [{}, neutral]) await postMessages(context, { messages: told, ...more });
+      return 1;
+    });
+    expect(new Set(attempt.calls.map(({ key }) => key)).size).toBe(1);
+    expect(attempt.calls[0]?.request.messages[2]).toEqual({ role: 'assistant', content: 'Where was it?' });
+  });
+
   test('continue a thread that the client leaves to the server', async () => {
     await playOne(engine, async (context) => {
       const create = { messages, tools: MESSAGE_TOOLS, thread: { type: 'create' } };
@@ -111,6 +132,7 @@ describe('messages', () => {
     ['tools', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
     ['response_format', { output_config: { format: { type: 'json_schema', schema } } }],
     ['mcp_servers', { mcp_servers: [] }],
+    ['context_management', { context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } }],
     ['thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
     ['parts of a message', { messages: [{ role: 'user', content: [{ type: 'image', source: {} }] }] }],
   ])('refuse %s by name, as Anthropic’s errors are written', async (name, more) => {

@@ -82,7 +82,7 @@ describe('responses', () => {
     ['conversation', { conversation: 'conv_1' }],
     ['tools', { tools: [{ type: 'web_search' as const }] }],
     ['response_format', { text: { format: { type: 'json_schema', name: 'key', schema } } }],
-    ['include', { include: ['reasoning.encrypted_content' as const] }],
+    ['include', { include: ['message.output_text.logprobs' as const] }],
     [
       'parts of a message',
       { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x', detail: 'auto' }] }] },
