@@ -60,8 +60,22 @@ test.each(FRAMEWORKS)('%s: killed in an attempt, it ends with the same tokens an
   expect(adapterOf(framework)).toBe(adapterOf('calm'));
 });
 
-const train = (framework: string, run: string) =>
-  commands.run(TEMPER, 'train', `frameworks/${framework}.ts`, '--run', run, ...FLAGS.split(' '));
+test('mastra: its tools say one thing more, and nothing else differs', async () => {
+  await succeed(train('mastra', 'mastra', ['--steps', '1']));
+  const [mastra, calm] = await Promise.all([requestOf('mastra'), requestOf('calm')]);
+  expect(JSON.stringify(mastra)).toContain('"additionalProperties":{}');
+  expect(JSON.parse(JSON.stringify(mastra).replaceAll(',"additionalProperties":{}', ''))).toEqual(calm);
+});
+
+const train = (framework: string, run: string, more: readonly string[] = []) =>
+  commands.run(TEMPER, 'train', `frameworks/${framework}.ts`, '--run', run, ...FLAGS.split(' '), ...more);
+
+/** The first one of the first attempt. */
+async function requestOf(run: string): Promise<unknown> {
+  const file = '1/groups/0.rollouts.jsonl.gz';
+  const { attempts } = await decodeRollouts(readFileSync(stepFile(run, file)), file);
+  return attempts[0]?.calls.find(({ request }) => request.messages.length === 1)?.request;
+}
 
 async function succeed(ended: Promise<Ended>): Promise<void> {
   const { code, stdout, stderr } = await ended;

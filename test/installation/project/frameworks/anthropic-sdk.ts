@@ -5,7 +5,7 @@ import { MAX_TOKENS, MAX_TURNS, Research, scenarios, TOOLS, type Notebook, type 
 const tools = Object.entries(TOOLS).map(([name, { description, parameters }]) => ({
   name,
   description,
-  input_schema: { ...parameters, required: [...parameters.required] },
+  input_schema: parameters,
 }));
 
 export default defineAgent<Notebook>({

@@ -21,7 +21,7 @@ export default defineAgent<Notebook>({
       const response = await openai.responses.create({ model, input, tools, max_output_tokens: MAX_TOKENS });
       const calls = response.output.filter((item) => item.type === 'function_call');
       if (calls.length === 0) return research.reward(response.output_text);
-      input.push(...response.output);
+      input.push(...(response.output as OpenAI.Responses.ResponseInput));
       for (const { name, arguments: args, call_id } of calls) {
         const output = research[name as ToolName](JSON.parse(args));
         input.push({ type: 'function_call_output', call_id, output });

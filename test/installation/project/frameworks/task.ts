@@ -14,15 +14,9 @@ export const MAX_TURNS = 4;
 export const MAX_TOKENS = 64;
 
 export const TOOLS = {
-  search: {
-    description: 'Ids of what has the word.',
-    parameters: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
-  },
-  read: {
-    description: 'The text of an id.',
-    parameters: { type: 'object', properties: { id: { type: 'number' } }, required: ['id'] },
-  },
-} as const;
+  search: { description: 'Ids of what has the word.', parameters: oneOf('query', 'string') },
+  read: { description: 'The text of an id.', parameters: oneOf('id', 'number') },
+};
 
 export type ToolName = keyof typeof TOOLS;
 
@@ -84,4 +78,9 @@ function notebook(index: number): Notebook {
   const notes = Object.fromEntries(told.map((note, at) => [String(at + 1), `${note.subject} is ${note.word}.`]));
   const subject = subjects[0]!;
   return { id: `notebook-${index}`, subject, notes, answer: told.findLast((note) => note.subject === subject)!.word };
+}
+
+/** A JSON schema, as the frameworks' types want it: mutable. */
+function oneOf(name: string, type: 'string' | 'number') {
+  return { type: 'object' as const, properties: { [name]: { type } }, required: [name] };
 }
