@@ -42,7 +42,7 @@ const DROPPED = new Set(
 );
 /** Honoured while training: a call that must be is opened by the prompt, and what is sampled after it is sampled freely. */
 const KEPT = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'stop', 'n']);
-/** Values that change nothing: accepted while training, and left out of what is asked. */
+/** Values that change nothing: accepted while training, and left out of what is asked, in an evaluation too. */
 const NEUTRAL: Record<string, readonly unknown[]> = {
   top_p: [1],
   top_k: [-1, 0],
@@ -70,8 +70,7 @@ export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedR
   const { temperature, maxTokens } = rules.rollout;
   const filled = { temperature, max_tokens: maxTokens, ...named };
   const neutral = Object.keys(NEUTRAL).filter((name) => isNeutral(name, named[name]));
-  const dropped = [...DROPPED, ...(rules.mode === 'train' ? neutral : [])];
-  return { request: asRequest(filled, dropped), wantsLogprobs };
+  return { request: asRequest(filled, [...DROPPED, ...neutral]), wantsLogprobs };
 }
 
 /** The same request has the same key in every repetition, whatever the policy; seeds follow from it. */

@@ -1,0 +1,101 @@
+/**
+ * One small agent with tools, written for several frameworks: each trains to the same adapter by the same tokens. Each
+ * worker is killed once, in the middle of an attempt, between an answer and the tool that it called.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, inject, test } from 'vitest';
+import { decodeRollouts } from '../../store/records/trajectories.ts';
+import { paidTwice, readJournals, stepsCommittedTwice } from '../crash/evidence.ts';
+import { Project, until } from '../crash/project.ts';
+import type { Ended } from '../e2e/command.ts';
+import { ProjectFolder } from '../e2e/project-folder.ts';
+import { TEMPER } from './installation.ts';
+
+const FRAMEWORKS = [
+  'openai-chat',
+  'openai-stream',
+  'openai-responses',
+  'openai-agents',
+  'ai-sdk',
+  'langgraph',
+  'anthropic-sdk',
+];
+const STEPS = 5;
+const FLAGS = `--base-model pocket-tools --steps ${STEPS} --groups-per-step 2 --group-size 4 --eval-scenarios 2 --replacement-rounds 0 --learning-rate 1e-3 --max-tokens 64`;
+
+const { folder, env } = inject('installation');
+const commands = new ProjectFolder(folder, { env });
+const project = new Project({ folder });
+const evidence = {
+  journals: (run: string) => [project.path('store', 'runs', run, 'journal')],
+  log: project.log.bind(project),
+  effects: () => [],
+};
+
+beforeAll(async () => {
+  mkdirSync(join(folder, 'kills'));
+  await succeed(train('openai-chat', 'calm'));
+});
+
+test('all of them are typed as their frameworks want it', async () => {
+  const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, target: 'es2023', types: ['node'] };
+  const modules = { module: 'nodenext', allowImportingTsExtensions: true };
+  const config = { compilerOptions: { ...compilerOptions, ...modules }, include: ['frameworks'] };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  await succeed(commands.run('node', 'node_modules/typescript-7/bin/tsc', '--project', '.'));
+});
+
+test.each(FRAMEWORKS)('%s: killed in an attempt, it ends with the same tokens and adapter', async (framework) => {
+  const kill = join(folder, 'kills', `${framework}@1`);
+  writeFileSync(kill, '');
+  const training = train(framework, framework);
+  await until('the worker has killed itself', () => !existsSync(kill));
+  const journaled = readJournals(evidence, framework);
+  await succeed(training);
+  expect(journaled.calls.size).toBeGreaterThan(0);
+  expect(paidTwice(evidence, journaled)).toBe(0);
+  expect(stepsCommittedTwice(evidence, framework)).toBe(0);
+  expect(await attemptsOf(framework)).toEqual(await attemptsOf('calm'));
+  expect(adapterOf(framework)).toBe(adapterOf('calm'));
+});
+
+test('mastra: its tools say one thing more, and nothing else differs', async () => {
+  await succeed(train('mastra', 'mastra', ['--steps', '1']));
+  const [mastra, calm] = await Promise.all([requestOf('mastra'), requestOf('calm')]);
+  expect(JSON.stringify(mastra)).toContain('"additionalProperties":{}');
+  expect(JSON.parse(JSON.stringify(mastra).replaceAll(',"additionalProperties":{}', ''))).toEqual(calm);
+});
+
+const train = (framework: string, run: string, more: readonly string[] = []) =>
+  commands.run(TEMPER, 'train', `frameworks/${framework}.ts`, '--run', run, ...FLAGS.split(' '), ...more);
+
+/** The first one of the first attempt. */
+async function requestOf(run: string): Promise<unknown> {
+  const file = '1/groups/0.rollouts.jsonl.gz';
+  const { attempts } = await decodeRollouts(readFileSync(stepFile(run, file)), file);
+  return attempts[0]?.calls.find(({ request }) => request.messages.length === 1)?.request;
+}
+
+async function succeed(ended: Promise<Ended>): Promise<void> {
+  const { code, stdout, stderr } = await ended;
+  expect(code, stdout + stderr).toBe(0);
+}
+
+/** What was asked, sampled and earned, of each group: as values, for a framework writes members in an order of its own. */
+async function attemptsOf(run: string): Promise<unknown[]> {
+  const files = Array.from(
+    { length: STEPS * 2 },
+    (_, index) => `${1 + (index >> 1)}/groups/${index % 2}.rollouts.jsonl.gz`,
+  );
+  const read = async (file: string) => (await decodeRollouts(readFileSync(stepFile(run, file)), file)).attempts;
+  return Promise.all(files.map(read));
+}
+
+function adapterOf(run: string): string {
+  const manifest = JSON.parse(readFileSync(stepFile(run, `${STEPS}/manifest.json`), 'utf8'));
+  return (manifest as { adapter: { sha256: string } }).adapter.sha256;
+}
+
+const stepFile = (run: string, file: string): string =>
+  project.path('store', 'runs', run, 'branches', '0', 'steps', file);
