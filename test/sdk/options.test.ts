@@ -167,7 +167,9 @@ test.each(names)('%s reads each of its options', async (of) => {
 
 test('every function and class of the package that takes options has a table of them', () => {
   const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations'];
-  const exported = Object.entries({ ...sdk, LocalBackend }).flatMap(([name, value]) => (typeof value === 'function' ? name : []));
+  const exported = Object.entries({ ...sdk, LocalBackend }).flatMap(([name, value]) =>
+    typeof value === 'function' ? name : [],
+  );
   expect(exported.filter((name) => !others.includes(name)).toSorted()).toEqual(
     names.filter((name) => !name.includes('.')).toSorted(),
   );
