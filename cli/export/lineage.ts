@@ -32,6 +32,6 @@ async function branchLines(store: Store, run: string, branch: number, step: numb
     const origin = number === 0 ? '' : `, a branch from step ${fromStep} of branch ${fromBranch}`;
     if (last <= fromStep) return number === 0 ? [] : [`run ${run}, branch ${number}${origin}: no step`];
     const place = lineage.length === 0 ? `run ${run}` : `run ${run}, branch ${number}`;
-    return [`${place}${origin}: steps ${fromStep + 1} to ${last}`];
+    return [`${place}${origin}: ${last === fromStep + 1 ? `step ${last}` : `steps ${fromStep + 1} to ${last}`}`];
   });
 }

@@ -56,7 +56,7 @@ export function renderModelCard(facts: CardFacts): string {
     table(['', ''], identity(facts)),
     ...evaluationSection(facts),
     ...metricsSection(facts),
-    `## Lineage\n\n${facts.lineage.map((line) => `1. ${escapeMarkdown(line)}`).join('\n')}`,
+    `## Lineage\n\n${facts.lineage.map((line, index) => `${index + 1}. ${escapeMarkdown(line)}`).join('\n')}`,
     facts.merged === null ? loadAdapter(facts) : loadMerged(facts),
   ];
   return `${sections.join('\n\n')}\n`;

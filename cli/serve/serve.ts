@@ -26,11 +26,13 @@ export async function serve(context: ServeContext): Promise<number> {
   const { adapterSha256 } = checkpoint;
   const served = { name: policy, adapterSha256, names, rollout: trained.config.rollout };
   let engine: ServedEngine | null = null;
+  let isLoaded = false;
   // Before the engine: a port that is taken is told at once, and early clients are told to come again.
-  const front = await openPolicyFront({ ...place, policy: served, engine: () => engine });
+  const front = await openPolicyFront({ ...place, policy: served, engine: () => (isLoaded ? engine : null) });
   try {
     engine = await startEngine(context, config, trained);
     await loadPolicy(engine, policy, signal);
+    isLoaded = true;
     const told = { ...place, port: front.port, policy, models: names, adapterSha256 };
     if (flags.json) printJson(output, servedJson(told));
     else for (const line of servedLines(told)) output.line(line);

@@ -97,6 +97,12 @@ const STACK_WORKER = byTest(
   'is told device, type and memory of temporal.config.ts, and of flags before it',
 );
 
+const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
+
+function shownBy(test: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
+  return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, test])));
+}
+
 const FLAGS: Readonly<Record<string, Probe>> = {
   'train --run': added(TRAIN, '--run other'),
   'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b'],
@@ -149,16 +155,17 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   ),
   'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
   'dev --engine-port': byTest('workers/config.test.ts', 'is refused ports of what no local stack starts'),
-  'train --device': STACK_WORKER,
-  'train --dtype': STACK_WORKER,
-  'fork --device': STACK_WORKER,
-  'fork --dtype': STACK_WORKER,
-  'dev --device': STACK_WORKER,
-  'dev --dtype': STACK_WORKER,
-  'gpu-worker --host': REMOTE_WORKER,
-  'gpu-worker --port': REMOTE_WORKER,
-  'gpu-worker --allow-host': REMOTE_WORKER,
-  'gpu-worker --threads': REMOTE_WORKER,
+  'export --to': byTest('cli/export.test.ts', 'goes into an empty folder, and into a new one below a new one'),
+  'export --format': byTest('cli/export.test.ts', 'is told as JSON'),
+  'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
+  'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
+  ...shownBy(SERVED, ['serve'], ['host', 'port', 'device', 'dtype', 'json']),
+  'serve --allow-host': byTest(
+    'cli/serve.test.ts',
+    'an address that is open to other machines needs a key of the environment, and names of its own',
+  ),
+  ...shownBy(STACK_WORKER, ['train', 'fork', 'dev'], ['device', 'dtype']),
+  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'threads']),
   'worker --agent': byTest(
     'crash/frozen.test.ts',
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',

@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
 import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
 import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
@@ -30,6 +31,7 @@ const MAX_BODY_BYTES = 16 * 1024 ** 2;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_MS = 75_000;
+const DRAIN_MS = 10_000;
 const MAX_CONNECTIONS = 1024;
 
 export async function openFront(options: FrontOptions): Promise<Front> {
@@ -152,19 +154,25 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
 
 async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
-  let size = Number(request.headers['content-length'] ?? 0);
-  if (size <= MAX_BODY_BYTES) {
-    size = 0;
-    // The connection stays open: the client is to read why it is refused.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > MAX_BODY_BYTES) break;
-      chunks.push(chunk);
-    }
+  let size = 0;
+  // The connection stays open: the client is to read why it is refused.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) break;
+    chunks.push(chunk);
   }
   if (size <= MAX_BODY_BYTES) return Buffer.concat(chunks).toString('utf8');
-  request.resume();
+  await drain(request);
   throw new Refusal(413, 'too_large', `a body must have at most ${MAX_BODY_BYTES} bytes; shorten the conversation`);
+}
+
+/** Who is still writing reads no answer. What never ends is cut off. */
+async function drain(request: IncomingMessage): Promise<void> {
+  request.resume();
+  const late = new AbortController();
+  const rest = once(request, 'end', { signal: late.signal }).catch(() => undefined);
+  await Promise.race([rest, sleep(DRAIN_MS, undefined, { ref: false })]);
+  late.abort();
 }
 
 function listOf(models: readonly string[]): object {
