@@ -99,8 +99,8 @@ const STACK_WORKER = byTest(
 
 const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
 
-function shownBy(test: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
-  return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, test])));
+function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
+  return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, proof])));
 }
 
 const FLAGS: Readonly<Record<string, Probe>> = {

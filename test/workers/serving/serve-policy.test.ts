@@ -145,6 +145,51 @@ describe('what is asked of the engine', () => {
   });
 });
 
+describe('in other dialects', () => {
+  const received = () => engine.executed.at(-1)!.request;
+  const MESSAGES = '/v1/messages';
+  const message = (more: object = {}) => JSON.stringify({ ...ASKED, max_tokens: 4096, temperature: 0, ...more });
+
+  test('responses: the same prompt, and the conversation goes on by the id of an answer', async () => {
+    const first = await client.responses.create({ model: 'demo', input: 'n?', temperature: 0 });
+    expect(first.output_text).toBe('greedy');
+    expect(received()).toEqual({ ...ASKED, model: 'demo@2', temperature: 0, max_tokens: 33 });
+    await client.responses.create({ model: 'demo', input: 'and m?', previous_response_id: first.id, temperature: 0 });
+    expect(received().messages.map(({ content }) => content)).toEqual(['n?', 'greedy', 'and m?']);
+    const stream = client.responses.stream({ model: 'demo', input: 'n?', temperature: 0 });
+    expect((await stream.finalResponse()).output_text).toBe('greedy');
+  });
+
+  test('messages: the same prompt, and a token limit that nobody chose is the run’s', async () => {
+    const { body } = await ask(MESSAGES, { 'x-api-key': KEY }, message());
+    expect(JSON.parse(body)).toMatchObject({ type: 'message', content: [{ type: 'text', text: 'greedy' }] });
+    expect(received()).toEqual({ ...ASKED, model: 'demo@2', temperature: 0, max_tokens: 33 });
+    const headers = { 'x-api-key': KEY, 'content-type': 'application/json' };
+    const url = `http://127.0.0.1:${front.port}${MESSAGES}`;
+    const streamed = await fetch(url, { method: 'POST', headers, body: message({ stream: true }) });
+    expect(streamed.headers.get('content-type')).toContain('text/event-stream');
+    expect(await streamed.text()).toMatch(/event: content_block_delta\n.*"greedy"[\s\S]*event: message_stop/);
+  });
+
+  test('errors are those of the dialect', async () => {
+    const wrongKey = await ask(MESSAGES, { 'x-api-key': 'wrong' }, message());
+    expect(wrongKey).toMatchObject({ status: 401 });
+    expect(JSON.parse(wrongKey.body)).toMatchObject({
+      type: 'error',
+      error: { message: expect.stringContaining('x-api-key') },
+    });
+    const unknown = await ask(MESSAGES, { 'x-api-key': KEY }, message({ model: 'claude' }));
+    expect(unknown).toMatchObject({ status: 404, error: { message: expect.stringContaining('got "claude"') } });
+    expect(JSON.parse(unknown.body)).toMatchObject({ type: 'error' });
+    engine.failNext({
+      status: 400,
+      body: JSON.stringify({ error: { message: 'top_k must be -1', type: 'BadConfig' } }),
+    });
+    const refused = await ask(MESSAGES, { 'x-api-key': KEY }, message());
+    expect(refused).toMatchObject({ status: 400, error: { message: 'top_k must be -1' } });
+  });
+});
+
 describe('what is refused', () => {
   test('another model, with the names of this one', async () => {
     const { status, error } = await ask(CHAT, KNOWN, asked({ model: 'gpt-5' }));
