@@ -38,7 +38,7 @@ export interface BaseFacts {
   readonly packageFolder: string | null;
 }
 
-export interface MergedFacts {
+interface MergedFacts {
   readonly dtype: string;
   /** How much of what the adapter changes is left in this type. */
   readonly kept: number | null;

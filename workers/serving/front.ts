@@ -91,6 +91,8 @@ class Desk {
     const { pathname: path } = new URL(request.url ?? '/', 'http://front');
     const gone = new AbortController();
     response.on('close', () => gone.abort());
+    // Written to after the client has gone: nobody is left to tell.
+    response.on('error', () => gone.abort());
     try {
       await writeReply(response, await this.#answer(request, path, gone.signal));
     } catch (error) {

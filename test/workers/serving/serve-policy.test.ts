@@ -244,6 +244,23 @@ test('a client that goes away is not answered any more, and the next one is', as
   expect((await client.chat.completions.create({ ...ASKED, temperature: 0 })).choices).toHaveLength(1);
 });
 
+test('clients that cut a stream off at any place leave the server as it was', async () => {
+  await engine.close();
+  engine = await startFakeEngine({ answer: () => 'long '.repeat(50_000) });
+  connection = connectEngine({ url: engine.url, key: engine.key });
+  const headers = { ...KNOWN, 'content-type': 'application/json' };
+  for (let read = 0; read < 8; read++) {
+    const asking = request({ port: front.port, path: CHAT, method: 'POST', headers, agent: false });
+    asking.on('error', () => undefined).end(asked({ stream: true }));
+    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    const cut = new Promise((resolve) => response.on('error', () => undefined).on('close', resolve));
+    for (let chunk = 0; chunk < read; chunk++) response.read();
+    asking.destroy();
+    await cut;
+  }
+  expect(await ask('/health')).toMatchObject({ status: 200 });
+});
+
 test('what the model called is told to it in its own words', async () => {
   await engine.close();
   const call = (text: string) => ({
