@@ -30,6 +30,7 @@ export async function serve(context: ServeContext): Promise<number> {
   // Before the engine: a port that is taken is told at once, and early clients are told to come again.
   const front = await openPolicyFront({ ...place, policy: served, engine: () => (isLoaded ? engine : null) });
   try {
+    if (output.isTerminal) output.errorLine(`loading ${policy} on ${trained.manifest.baseModel} …`);
     engine = await startEngine(context, config, trained);
     await loadPolicy(engine, policy, signal);
     isLoaded = true;
