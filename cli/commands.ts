@@ -6,6 +6,7 @@ import { checkpointsCommand } from './checkpoints/command.ts';
 import { devCommand } from './dev/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval/command.ts';
+import { exportCommand } from './export/command.ts';
 import { forkCommand } from './fork/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { pauseCommand } from './pause/command.ts';
@@ -14,6 +15,7 @@ import { resumeCommand } from './resume/command.ts';
 import { rollbackCommand } from './rollback/command.ts';
 import { runsCommand } from './runs/command.ts';
 import * as schedules from './schedule/command.ts';
+import { serveCommand } from './serve/command.ts';
 import { setCommand } from './set/command.ts';
 import { showCommand } from './show/command.ts';
 import { stopCommand } from './stop/command.ts';
@@ -77,6 +79,8 @@ export const COMMANDS: readonly Command[] = [
   }),
   createCommand({ ...verifyCommand, load: async () => (await import('./verify/verify.ts')).verify }),
   createCommand({ ...evalCommand, load: async () => (await import('./eval/eval.ts')).evaluate }),
+  createCommand({ ...exportCommand, load: async () => (await import('./export/export.ts')).exportPolicy }),
+  createCommand({ ...serveCommand, load: async () => (await import('./serve/serve.ts')).serve }),
   createCommand({ ...devCommand, load: async () => (await import('./dev/dev.ts')).dev }),
   createCommand({ ...workerCommand, load: async () => (await import('./worker/worker.ts')).worker }),
   createCommand({ ...gpuWorkerCommand, load: async () => (await import('./gpu-worker/gpu-worker.ts')).serveAndTrain }),

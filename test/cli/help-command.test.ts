@@ -28,6 +28,8 @@ test('temper alone lists every command', async () => {
       checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
       verify       check every hash of a run, and recompute one step
       eval         compare models and checkpoints on held-out scenarios, without training
+      export       write a trained model to a folder: its adapter, or merged weights
+      serve        serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server
       dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
       worker       run a TypeScript worker for a deployment: workflows and the agents you pass
       gpu-worker   run a GPU worker on its own machine: it serves the model and trains it

@@ -24,7 +24,8 @@ import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config.ts';
 import { projectFolders } from '../../workers/folders.ts';
-import { absoluteModels, specifyStack } from '../../workers/local-stack/specify.ts';
+import { absoluteModels } from '../../workers/local-stack/known-models.ts';
+import { specifyStack } from '../../workers/local-stack/specify.ts';
 import { activityOptions, workflowOptions } from '../../workers/worker/worker.ts';
 import { byTest, textOf, type ShownByTest } from '../by-test.ts';
 import { fieldOf, leavesOf, setField } from '../schema-leaves.ts';
@@ -96,30 +97,31 @@ const STACK_WORKER = byTest(
   'is told device, type and memory of temporal.config.ts, and of flags before it',
 );
 
+const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
+
+function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
+  return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, proof])));
+}
+
 const FLAGS: Readonly<Record<string, Probe>> = {
+  ...shownBy(REASONS, ['pause', 'stop', 'set', 'rollback'], ['reason']),
   'train --run': added(TRAIN, '--run other'),
   'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b'],
   'runs --json': json('runs'),
   'show --json': json('show demo'),
   'report --out': added('report demo', '--out here.html'),
-  'pause --reason': REASONS,
-  'stop --reason': REASONS,
-  'set --reason': REASONS,
-  'rollback --reason': REASONS,
   'rollback --step': STEERING,
   'rollback --set': STEERING,
   'schedule create --name': ['schedule create agent.ts --base-model pocket --name a --every 1d', SCHEDULE],
   'schedule create --every': [SCHEDULE, SCHEDULE.replace('1d', '2d')],
   'schedule create --cron': [SCHEDULE, SCHEDULE.replace('--every 1d', '--cron 0~3~*~*~*')],
   'schedule create --from': added(SCHEDULE, '--from demo@2'),
-  'schedule list --json': FAILED_FIRING,
-  'schedule show --json': FAILED_FIRING,
+  ...shownBy(FAILED_FIRING, ['schedule list', 'schedule show'], ['json']),
   'schedule pause --reason': byTest(
     'workflows/schedules.test.ts',
     'a paused schedule tells why and fires no more by itself',
   ),
-  'schedule backfill --from': BACKFILL,
-  'schedule backfill --to': BACKFILL,
+  ...shownBy(BACKFILL, ['schedule backfill'], ['from', 'to']),
   'checkpoints --keep-last': [`${PRUNE} 1`, `${PRUNE} 4`],
   'checkpoints --keep-best': added(`${PRUNE} 1`, '--keep-best solvedRate:1'),
   'checkpoints --keep-every': added(`${PRUNE} 1`, '--keep-every 3'),
@@ -148,16 +150,17 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   ),
   'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
   'dev --engine-port': byTest('workers/config.test.ts', 'is refused ports of what no local stack starts'),
-  'train --device': STACK_WORKER,
-  'train --dtype': STACK_WORKER,
-  'fork --device': STACK_WORKER,
-  'fork --dtype': STACK_WORKER,
-  'dev --device': STACK_WORKER,
-  'dev --dtype': STACK_WORKER,
-  'gpu-worker --host': REMOTE_WORKER,
-  'gpu-worker --port': REMOTE_WORKER,
-  'gpu-worker --allow-host': REMOTE_WORKER,
-  'gpu-worker --threads': REMOTE_WORKER,
+  'export --to': byTest('cli/export.test.ts', 'goes into an empty folder, and into a new one below a new one'),
+  'export --format': byTest('cli/export.test.ts', 'is told as JSON'),
+  'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
+  'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
+  ...shownBy(SERVED, ['serve'], ['host', 'port', 'device', 'dtype', 'json']),
+  'serve --allow-host': byTest(
+    'cli/serve.test.ts',
+    'an address that is open to other machines needs a key of the environment, and names of its own',
+  ),
+  ...shownBy(STACK_WORKER, ['train', 'fork', 'dev'], ['device', 'dtype']),
+  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'threads']),
   'worker --agent': byTest(
     'crash/frozen.test.ts',
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',

@@ -12,6 +12,7 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'workers/install/python-environment.test.ts',
     'takes TEMPER_PYTHON as it is, and says what it lacks',
   ),
+  TEMPER_SERVE_KEY: byTest('cli/serve.test.ts', 'TEMPER_SERVE_KEY is the key, and is never shown'),
   TEMPER_TEMPORAL_CLI: byTest(
     'workers/install/temporal-cli.test.ts',
     'is taken from TEMPER_TEMPORAL_CLI, then from PATH',

@@ -1,16 +1,18 @@
 /**
  * What README and the pages tell people to type and to write, tried with the packed package in a folder of its own: each
- * command of README, each agent and script of any page for a step, and the smallest example's training to its end. The
- * two set-up lines, which need a clone, are what CI itself runs.
+ * command of README, each agent and script of any page for a step, what can be done with a trained model, and the smallest
+ * example's training to its end. The two set-up lines, which need a clone, are what CI itself runs.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { until } from '../crash/project.ts';
-import { linesOf } from '../e2e/command.ts';
+import { linesOf, type Command } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
+import { freePort } from '../free-port.ts';
 import { SMALL, TEMPER } from './installation.ts';
 import { AGENTS, fileOf, nameOf, SCRIPTS, titleOf } from './pages.ts';
+import { SERVE_KEY, startServing, testUse } from './use-what-you-trained.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8');
@@ -46,14 +48,17 @@ test('a page shows whole agents, whole scripts and configurations, so that each 
   for (const block of SCRIPTS) expect(block.code, titleOf(block)).toMatch(/^(await|const \w+ = await) /m);
 });
 
-describe('in an installation', () => {
+describe('in an installation', async () => {
   const { folder, env } = inject('installation');
-  const project = new ProjectFolder(folder, { env });
+  const project = new ProjectFolder(folder, { env: { ...env, TEMPER_SERVE_KEY: SERVE_KEY } });
+  const port = await freePort();
+  let serving: Command;
 
   beforeAll(async () => {
     const demo = ['train', 'examples/tic-tac-toe/agent.ts', '--run', 'demo', '--base-model', 'pocket', '--steps', '2'];
     const { code, stdout, stderr } = await project.run(TEMPER, ...demo, ...SMALL);
     expect(code, stdout + stderr).toBe(0);
+    serving = await startServing(project, port);
   });
 
   test.each(commands.filter((command) => RUNNABLE.test(command)))('README: %s', async (command) => {
@@ -86,6 +91,9 @@ describe('in an installation', () => {
     expect(code, stdout + stderr).toBe(0);
     expect(stdout.trim()).not.toBe('');
   });
+
+  // After the scripts that ask the server: its last test ends it.
+  testUse({ project, serving: () => serving, port });
 
   test('the smallest example learns what it was not trained on: held-out products are answered far better', async () => {
     const [line = ''] = commandsIn(read('examples/multiplication/README.md'), '');

@@ -8,7 +8,7 @@ import { defineConfig } from '../../workers/config.ts';
 import { makeProjectFolders } from '../../workers/folders.ts';
 import type { StackSpec } from '../../workers/local-stack/protocol.ts';
 import { createStack } from '../../workers/local-stack/stack.ts';
-import { absoluteModels } from '../../workers/local-stack/specify.ts';
+import { absoluteModels } from '../../workers/local-stack/known-models.ts';
 
 const project = mkdtempSync(join(tmpdir(), 'temper-models-'));
 afterEach(() => {

@@ -10,7 +10,8 @@ import { checkAddresses, checkJoined, checkPorts } from './check-joined.ts';
 import { engineKeyOf } from './engine-key.ts';
 import { holdLeash, LeashGone, type HoldOptions, type LeashConnection, type StackLeft } from './leash-connection.ts';
 import type { LocalStackOptions } from './options.ts';
-import { absoluteModels, specifyStack } from './specify.ts';
+import { absoluteModels } from './known-models.ts';
+import { specifyStack } from './specify.ts';
 import { withoutProfile } from '../temporal-environment.ts';
 import { waitForStack } from './wait.ts';
 

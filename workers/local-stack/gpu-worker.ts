@@ -1,17 +1,17 @@
-/** The GPU worker by itself, in the foreground of a machine of its own: as this project's configuration has it. */
-import { spawn } from 'node:child_process';
+/** The GPU worker by itself: in the foreground of a machine of its own, or as the engine of a command. */
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
-import { loadConfig } from '../config.ts';
-import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, storeUri } from '../folders.ts';
+import { loadConfig, type TemperConfig } from '../config.ts';
+import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, projectFolders, storeUri } from '../folders.ts';
 import { gpuWorkerEnvironment } from './child-environment.ts';
 import { engineArguments } from './children.ts';
 import type { StackEvent } from '../events.ts';
 import { leashed } from '../leashed.ts';
-import { absoluteModels } from './specify.ts';
+import { absoluteModels } from './known-models.ts';
 import { openPythonEnvironment } from '../install/python-environment.ts';
 
 export interface GpuWorkerOptions {
@@ -25,15 +25,35 @@ export interface GpuWorkerOptions {
 }
 
 /** Its exit code; null where a signal ended it. Its output is this process's. */
-export async function runGpuWorker({ project, env, signal, onEvent, flags }: GpuWorkerOptions): Promise<number | null> {
+export async function runGpuWorker(options: GpuWorkerOptions): Promise<number | null> {
+  const { project, env } = options;
   const config = await loadConfig(project, env);
   const key = env[config.engine.keyVariable];
   if (!key) throw missingKey(config.engine.keyVariable);
-  const folders = makeProjectFolders(project);
-  const models = join(folders.state, 'gpu-worker-models.json');
+  const models = join(makeProjectFolders(project).state, 'gpu-worker-models.json');
   writeFileSync(models, `${JSON.stringify(absoluteModels(project, config.models), null, 2)}\n`);
+  const child = await spawnGpuWorker(options, { config, key, models, output: 'inherit' });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+export interface GpuWorkerPlace {
+  readonly config: Pick<TemperConfig, 'store' | 'queues' | 'engine'>;
+  /** That its clients send. */
+  readonly key: string;
+  /** The file with its base models. */
+  readonly models: string;
+  /** `pipe`: the caller reads it. */
+  readonly output: 'inherit' | 'pipe';
+}
+
+/** Installs what is missing. The worker ends with this process, or when `signal` is aborted. */
+export async function spawnGpuWorker(
+  { project, env, signal, onEvent, flags }: GpuWorkerOptions,
+  { config, key, models, output }: GpuWorkerPlace,
+): Promise<ChildProcess> {
   const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
-  const configured = engineArguments({ ...config, storeUri: storeUri(config.store, folders), models });
+  const configured = engineArguments({ ...config, storeUri: storeUri(config.store, projectFolders(project)), models });
   const args = ['-m', 'temper_gpu', ...configured, ...flags, '--leash'];
   const [command, commandArgs] = leashed(python, args);
   const child = spawn(command, commandArgs, {
@@ -45,13 +65,12 @@ export async function runGpuWorker({ project, env, signal, onEvent, flags }: Gpu
     },
     cwd: project,
     // The end of its stdin ends it, should this process die; Ctrl-C reaches both.
-    stdio: ['pipe', 'inherit', 'inherit'],
+    stdio: ['pipe', output, output],
   });
-  const end = () => void child.stdin.end();
+  const end = () => void child.stdin?.end();
   signal.addEventListener('abort', end, { once: true });
   if (signal.aborted) end();
-  const [code] = (await once(child, 'exit')) as [number | null];
-  return code;
+  return child;
 }
 
 function missingKey(variable: string): TemperError {

@@ -1,8 +1,4 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
-import { resolve } from 'node:path';
-import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { HUB_PREFIX } from '../../core/wire-constants.ts';
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';
@@ -71,22 +67,4 @@ async function gpuWorkerCommand({ install, options }: Needs, signal: AbortSignal
   if (options.commands?.gpuWorker) return options.commands.gpuWorker;
   const { python } = await openPythonEnvironment({ ...install, signal });
   return [python, '-m', 'temper_gpu'];
-}
-
-/** As the GPU worker finds them from anywhere. */
-export function absoluteModels(project: string, models: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(models).map(([name, source]) => [
-      modelName(name),
-      source.startsWith(HUB_PREFIX) ? source : resolve(project, source),
-    ]),
-  );
-}
-
-function modelName(name: string): string {
-  if (BASE_MODEL_PATTERN.test(name)) return name;
-  throw new TemperError(
-    'BadConfig',
-    `a model's name must be made of letters, digits, dots, dashes and slashes, got ${name}; rename it`,
-  );
 }

@@ -1,7 +1,6 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
 import { TemperError } from '../../core/failures.ts';
 import type { ProjectFolders } from '../folders.ts';
-import { readOwnFile } from '../own-file.ts';
 import { openChildLog, type ChildLog } from './child-log.ts';
 import type { ChildSpec } from './child-process.ts';
 import {
@@ -14,6 +13,7 @@ import {
 } from './children.ts';
 import { engineKeyOf, localKey } from './engine-key.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
+import { readModels, type Models } from './known-models.ts';
 import { markProcess, type ProcessMark } from './processes.ts';
 import type { AgentRequest, ClientMessage, StackDescription, StackSpec } from './protocol.ts';
 import { writeAtomically, type StackPorts } from './stack-file.ts';
@@ -52,7 +52,7 @@ export async function createStack(
   const children = new Children(context, onEvent);
   // What earlier commands registered stays: a run that goes on needs it, and so does whoever verifies one.
   const registered = readModels(folders.models);
-  let models: Record<string, string> | null = null;
+  let models: Models | null = null;
 
   return {
     description,
@@ -171,21 +171,8 @@ export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string 
   };
 }
 
-/** Nothing where there is no such file, or none that can be read: it is written anew. */
-function readModels(file: string): Record<string, string> {
-  try {
-    const models = Object.entries(JSON.parse(readOwnFile(file) ?? '') as Record<string, unknown>);
-    return Object.fromEntries(models.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
-  } catch {
-    return {};
-  }
-}
-
 /** One name means one folder for as long as the stack lives: runs in flight rely on it. */
-function mergeModels(
-  known: Record<string, string> | null,
-  wanted: Readonly<Record<string, string>>,
-): Record<string, string> {
+function mergeModels(known: Models | null, wanted: Models): Models {
   for (const [name, folder] of Object.entries(wanted)) {
     const other = known?.[name];
     if (other === undefined || other === folder) continue;

@@ -130,7 +130,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 def merged_weights(base: "BaseModel", adapter: Adapter) -> dict[str, Tensor]:
     """W + alpha / rank · B A for every adapted matrix, in storage of its own; for float32 alone."""
     return {
-        f"{module}.weight": _merge(base.tensors[f"{module}.weight"], adapter, module)
+        f"{module}.weight": merged_weight(base.tensors[f"{module}.weight"], adapter, module)
         for module in adapted_modules(adapter)
     }
 
@@ -140,7 +140,7 @@ def adapted_modules(adapter: Adapter) -> list[str]:
     return sorted(name[len(PREFIX) : -len(LORA_A)] for name in adapter.tensors if name.endswith(LORA_A))
 
 
-def _merge(weight: Tensor, adapter: Adapter, module: str) -> Tensor:
+def merged_weight(weight: Tensor, adapter: Adapter, module: str) -> Tensor:
     if weight.dtype != torch.float32:
         raise TypeError(f"a merge into {weight.dtype} would round the adapter away")
     a, b = (factor.to(weight.device) for factor in _factors(adapter, module))

@@ -15,6 +15,7 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
+    GenerationConfig,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -43,6 +44,8 @@ class BaseModel:
     buffers: dict[str, Tensor] = field(default_factory=dict)
     # Ids that end an answer, from the generation config and the tokenizer.
     end_token_ids: frozenset[int] = frozenset()
+    # How others sample from it by default; the engine does not read it.
+    generation_config: GenerationConfig | None = None
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
         """A module of its own on shared storage, without gradients; `overrides` replace tensors by name."""
@@ -171,7 +174,8 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
     placed = {address: tensor.detach().to(device) for address, tensor in moved.items()}
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
-    return BaseModel(name, model.config, tensors, tokenizer, buffers, end_token_ids(model, tokenizer))
+    ends = end_token_ids(model, tokenizer)
+    return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config)
 
 
 def outline(source: str) -> PreTrainedModel:

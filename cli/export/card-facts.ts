@@ -1,0 +1,61 @@
+/** What a model card says, out of the store. */
+import { BUILT_IN_MODELS, HUB_PREFIX } from '../../core/wire-constants.ts';
+import { listSteps, readCommitted } from '../../store/records/checkpoints.ts';
+import type { TrainedPolicy } from '../../store/records/find-policy.ts';
+import { readEval } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { knownModels } from '../../workers/local-stack/known-models.ts';
+import type { ExportContext } from './command.ts';
+import { readLineage } from './lineage.ts';
+import type { Merged } from './merge.ts';
+import type { BaseFacts, CardFacts } from './model-card.ts';
+
+/** Below Temper's package; a name with a dash is a folder beside the first one (gpu-worker/temper_gpu/model/models.py). */
+const POCKET_FOLDERS = 'node_modules/temper-rl/gpu-worker/temper_gpu/pocket/';
+
+export async function readCardFacts(
+  store: Store,
+  policy: TrainedPolicy,
+  merged: Merged | null,
+  { project, env }: Pick<ExportContext, 'project' | 'env'>,
+): Promise<CardFacts> {
+  const { checkpoint, manifest, config, file } = policy;
+  const { run, branch, step } = checkpoint;
+  const places = (await listSteps(store, run)).filter((place) => place.branch === branch);
+  const own = (await readCommitted(store, places)).find((committed) => committed.step === step);
+  const known = knownModels(project, await loadConfig(project, env));
+  return {
+    policy: policy.name,
+    run,
+    agent: config.agent,
+    step,
+    steps: config.steps,
+    base: {
+      ...describeBase(manifest.baseModel, known),
+      sha256: manifest.baseModelSha256,
+      revision: merged?.revision ?? null,
+    },
+    lora: config.train.lora,
+    adapterSha256: manifest.adapter.sha256,
+    manifestSha256: checkpoint.manifestSha256,
+    temperVersion: file.versions['temper'] ?? null,
+    metrics: manifest.metrics,
+    evaluation: own?.evaluation ?? null,
+    evalBefore: await readEval(store, { run, branch: 0, step: 0 }),
+    lineage: await readLineage(store, checkpoint),
+    merged,
+  };
+}
+
+/** A folder of this machine is nobody else's business. */
+function describeBase(
+  name: string,
+  known: Readonly<Record<string, string>>,
+): Pick<BaseFacts, 'name' | 'hubId' | 'packageFolder'> {
+  const source = known[name];
+  const hubId = source?.startsWith(HUB_PREFIX) ? source.slice(HUB_PREFIX.length) : null;
+  const isBuiltIn = source === undefined && (BUILT_IN_MODELS as readonly string[]).includes(name);
+  const packageFolder = isBuiltIn ? `${POCKET_FOLDERS}${name.replace('pocket', 'model')}` : null;
+  return { name, hubId, packageFolder };
+}

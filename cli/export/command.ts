@@ -1,0 +1,36 @@
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
+import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+
+export const exportCommand = defineCommand({
+  name: 'export',
+  summary: 'write a trained model to a folder: its adapter, or merged weights',
+  details: [
+    'The folder loads in transformers, PEFT and vLLM without Temper; its README.md says how, and what the model is.',
+    'peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template.',
+    'Reads the store and needs no server. An existing folder is never overwritten.',
+    ...CHECKPOINT_HELP,
+  ],
+  examples: [
+    'temper export demo@best --to ./demo-adapter',
+    'temper export demo --to ./demo-model --format merged --dtype bfloat16',
+  ],
+  arguments: { checkpoint: CHECKPOINT_ARGUMENT },
+  flags: {
+    to: { kind: 'text', placeholder: 'FOLDER', description: 'folder to write', required: 'pass a new folder' },
+    format: {
+      kind: 'choice',
+      choices: ['peft', 'merged'],
+      placeholder: 'NAME',
+      description: 'peft or merged ["peft"]',
+    },
+    dtype: {
+      kind: 'choice',
+      choices: ['float32', 'bfloat16', 'float16'],
+      placeholder: 'NAME',
+      description: 'type of merged weights: float32, bfloat16 or float16 ["float32"]',
+    },
+    json: JSON_FLAG,
+  },
+});
+
+export type ExportContext = CommandContext<typeof exportCommand>;

@@ -1,0 +1,134 @@
+import { chmod, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { TemperError } from '../../core/failures.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import type { Store } from '../../store/store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { EXIT, UsageError } from '../command-line/errors.ts';
+import { formatBytes, plural } from '../terminal/format.ts';
+import { printJson } from '../terminal/output.ts';
+import { readCardFacts } from './card-facts.ts';
+import type { ExportContext } from './command.ts';
+import { mergePolicy, type Merged } from './merge.ts';
+import { renderModelCard } from './model-card.ts';
+
+const README = 'README.md';
+
+export async function exportPolicy(context: ExportContext): Promise<number> {
+  const { flags, args, cwd, project, env } = context;
+  if (flags.format !== 'merged' && flags.dtype !== null)
+    throw new UsageError('--dtype has no effect without --format merged; pass both, or leave it out');
+  const folder = resolve(cwd, flags.to);
+  await requireFree(folder);
+  const store = await openProjectStore(project, env);
+  const policy = await findTrainedPolicy(store, readCheckpointName(args.checkpoint));
+  const partial = join(dirname(folder), `.${basename(folder)}.${randomBytes(6).toString('hex')}.partial`);
+  let bytes = 0;
+  try {
+    await writing(folder, () => mkdir(partial, { recursive: true }));
+    const merged = await fill(partial, store, policy, context);
+    const card = renderModelCard(await readCardFacts(store, policy, merged, context));
+    await writing(folder, () => writeFile(join(partial, README), card));
+    await openToReaders(partial);
+    bytes = await sizeOf(partial);
+    await publish(partial, folder);
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+  await tell(context, policy, folder, bytes);
+  return EXIT.ok;
+}
+
+/** Null: the folder holds the adapter alone. */
+async function fill(
+  folder: string,
+  store: Store,
+  policy: TrainedPolicy,
+  context: ExportContext,
+): Promise<Merged | null> {
+  if (context.flags.format === 'merged') return mergePolicy(folder, store, policy, context);
+  const { adapter, adapterConfig } = policy.manifest;
+  const files = { 'adapter_config.json': adapterConfig, 'adapter_model.safetensors': adapter };
+  for (const [name, ref] of Object.entries(files)) {
+    const data = await store.getBlob(ref);
+    await writing(folder, () => writeFile(join(folder, name), data));
+  }
+  return null;
+}
+
+async function requireFree(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => null);
+  if (found === null) return;
+  const isFree = found.isDirectory() && (await readdir(folder)).length === 0;
+  if (!isFree) throw taken(folder);
+}
+
+/** The whole folder appears at once, or not at all. */
+async function publish(partial: string, folder: string): Promise<void> {
+  try {
+    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+    await rename(partial, folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR' ? taken(folder) : refused(folder, error);
+  }
+}
+
+function taken(folder: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `--to must be a new or an empty folder (an export overwrites nothing), but ${folder} is not; pass another one, or remove it first`,
+  );
+}
+
+async function writing<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw refused(folder, error);
+  }
+}
+
+function refused(folder: string, cause: unknown): TemperError {
+  const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
+  return new TemperError(
+    'BadConfig',
+    `the folder ${folder} must be writable and have room, but refused (${reason}); free space there, or pass another one`,
+    { cause },
+  );
+}
+
+/** As the user's own files are: safetensors writes weights that nobody else can read. */
+async function openToReaders(folder: string): Promise<void> {
+  const mode = 0o666 & ~process.umask();
+  for (const name of await readdir(folder)) await chmod(join(folder, name), mode);
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const sizes = await Promise.all((await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+async function tell(
+  { flags, output, cwd }: ExportContext,
+  { name, manifest }: TrainedPolicy,
+  folder: string,
+  bytes: number,
+): Promise<void> {
+  const files = (await readdir(folder)).toSorted();
+  const format = flags.format ?? 'peft';
+  const dtype = format === 'merged' ? (flags.dtype ?? 'float32') : null;
+  const { baseModel, adapter } = manifest;
+  if (flags.json) {
+    printJson(output, { policy: name, format, dtype, folder, files, bytes, baseModel, adapterSha256: adapter.sha256 });
+    return;
+  }
+  const what = dtype === null ? 'its adapter (PEFT)' : `merged weights in ${dtype}`;
+  const place = relative(cwd, folder) || '.';
+  output.line(`${name}: ${what}, ${plural(files.length, 'file')}, ${formatBytes(bytes)}, in ${place}`);
+  output.line(`how to load it: ${join(place, README)}`);
+}

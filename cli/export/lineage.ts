@@ -1,0 +1,37 @@
+/** Where a policy's weights come from, over branches and forks, as lines for people; oldest first. */
+import type { Checkpoint } from '../../core/contract.ts';
+import { planLineage } from '../../core/lineage.ts';
+import { policyName } from '../../core/policy-name.ts';
+import { readBranches } from '../../store/records/lineage.ts';
+import { readCommit, readRun } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+
+/** A run that names itself as its parent, by way of others, is nobody's honest run. */
+const MOST_FORKS = 50;
+
+export async function readLineage(store: Store, checkpoint: Checkpoint, forks = 0): Promise<string[]> {
+  const { run, branch, step } = checkpoint;
+  const stored = await readRun(store, run);
+  const parent = stored?.file.parent ?? null;
+  return [...(await beginning(store, run, parent, forks)), ...(await branchLines(store, run, branch, step))];
+}
+
+async function beginning(store: Store, run: string, parent: Checkpoint | null, forks: number): Promise<string[]> {
+  if (parent === null) return [`run ${run}: a fresh adapter`];
+  const fork = `run ${run}: a fork of ${policyName(parent)}, manifest ${parent.manifestSha256}`;
+  // The run of that name may be another one, or in another store.
+  const isHere = (await readCommit(store, parent))?.sha256 === parent.manifestSha256;
+  return [...(isHere && forks < MOST_FORKS ? await readLineage(store, parent, forks + 1) : []), fork];
+}
+
+async function branchLines(store: Store, run: string, branch: number, step: number): Promise<string[]> {
+  const lineage = planLineage(await readBranches(store, run), branch);
+  const starts = [{ branch: 0, fromStep: 0, fromBranch: 0 }, ...lineage];
+  return starts.flatMap(({ branch: number, fromStep, fromBranch }, index) => {
+    const last = starts[index + 1]?.fromStep ?? step;
+    const origin = number === 0 ? '' : `, a branch from step ${fromStep} of branch ${fromBranch}`;
+    if (last <= fromStep) return number === 0 ? [] : [`run ${run}, branch ${number}${origin}: no step`];
+    const place = lineage.length === 0 ? `run ${run}` : `run ${run}, branch ${number}`;
+    return [`${place}${origin}: ${last === fromStep + 1 ? `step ${last}` : `steps ${fromStep + 1} to ${last}`}`];
+  });
+}

@@ -1,0 +1,196 @@
+/** `README.md` of an exported folder: what the model is, where it comes from, and how to load it. What is unknown is left out. */
+import type { EvalResult } from '../../core/contract.ts';
+import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
+import { printable } from '../terminal/output.ts';
+
+export interface CardFacts {
+  /** `run@step`. */
+  readonly policy: string;
+  readonly run: string;
+  readonly agent: string;
+  readonly step: number;
+  /** Of the run, as configured. */
+  readonly steps: number;
+  readonly base: BaseFacts;
+  readonly lora: { readonly rank: number; readonly alpha: number };
+  readonly adapterSha256: string;
+  readonly manifestSha256: string;
+  /** Of the command that started the run. */
+  readonly temperVersion: string | null;
+  /** Of the step. */
+  readonly metrics: Readonly<Record<string, number | null>>;
+  readonly evaluation: EvalResult | null;
+  /** Before training. */
+  readonly evalBefore: EvalResult | null;
+  /** Oldest first. */
+  readonly lineage: readonly string[];
+  /** Null: the folder holds the adapter. */
+  readonly merged: MergedFacts | null;
+}
+
+export interface BaseFacts {
+  readonly name: string;
+  readonly sha256: string;
+  /** On the Hugging Face hub. */
+  readonly hubId: string | null;
+  readonly revision: string | null;
+  /** Where it ships with Temper, below its package. */
+  readonly packageFolder: string | null;
+}
+
+interface MergedFacts {
+  readonly dtype: string;
+  /** How much of what the adapter changes is left in this type. */
+  readonly kept: number | null;
+}
+
+/** vLLM takes these ranks alone. */
+const VLLM_RANKS = [8, 16, 32, 64, 128, 256, 320, 512];
+const UNKNOWN_BASE = 'PATH_OF_THE_BASE_MODEL';
+
+export function renderModelCard(facts: CardFacts): string {
+  const sections = [
+    frontMatter(facts),
+    `# ${escapeMarkdown(facts.policy)}`,
+    introduction(facts),
+    table(['', ''], identity(facts)),
+    ...evaluationSection(facts),
+    ...metricsSection(facts),
+    `## Lineage\n\n${facts.lineage.map((line, index) => `${index + 1}. ${escapeMarkdown(line)}`).join('\n')}`,
+    facts.merged === null ? loadAdapter(facts) : loadMerged(facts),
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+/** As the Hugging Face hub reads it. JSON's texts are YAML's, too. */
+function frontMatter({ base, merged }: CardFacts): string {
+  const fields = {
+    ...(base.hubId !== null && { base_model: base.hubId }),
+    library_name: merged === null ? 'peft' : 'transformers',
+    pipeline_tag: 'text-generation',
+    tags: ['reinforcement-learning', 'temper-rl', ...(merged === null ? ['lora'] : [])],
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return ['---', ...lines, '---'].join('\n');
+}
+
+function introduction({ agent, base, merged }: CardFacts): string {
+  const what = merged === null ? 'A LoRA adapter for' : 'A language model: ';
+  const made = `trained with reinforcement learning by Temper (the npm package temper-rl) on the agent ${escapeMarkdown(agent)}`;
+  return merged === null
+    ? `${what} ${escapeMarkdown(base.name)}, ${made}.`
+    : `${what}${escapeMarkdown(base.name)}, ${made}. The adapter is merged into the weights.`;
+}
+
+function identity({ run, step, steps, base, lora, merged, ...facts }: CardFacts): string[][] {
+  const rows: [string, string | null][] = [
+    ['base model', base.name],
+    ['base model on the hub', base.hubId],
+    ['base model, revision', base.revision],
+    ['base model, sha256 of its weights', base.sha256],
+    ['run', run],
+    ['step', `${step} of ${steps}`],
+    ['agent', facts.agent],
+    ['LoRA', `rank ${lora.rank}, alpha ${lora.alpha}`],
+    ['adapter, sha256', facts.adapterSha256],
+    ['manifest, sha256', facts.manifestSha256],
+    ['weights', merged && mergedText(merged)],
+    ['Temper', facts.temperVersion],
+  ];
+  return rows.flatMap(([name, value]) => (value === null ? [] : [[name, escapeMarkdown(value)]]));
+}
+
+function mergedText({ dtype, kept }: MergedFacts): string {
+  if (kept === null || dtype === 'float32') return dtype;
+  return `${dtype}; ${formatNumber(kept * 100)} % of what the adapter changes is left after rounding`;
+}
+
+function evaluationSection({ evaluation, evalBefore, step }: CardFacts): string[] {
+  if (evaluation === null) return [];
+  const before = step === 0 ? null : evalBefore;
+  const names = ['reward', ...sortMetrics(Object.keys(evaluation.metrics).filter((name) => name !== 'reward'))];
+  const valueOf = (of: EvalResult, name: string) => (name === 'reward' ? of.reward : (of.metrics[name] ?? null));
+  const rows = names.map((name) => [
+    escapeMarkdown(metricLabel(name)),
+    ...(before === null ? [] : [formatNumber(valueOf(before, name))]),
+    formatNumber(valueOf(evaluation, name)),
+  ]);
+  const head = ['metric', ...(before === null ? [] : ['before training']), `step ${step}`];
+  const failed = evaluation.failed === 0 ? '' : `; ${evaluation.failed} of them failed`;
+  return [`## Evaluation\n\n${evaluation.attempts} held-out scenarios${failed}.\n\n${table(head, rows)}`];
+}
+
+function metricsSection({ metrics, step }: CardFacts): string[] {
+  const known = Object.entries(metrics).filter(([, value]) => value !== null);
+  if (known.length === 0) return [];
+  const rows = known.map(([name, value]) => [
+    escapeMarkdown(name),
+    Number.isInteger(value) ? String(value) : formatNumber(value),
+  ]);
+  return [`## Metrics of step ${step}\n\n${table(['metric', 'value'], rows)}`];
+}
+
+function loadAdapter({ base, policy, lora }: CardFacts): string {
+  const source = base.hubId ?? base.packageFolder ?? UNKNOWN_BASE;
+  const rank = VLLM_RANKS.find((each) => each >= lora.rank) ?? lora.rank;
+  const name = policy.replaceAll(/[^\w.@-]/g, '-');
+  return `## Load it
+
+With transformers and PEFT, from this folder:
+
+\`\`\`python
+from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+base = ${JSON.stringify(source)}
+tokenizer = AutoTokenizer.from_pretrained(base)
+model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), ".")
+\`\`\`
+
+With vLLM, as the model \`${name}\`:
+
+\`\`\`sh
+vllm serve ${source} --enable-lora --max-lora-rank ${rank} --lora-modules ${name}=.
+\`\`\`
+
+Ollama needs merged weights: \`temper export ${policy} --to FOLDER --format merged\`.`;
+}
+
+function loadMerged({ policy, run }: CardFacts): string {
+  return `## Load it
+
+With transformers, from this folder:
+
+\`\`\`python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(".")
+model = AutoModelForCausalLM.from_pretrained(".")
+\`\`\`
+
+With PEFT, export the adapter instead: \`temper export ${policy} --to FOLDER\`.
+
+With vLLM:
+
+\`\`\`sh
+vllm serve . --served-model-name ${run}
+\`\`\`
+
+With Ollama, for the architectures that it can import:
+
+\`\`\`sh
+echo 'FROM .' > Modelfile
+ollama create ${run} --file Modelfile
+ollama run ${run}
+\`\`\``;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** Names come from agents and from other people's runs: they stay text, on one line. */
+export function escapeMarkdown(text: string): string {
+  return printable(text.replaceAll(/\s+/g, ' ')).replaceAll(/[\\`*_{}[\]<>|~&$#]/g, String.raw`\$&`);
+}

@@ -1,0 +1,40 @@
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
+import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+
+export const DEFAULT_SERVE_PORT = 8018;
+
+export const serveCommand = defineCommand({
+  name: 'serve',
+  summary: 'serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server',
+  details: [
+    'Starts an engine on this machine and answers chat completions, responses and messages, streamed or not. Requests',
+    "that set no temperature or token limit get the run's. Clients send a key: the one in TEMPER_SERVE_KEY, or else a new",
+    'one, which is shown on the terminal. Listens on loopback by default and does not speak TLS. Runs until Ctrl-C.',
+    ...CHECKPOINT_HELP,
+  ],
+  examples: ['temper serve demo@best', 'temper serve demo --host 0.0.0.0 --allow-host models.internal'],
+  arguments: { checkpoint: CHECKPOINT_ARGUMENT },
+  flags: {
+    host: {
+      kind: 'text',
+      form: { pattern: /^[\w.:-]+$/, rule: 'an address or a host name', example: '127.0.0.1' },
+      placeholder: 'ADDRESS',
+      description: 'address to listen on; one that is not loopback needs TEMPER_SERVE_KEY [127.0.0.1]',
+    },
+    port: { kind: 'port', minimum: 0, placeholder: 'N', description: `port to listen on [${DEFAULT_SERVE_PORT}]` },
+    'allow-host': {
+      kind: 'texts',
+      placeholder: 'NAME',
+      description: 'host name that clients may use, besides --host and localhost; repeatable',
+    },
+    device: {
+      ...ENGINE_FLAGS.device,
+      description: 'where the engine computes [engine.device of temporal.config.ts, or "auto": a GPU if there is one]',
+    },
+    dtype: { ...ENGINE_FLAGS.dtype, description: 'type of the base model; default: that of the checkpoint' },
+    json: { ...JSON_FLAG, description: 'print one JSON object when it is ready; needs TEMPER_SERVE_KEY' },
+  },
+});
+
+export type ServeContext = CommandContext<typeof serveCommand>;

@@ -1,0 +1,76 @@
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { loadConfig, type TemperConfig } from '../../workers/config.ts';
+import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
+import { openConfiguredStore } from '../../workers/project-store.ts';
+import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
+import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { EXIT, WorkFailed } from '../command-line/errors.ts';
+import { printJson } from '../terminal/output.ts';
+import { createEventPrinter } from '../terminal/stack-events.ts';
+import type { ServeContext } from './command.ts';
+import { servedJson, servedLines } from './lines.ts';
+import { planServe, SERVE_KEY_VARIABLE } from './plan-serve.ts';
+
+/** The type of numbers of checkpoints whose manifest names none. */
+const DEFAULT_DTYPE = 'float32';
+
+export async function serve(context: ServeContext): Promise<number> {
+  const { args, project, env, output, signal, flags } = context;
+  const name = readCheckpointName(args.checkpoint);
+  const place = planServe(context);
+  const config = await loadConfig(project, env);
+  const trained = await findTrainedPolicy(await openConfiguredStore(project, config), name);
+  const { checkpoint, name: policy } = trained;
+  const names = [...new Set([policy, checkpoint.run, args.checkpoint])];
+  const { adapterSha256 } = checkpoint;
+  const served = { name: policy, adapterSha256, names, rollout: trained.config.rollout };
+  let engine: ServedEngine | null = null;
+  let isLoaded = false;
+  // Before the engine: a port that is taken is told at once, and early clients are told to come again.
+  const front = await openPolicyFront({ ...place, policy: served, engine: () => (isLoaded ? engine : null) });
+  try {
+    if (output.isTerminal) output.errorLine(`loading ${policy} on ${trained.manifest.baseModel} …`);
+    engine = await startEngine(context, config, trained);
+    await loadPolicy(engine, policy, signal);
+    isLoaded = true;
+    const told = { ...place, port: front.port, policy, models: names, adapterSha256 };
+    if (flags.json) printJson(output, servedJson(told));
+    else for (const line of servedLines(told)) output.line(line);
+    await untilStopped(engine, signal);
+  } finally {
+    await front.close();
+    await engine?.close();
+  }
+  return EXIT.ok;
+}
+
+function startEngine(
+  { project, env, output, signal, flags }: ServeContext,
+  config: TemperConfig,
+  { manifest }: TrainedPolicy,
+): Promise<ServedEngine> {
+  const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
+  const { device, dtype } = flags;
+  // In another type of numbers the same policy gives other tokens.
+  const trainedIn = manifest.platform['dtype'] === 'bfloat16' ? 'bfloat16' : DEFAULT_DTYPE;
+  const engine = { ...config.engine, device: device ?? config.engine.device, dtype: dtype ?? trainedIn };
+  return startServedEngine({
+    project,
+    env: others,
+    signal,
+    onEvent: createEventPrinter((line) => output.errorLine(line)),
+    config: { ...config, engine },
+    models: writeKnownModels(project, config),
+  });
+}
+
+async function untilStopped(engine: ServedEngine, signal: AbortSignal): Promise<void> {
+  const stopped = new Promise<null>((resolve) => {
+    if (signal.aborted) resolve(null);
+    else signal.addEventListener('abort', () => resolve(null), { once: true });
+  });
+  const reason = await Promise.race([stopped, engine.ended]);
+  if (reason === null || signal.aborted) return;
+  throw new WorkFailed(`the engine ended (${reason}); see .temper/logs/serve.jsonl, then start it again`);
+}

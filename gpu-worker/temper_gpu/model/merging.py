@@ -1,0 +1,97 @@
+"""A base model with an adapter merged into it: a plain model, which needs neither Temper nor PEFT.
+
+LoRA computes W x + α / r · B A x beside each frozen matrix W (Hu et al. 2021, arXiv:2106.09685, section 4.1), so the
+same policy is a plain model with W′ = W + α / r · B A in place of W. W′ is computed in float32 and rounded once, to the
+type that was asked for. Below float32 that rounding may take most of a small adapter away (model/lora.py): how much is
+left is measured, and a policy that is lost is refused.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import LEAST_SHARE, MOST_NOISE, Adapter, adapted_modules, dtype_name, merged_weight
+from temper_gpu.model.models import BaseModel
+
+ATTENTION = "sdpa"
+
+
+@dataclass(frozen=True)
+class MergedModel:
+    model: PreTrainedModel
+    # How much of what the adapter changes is left in the type of the weights; None: it changes nothing.
+    kept: float | None
+
+
+@torch.no_grad()
+def merge(base: BaseModel, adapter: Adapter, dtype: torch.dtype) -> MergedModel:
+    """Leaves `base` as it is. One matrix at a time is in float32."""
+    measured = Rounding(dtype)
+    merged: dict[str, Tensor] = {}
+    for module in adapted_modules(adapter):
+        name = f"{module}.weight"
+        exact = base.tensors[name].float()
+        wanted = merged_weight(exact, adapter, module)
+        merged[name] = cast(name, wanted, dtype)
+        measured.add(exact, wanted, merged[name])
+    tensors = {**cast_all(base.tensors, merged, dtype), **merged}
+    model = replace(base, tensors=tensors).instantiate(ATTENTION)
+    if base.generation_config is not None:
+        model.generation_config = base.generation_config
+    return MergedModel(model, measured.kept(adapter))
+
+
+class Rounding:
+    """Over all matrices, as the regression of what changed on what should have changed: rounding averages out."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._found = self._wanted = self._noise = 0.0
+
+    def add(self, before: Tensor, after: Tensor, rounded: Tensor) -> None:
+        wanted = (after - before).double()
+        plain = before.to(self._dtype).double()
+        self._found += float((wanted * (rounded.double() - plain)).sum())
+        self._wanted += float(wanted.square().sum())
+        self._noise += float((wanted * plain * torch.finfo(self._dtype).eps / 2).square().sum())
+
+    def kept(self, adapter: Adapter) -> float | None:
+        if self._wanted == 0:
+            return None
+        share = self._found / self._wanted
+        if share < LEAST_SHARE and self._noise**0.5 < MOST_NOISE * self._wanted:
+            raise TemperError(
+                "PolicyMismatch",
+                f"a merged model must keep what its adapter changes, but only {share:.0%} of what {adapter.sha256} "
+                f"changes is left in {dtype_name(self._dtype)}; pass --dtype float32, or export the adapter alone with "
+                "--format peft",
+            )
+        return share
+
+
+def cast_all(tensors: Mapping[str, Tensor], left_out: Collection[str], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Tied weights are one tensor under two names, and stay one."""
+    made: dict[int, Tensor] = {}
+    return {
+        name: made.setdefault(tensor.data_ptr(), cast(name, tensor, dtype))
+        for name, tensor in tensors.items()
+        if name not in left_out
+    }
+
+
+def cast(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """float16 ends at 65,504: a larger weight would become infinite."""
+    if not tensor.is_floating_point():
+        return tensor
+    rounded = tensor.to(dtype)
+    if not torch.isfinite(rounded).all() and torch.isfinite(tensor).all():
+        raise TemperError(
+            "BadConfig",
+            f"{dtype_name(dtype)} must hold every weight, but {name} has one of {float(tensor.abs().max()):.3g}; pass "
+            "--dtype bfloat16 or --dtype float32",
+        )
+    return rounded

@@ -1,0 +1,132 @@
+"""python -m temper_gpu.process.export: a committed policy as one model in transformers' format.
+
+Writes weights (safetensors, in parts above 5 GB), config, generation config, tokenizer and chat template into an empty
+folder of the caller's; reads the store, and writes nothing to it. How weights are merged: model/merging.py. Prints one
+JSON object: the revision of the base model where a hub has one, and how much of the adapter is left after rounding.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, StoredAdapter, parse_policy_name, read_commit
+from temper_gpu.failures import TemperError
+from temper_gpu.process.arguments import add_models, exit_code
+from temper_gpu.store import open_store
+
+if TYPE_CHECKING:
+    from temper_gpu.model.models import BaseModel
+
+DTYPES = ("float32", "bfloat16", "float16")
+MAX_SHARD_SIZE = "5GB"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parse(argv)
+    try:
+        print(json.dumps(export(arguments)))
+    except TemperError as error:
+        print(f"{error.type}: {error}", file=sys.stderr)
+        return exit_code(error)
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> dict[str, Any]:
+    # torch and transformers take seconds: bad usage is told before.
+    folder = require_empty(Path(arguments.to))
+    source = find_policy(arguments.store, arguments.policy)
+    adapter = source.read()
+    import torch
+
+    from temper_gpu.model.memory import describe_error, describe_memory, is_out_of_memory
+    from temper_gpu.model.merging import merge
+
+    try:
+        base = load_trained_base(arguments.models, source)
+        merged = merge(base, adapter, getattr(torch, arguments.dtype))
+        save(merged.model, base, folder)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise TemperError(
+            "OutOfMemory",
+            f"the model {source.manifest.base_model} must fit into memory twice to be merged: {describe_error(error)}, "
+            f"{describe_memory()}; export the adapter alone with --format peft, or use a host with more memory",
+        ) from error
+    return {"revision": getattr(base.config, "_commit_hash", None), "kept": merged.kept}
+
+
+def require_empty(folder: Path) -> Path:
+    if folder.is_dir() and not any(folder.iterdir()):
+        return folder
+    raise TemperError("BadConfig", f"--to must be an empty folder, got {folder}; make one, or name another")
+
+
+def find_policy(uri: str, name: str) -> StoredAdapter:
+    policy, store = parse_policy_name(name), open_store(uri)
+    commit: Commit | None = read_commit(store, policy.run, policy.branch, policy.step)
+    if commit is None:
+        raise TemperError(
+            "BadConfig", f"the policy {name} must be a committed step of {store.uri}, found none; correct it"
+        )
+    return StoredAdapter(store, policy.run, commit.manifest)
+
+
+def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
+    """In the type that it was trained in: it is known by the hash of its weights in that type."""
+    import torch
+
+    from temper_gpu.model.models import ModelLibrary
+    from temper_gpu.process.compose import ModelFolders
+
+    manifest = source.manifest
+    trained = manifest.platform.get("dtype", DEFAULT_DTYPE)
+    if trained not in DTYPES:
+        raise TemperError(
+            "StoreCorrupt",
+            f"the type of a base model must be one of {', '.join(DTYPES)}, got {trained!r} in a manifest; restore it "
+            "from a copy of the store",
+        )
+    library = ModelLibrary(ModelFolders(models), getattr(torch, str(trained)), torch.device("cpu"))
+    base = library.get(manifest.base_model)
+    if base.sha256 != manifest.base_model_sha256:
+        raise TemperError(
+            "PolicyMismatch",
+            f"the base model {manifest.base_model} must have the weights that the run was trained on, sha256 "
+            f"{manifest.base_model_sha256}, but this host has {base.sha256} under that name; restore the old weights, "
+            "or export the adapter alone with --format peft",
+        )
+    return base
+
+
+def save(model: Any, base: "BaseModel", folder: Path) -> None:
+    from safetensors import SafetensorError
+
+    from temper_gpu.model.memory import describe_error
+
+    try:
+        model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
+        base.tokenizer.save_pretrained(folder)
+    except (OSError, SafetensorError) as error:
+        raise TemperError(
+            "BadConfig",
+            f"the folder of {folder} must take the model's files, but refused ({describe_error(error)}); free space "
+            "there, or name a folder elsewhere",
+        ) from error
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.export", allow_abbrev=False, description=__doc__)
+    parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
+    parser.add_argument("--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step")
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="an empty folder")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the weights (default: %(default)s)")
+    add_models(parser)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+/** A committed policy whose weights can be used: by a person's name for it, with all that its run says of it. */
+import type { Checkpoint, RunConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { policyName, type CheckpointName } from '../../core/policy-name.ts';
+import { configAt } from '../../core/settings.ts';
+import { findCheckpoint } from './find-checkpoint.ts';
+import { readAllChanges } from './lineage.ts';
+import type { Manifest } from './manifest.ts';
+import { isMarkedPruned } from './pruned.ts';
+import { readCommit, requireRun, type RunFile } from './run-reader.ts';
+import type { Store } from '../store.ts';
+
+export interface TrainedPolicy {
+  /** As engines serve it: `run@step`, or `run~branch@step`. */
+  readonly name: string;
+  readonly checkpoint: Checkpoint;
+  readonly manifest: Manifest;
+  readonly file: RunFile;
+  /** As it was when the checkpoint was made. */
+  readonly config: RunConfig;
+}
+
+/** Refused where there is no such checkpoint, or where its weights are gone. */
+export async function findTrainedPolicy(store: Store, wanted: CheckpointName): Promise<TrainedPolicy> {
+  const checkpoint = await findCheckpoint(store, wanted);
+  const { file } = await requireRun(store, checkpoint.run);
+  const { changes } = await readAllChanges(store, checkpoint.run);
+  const config = configAt(file.config, changes, checkpoint);
+  const { manifest } = (await readCommit(store, checkpoint))!;
+  const name = policyName(checkpoint);
+  if (await isMarkedPruned(store, checkpoint)) throw pruned(name, checkpoint.run);
+  for (const ref of [manifest.adapter, manifest.adapterConfig]) await store.getBlob(ref);
+  return { name, checkpoint, manifest, file, config };
+}
+
+function pruned(name: string, run: string): TemperError {
+  const remedy = `name a step that was kept (temper checkpoints ${run} lists them), or bring them back from a copy: temper checkpoints ${run} pull STORE --with-pruned`;
+  return new TemperError(
+    'BadConfig',
+    `the weights of ${name} must be in the store, but they were pruned on purpose; ${remedy}`,
+  );
+}

@@ -1,0 +1,290 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { makeRun } from '../store/records/made-run.ts';
+import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { write } from './agents.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { runCli, type CliResult } from './run-cli.ts';
+
+let project: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{}');
+  store = await openStore(join(project, '.temper', 'store'));
+  await makeRun(store, { steps: 3, evals: { 0: 0.25, 2: 0.75 } });
+});
+
+const exporting = (words: string[], env: NodeJS.ProcessEnv = {}): Promise<CliResult> =>
+  runCli(project, ['export', ...words], { env });
+
+const read = (...path: string[]) => readFileSync(join(project, ...path), 'utf8');
+const visible = () => readdirSync(project).toSorted();
+
+/** One line, exit code 2, and the project's folder as it was. */
+async function complaint(...words: string[]): Promise<string> {
+  const before = readdirSync(project, { recursive: true });
+  const { exitCode, stdout, stderr } = await exporting(words);
+  expect([exitCode, stdout]).toEqual([2, '']);
+  expect(stderr.split('\n')).toHaveLength(1);
+  expect(readdirSync(project, { recursive: true })).toEqual(before);
+  return stderr.replaceAll(project, 'PROJECT');
+}
+
+describe('an adapter', () => {
+  test('is exported byte for byte, with what it is', async () => {
+    const { exitCode, stdout, stderr } = await exporting(['demo@2', '--to', 'out']);
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout).toMatch(
+      /^demo@2: its adapter \(PEFT\), 3 files, [\d.]+ kB, in out\nhow to load it: out\/README.md$/,
+    );
+    expect(readdirSync(join(project, 'out')).toSorted()).toEqual([
+      'README.md',
+      'adapter_config.json',
+      'adapter_model.safetensors',
+    ]);
+    const manifest = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
+    for (const [file, ref] of [
+      ['adapter_model.safetensors', manifest.adapter],
+      ['adapter_config.json', manifest.adapterConfig],
+    ] as const)
+      expect(readFileSync(join(project, 'out', file))).toEqual(Buffer.from(await store.getBlob(ref)));
+    const card = read('out', 'README.md').replaceAll(/[0-9a-f]{64}/g, 'SHA256');
+    expect(card).toMatchInlineSnapshot(`
+      "---
+      library_name: "peft"
+      pipeline_tag: "text-generation"
+      tags: ["reinforcement-learning","temper-rl","lora"]
+      ---
+
+      # demo@2
+
+      A LoRA adapter for pocket, trained with reinforcement learning by Temper (the npm package temper-rl) on the agent toy.
+
+      |  |  |
+      | --- | --- |
+      | base model | pocket |
+      | base model, sha256 of its weights | SHA256 |
+      | run | demo |
+      | step | 2 of 3 |
+      | agent | toy |
+      | LoRA | rank 16, alpha 32 |
+      | adapter, sha256 | SHA256 |
+      | manifest, sha256 | SHA256 |
+      | Temper | 0.1.0 |
+
+      ## Evaluation
+
+      2 held-out scenarios.
+
+      | metric | before training | step 2 |
+      | --- | --- | --- |
+      | reward | 0.250 | 0.750 |
+      | solved | 1.000 | 1.000 |
+
+      ## Metrics of step 2
+
+      | metric | value |
+      | --- | --- |
+      | loss | 0.500 |
+      | trainedTokens | 2 |
+
+      ## Lineage
+
+      1. run demo: a fresh adapter
+      2. run demo: steps 1 to 2
+
+      ## Load it
+
+      With transformers and PEFT, from this folder:
+
+      \`\`\`python
+      from peft import PeftModel
+      from transformers import AutoModelForCausalLM, AutoTokenizer
+
+      base = "node_modules/temper-rl/gpu-worker/temper_gpu/pocket/model"
+      tokenizer = AutoTokenizer.from_pretrained(base)
+      model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), ".")
+      \`\`\`
+
+      With vLLM, as the model \`demo@2\`:
+
+      \`\`\`sh
+      vllm serve node_modules/temper-rl/gpu-worker/temper_gpu/pocket/model --enable-lora --max-lora-rank 16 --lora-modules demo@2=.
+      \`\`\`
+
+      Ollama needs merged weights: \`temper export demo@2 --to FOLDER --format merged\`.
+      "
+    `);
+  });
+
+  test('is told as JSON', async () => {
+    const { stdout } = await exporting(['demo@best', '--to', 'out', '--format', 'peft', '--json']);
+    const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
+    expect(JSON.parse(stdout)).toMatchObject({
+      policy: 'demo@2',
+      format: 'peft',
+      dtype: null,
+      folder: join(project, 'out'),
+      files: ['README.md', 'adapter_config.json', 'adapter_model.safetensors'],
+      baseModel: 'pocket',
+      adapterSha256: adapter.sha256,
+    });
+  });
+
+  test('goes into an empty folder, and into a new one below a new one', async () => {
+    mkdirSync(join(project, 'empty'));
+    for (const folder of ['empty', 'a/b']) {
+      const { exitCode, stderr } = await exporting(['demo@3', '--to', folder]);
+      expect(exitCode, stderr).toBe(0);
+      expect(readdirSync(join(project, folder))).toHaveLength(3);
+    }
+    expect(visible()).toEqual(['.temper', 'a', 'empty', 'package.json']);
+  });
+});
+
+describe('what cannot be exported', () => {
+  test('a folder that has something in it, or a file of that name, stays as it is', async () => {
+    mkdirSync(join(project, 'mine'));
+    writeFileSync(join(project, 'mine', 'notes.txt'), 'mine');
+    expect(await complaint('demo@3', '--to', 'mine')).toMatchInlineSnapshot(
+      `"temper: --to must be a new or an empty folder (an export overwrites nothing), but PROJECT/mine is not; pass another one, or remove it first"`,
+    );
+    expect(await complaint('demo@3', '--to', 'package.json')).toContain(
+      'PROJECT/package.json is not; pass another one',
+    );
+    expect(read('mine', 'notes.txt')).toBe('mine');
+  });
+
+  test('flags that are missing, wrong or without effect', async () => {
+    expect(await complaint('demo')).toMatchInlineSnapshot(`"temper: --to is missing; pass a new folder"`);
+    expect(await complaint('demo', '--to', 'x', '--format', 'gguf')).toContain('--format must be one of peft, merged');
+    expect(await complaint('demo', '--to', 'x', '--dtype', 'float16')).toMatchInlineSnapshot(
+      `"temper: --dtype has no effect without --format merged; pass both, or leave it out"`,
+    );
+    expect(await complaint('demo@last', '--to', 'x')).toContain('got "demo@last"; see temper runs');
+    expect(await complaint('demo@9', '--to', 'x')).toContain('demo@9 is not committed');
+    expect(await complaint('other', '--to', 'x')).toContain('no run other in the store');
+  });
+
+  test('pruned weights, with the way back', async () => {
+    await runCli(project, ['checkpoints', 'demo', 'prune', '--keep-last', '1']);
+    expect(await complaint('demo@1', '--to', 'x')).toMatchInlineSnapshot(
+      `"temper: the weights of demo@1 must be in the store, but they were pruned on purpose; name a step that was kept (temper checkpoints demo lists them), or bring them back from a copy: temper checkpoints demo pull STORE --with-pruned"`,
+    );
+  });
+
+  test('damaged weights are no result', async () => {
+    const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 3 }))!;
+    const file = join(project, '.temper', 'store', adapter.key);
+    chmodSync(file, 0o644);
+    writeFileSync(file, 'other bytes');
+    const { exitCode, stderr } = await exporting(['demo@3', '--to', 'x']);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/must have \d+ bytes with the hash .*; restore it from a copy/);
+    expect(visible()).toEqual(['.temper', 'package.json']);
+  });
+
+  test.runIf(process.platform === 'linux')('a place that takes no folders', async () => {
+    const { exitCode, stderr } = await exporting(['demo@3', '--to', '/sys/out']);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^temper: the folder \/sys\/out must be writable and have room, but refused \(E/);
+  });
+});
+
+describe('merged weights', () => {
+  /** Python, as far as this command knows it: JavaScript that stands for `temper_gpu.process.export`. */
+  function pythonThat(body: string): NodeJS.ProcessEnv {
+    const programs = fakePrograms();
+    onTestFinished(() => programs.remove());
+    const to = "const to = args[args.indexOf('--to') + 1];";
+    programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${to} ${body} }`);
+    return { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  }
+  const MERGED = ['demo@2', '--to', 'out', '--format', 'merged'];
+  const WEIGHTS = "fs.writeFileSync(to + '/model.safetensors', args.join(' '), { mode: 0o600 });";
+
+  test('are made by Python, and described', async () => {
+    const answer = { revision: 'abc123', kept: 0.9312 };
+    const env = pythonThat(`${WEIGHTS} console.log(${JSON.stringify(JSON.stringify(answer))});`);
+    const { exitCode, stdout, stderr } = await exporting([...MERGED, '--dtype', 'bfloat16'], env);
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout).toContain('demo@2: merged weights in bfloat16, 2 files');
+    expect(read('out', 'model.safetensors')).toMatch(
+      /^-m temper_gpu.process.export --store file:\S+ --policy demo@2 --models \S+ --to \S+\.partial --dtype bfloat16$/,
+    );
+    expect(statSync(join(project, 'out', 'model.safetensors')).mode & 0o777).toBe(0o666 & ~process.umask());
+    const card = read('out', 'README.md');
+    expect(card).toContain('| base model, revision | abc123 |');
+    expect(card).toContain('bfloat16; 93.120 % of what the adapter changes is left after rounding');
+    expect(card).toContain('AutoModelForCausalLM.from_pretrained(".")');
+    expect(card).toContain("echo 'FROM .' > Modelfile");
+    expect(card).not.toContain('PeftModel');
+  });
+
+  test.each([
+    [
+      'what Python refuses',
+      "console.error('BadConfig: the model mine must be registered; name it'); process.exit(2);",
+      2,
+      'temper: the model mine must be registered; name it',
+    ],
+    [
+      'what Python finds',
+      "console.error('PolicyMismatch: only 3 % is left'); process.exit(1);",
+      1,
+      'temper: only 3 % is left',
+    ],
+    [
+      'a crash of Python',
+      "console.error('Segmentation fault'); process.exit(139);",
+      1,
+      'temper: demo@2 could not be merged: Segmentation fault; run temper doctor',
+    ],
+  ])('%s is told, and nothing half-written stays', async (_, body, expected, message) => {
+    const { exitCode, stderr } = await exporting(MERGED, pythonThat(`${WEIGHTS} ${body}`));
+    expect([exitCode, stderr]).toEqual([expected, expect.stringContaining(message)]);
+    expect(visible()).toEqual(['.temper', 'package.json']);
+  });
+
+  test('a folder that another program filled meanwhile is not touched', async () => {
+    const env = pythonThat(
+      `fs.mkdirSync(to + '/../out'); fs.writeFileSync(to + '/../out/theirs', ''); console.log('{"revision":null,"kept":1}');`,
+    );
+    const { exitCode, stderr } = await exporting(MERGED, env);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('an export overwrites nothing')]);
+    expect(visible()).toEqual(['.temper', 'out', 'package.json']);
+    expect(readdirSync(join(project, 'out'))).toEqual(['theirs']);
+  });
+});
+
+test('temper export --help', async () => {
+  const { stdout } = await runCli(project, ['export', '--help']);
+  expect(stdout).toMatchInlineSnapshot(`
+    "write a trained model to a folder: its adapter, or merged weights
+
+    Usage: temper export CHECKPOINT --to FOLDER [--format NAME] [--dtype NAME] [--json]
+
+    The folder loads in transformers, PEFT and vLLM without Temper; its README.md says how, and what the model is.
+    peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template.
+    Reads the store and needs no server. An existing folder is never overwritten.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
+
+    Options:
+      --to FOLDER    folder to write
+      --format NAME  peft or merged ["peft"]
+      --dtype NAME   type of merged weights: float32, bfloat16 or float16 ["float32"]
+      --json         print one JSON object
+      -h, --help     print this help
+
+    Examples:
+      temper export demo@best --to ./demo-adapter
+      temper export demo --to ./demo-model --format merged --dtype bfloat16"
+  `);
+});

@@ -1,0 +1,240 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { serveCommand } from '../../cli/serve/command.ts';
+import { servedLines } from '../../cli/serve/lines.ts';
+import { planServe } from '../../cli/serve/plan-serve.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { until } from '../crash/project.ts';
+import { freePort } from '../free-port.ts';
+import { makeRun } from '../store/records/made-run.ts';
+import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { write } from './agents.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { contextOf, runCli } from './run-cli.ts';
+
+const KEY = 'a key of this test';
+let project: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{}');
+  store = await openStore(join(project, '.temper', 'store'));
+  await makeRun(store, { steps: 2, evals: { 1: 0.75 } });
+});
+
+const complain = async (words: string[], env: NodeJS.ProcessEnv = {}) => {
+  const { exitCode, stdout, stderr } = await runCli(project, ['serve', ...words], { env });
+  expect([exitCode, stdout]).toEqual([2, '']);
+  expect(stderr.split('\n')).toHaveLength(1);
+  return stderr.replaceAll(project, 'PROJECT');
+};
+
+const plan = (words: string, env: NodeJS.ProcessEnv, isTerminal: boolean) => {
+  const context = contextOf(serveCommand, project, words.split(' '), env);
+  return planServe({ ...context, output: { ...context.output, isTerminal } });
+};
+
+describe('key and host', () => {
+  test('a new key is made for a terminal, and for nothing else', async () => {
+    const [first, second] = [plan('demo', {}, true), plan('demo', {}, true)];
+    expect(first).toMatchObject({ host: '127.0.0.1', port: 8018, isNewKey: true });
+    expect(first.key).toMatch(/^[\w-]{43}$/);
+    expect(second.key).not.toBe(first.key);
+    expect(await complain(['demo@2'])).toMatchInlineSnapshot(
+      `"temper: temper serve shows a new key on a terminal only, and needs one in TEMPER_SERVE_KEY here; export TEMPER_SERVE_KEY="$(openssl rand -base64 32)""`,
+    );
+    expect(() => plan('demo --json', {}, true)).toThrow('TEMPER_SERVE_KEY');
+    expect(() => plan('demo', { TEMPER_SERVE_KEY: '' }, false)).toThrow('TEMPER_SERVE_KEY');
+  });
+
+  test('TEMPER_SERVE_KEY is the key, and is never shown', () => {
+    const place = plan('demo --port 8099', { TEMPER_SERVE_KEY: KEY }, true);
+    expect(place).toEqual({ host: '127.0.0.1', port: 8099, hosts: ['127.0.0.1'], key: KEY, isNewKey: false });
+    const served = { ...place, policy: 'demo@2', models: ['demo@2', 'demo'], adapterSha256: '' };
+    expect(servedLines(served).join('\n')).toMatchInlineSnapshot(`
+      "demo@2 is served; Ctrl-C stops it
+      base URL  http://127.0.0.1:8099/v1
+      model     demo@2 or demo
+      key       in TEMPER_SERVE_KEY
+
+      curl http://127.0.0.1:8099/v1/chat/completions -H "Authorization: Bearer $TEMPER_SERVE_KEY" -H 'Content-Type: application/json' -d '{"model":"demo@2","messages":[{"role":"user","content":"Hello"}]}'
+
+      const client = new OpenAI({ baseURL: 'http://127.0.0.1:8099/v1', apiKey: process.env.TEMPER_SERVE_KEY });
+      await client.chat.completions.create({ model: 'demo@2', messages: [{ role: 'user', content: 'Hello' }] });"
+    `);
+    const shown = servedLines({ ...served, isNewKey: true, key: 'new' }).filter((line) =>
+      /\bnew(?! OpenAI)\b/.test(line),
+    );
+    expect(shown).toEqual([expect.stringContaining('new at each start'), 'export TEMPER_SERVE_KEY=new']);
+  });
+
+  test('an address that is open to other machines needs a key of the environment, and names of its own', async () => {
+    expect(await complain(['demo', '--host', '10.0.0.5'])).toMatchInlineSnapshot(
+      `"temper: --host 10.0.0.5 is open to other machines and needs a key in TEMPER_SERVE_KEY, which is not set; export TEMPER_SERVE_KEY="$(openssl rand -base64 32)""`,
+    );
+    expect(await complain(['demo', '--host', '0.0.0.0'], { TEMPER_SERVE_KEY: KEY })).toMatchInlineSnapshot(
+      `"temper: --host 0.0.0.0 must come with --allow-host, otherwise requests from other machines are refused; pass --allow-host and the name or address that they use"`,
+    );
+    expect(await complain(['demo', '--host', 'a b'])).toContain('--host must be an address or a host name');
+    const env = { TEMPER_SERVE_KEY: KEY };
+    expect(plan('demo --host 10.0.0.5', env, false).hosts).toEqual(['10.0.0.5']);
+    expect(plan('demo --host :: --allow-host gpu-1 --allow-host b', env, false).hosts).toEqual(['gpu-1', 'b']);
+    expect(plan('demo --host 127.0.0.2', {}, true).isNewKey).toBe(true);
+  });
+});
+
+describe('what is wrong is told before anything is started', () => {
+  const env = { TEMPER_SERVE_KEY: KEY, TEMPER_PYTHON: '/no/such/python' };
+
+  test('a checkpoint that is none, or whose weights are gone', async () => {
+    expect(await complain(['demo@9'], env)).toContain('demo@9 is not committed');
+    expect(await complain(['other'], env)).toContain('no run other in the store');
+    await makeRun(store, { run: 'pruned', steps: 5 });
+    await runCli(project, ['checkpoints', 'pruned', 'prune', '--keep-last', '1']);
+    expect(await complain(['pruned@1'], env)).toContain('pull STORE --with-pruned');
+  });
+
+  test('a port that is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as { port: number };
+    const text = await complain(['demo@2', '--port', String(port)], env);
+    expect(text.replace(String(port), 'PORT')).toMatchInlineSnapshot(
+      `"temper: temper serve must be able to listen on 127.0.0.1, port PORT, but the system refused (EADDRINUSE); pass another --port or --host"`,
+    );
+    taken.close();
+  });
+});
+
+describe('with an engine', () => {
+  /** Python's GPU worker, as far as this command knows it: an HTTP server that says where it listens. */
+  async function engineThat(
+    answer: string,
+  ): Promise<{ env: NodeJS.ProcessEnv; started: () => { args: string[]; env: NodeJS.ProcessEnv } }> {
+    const programs = fakePrograms();
+    onTestFinished(() => programs.remove());
+    const file = join(programs.folder, 'started.json');
+    programs.add(
+      'python',
+      `if (args[0] === '-c') { console.log('missing:'); process.exit(); }
+      fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify({ args, env: process.env }));
+      const server = require('node:http').createServer((request, response) => {
+        let body = '';
+        request.on('data', (text) => (body += text)).on('end', () => {
+          const asked = JSON.parse(body);
+          const isKnown = request.headers.authorization === 'Bearer ' + process.env.TEMPER_ENGINE_KEY;
+          const [status, told] = isKnown ? (${answer})(asked) : [401, {}];
+          response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(told));
+        });
+      });
+      server.listen(0, '127.0.0.1', () => console.log(JSON.stringify({ msg: 'ready', port: server.address().port })));
+      process.stdin.resume().on('end', () => process.exit(0));`,
+    );
+    const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python'), TEMPER_SERVE_KEY: KEY };
+    return { env, started: () => JSON.parse(readFileSync(file, 'utf8')) as ReturnType<() => never> };
+  }
+
+  async function answering(): Promise<string> {
+    const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
+    return `(asked) => [200, { model: asked.model, adapter_sha256: '${adapter.sha256}', choices: [
+      { index: 0, message: { role: 'assistant', content: JSON.stringify(asked) }, finish_reason: 'stop' },
+    ] }]`;
+  }
+
+  test('it answers until Ctrl-C, and tells itself as JSON', async () => {
+    writeFileSync(join(project, 'temporal.config.ts'), `export default { engine: { threads: 3, slots: 64 } };\n`);
+    const { env, started } = await engineThat(await answering());
+    const port = await freePort();
+    const stop = new AbortController();
+    const flags = ['--device', 'cpu', '--dtype', 'bfloat16', '--host', 'localhost', '--allow-host', 'gpu-1'];
+    const serving = runCli(project, ['serve', 'demo@2', '--port', String(port), ...flags, '--json'], {
+      env: { ...env, OPENAI_API_KEY: "a provider's" },
+      signal: stop.signal,
+    });
+    const client = new OpenAI({ baseURL: `http://localhost:${port}/v1`, apiKey: KEY, maxRetries: 0 });
+    const asking = () => client.chat.completions.create({ model: 'demo', messages: [{ role: 'user', content: '?' }] });
+    let answer: Awaited<ReturnType<typeof asking>> | null = null;
+    await until('it answers', async () => (answer = await asking().catch(() => null)) !== null, 30_000, 50);
+    expect(JSON.parse(answer!.choices[0]!.message.content!)).toMatchObject({
+      model: 'demo@2',
+      temperature: 1,
+      max_tokens: 512,
+    });
+    stop.abort();
+    const { exitCode, stdout, stderr } = await serving;
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toEqual({
+      baseUrl: `http://localhost:${port}/v1`,
+      model: 'demo@2',
+      models: ['demo@2', 'demo'],
+      adapterSha256: expect.any(String),
+      keyVariable: 'TEMPER_SERVE_KEY',
+    });
+    await expect(asking()).rejects.toThrow('Connection error');
+    const { args, env: given } = started();
+    expect(args.join(' ')).toMatch(
+      / --threads 3 --device cpu --dtype bfloat16 .* --slots 64 --host 127.0.0.1 --port 0 --no-temporal --leash$/,
+    );
+    expect(given).toMatchObject({ TEMPER_ENGINE_KEY: expect.stringMatching(/^[\w-]{43}$/) });
+    expect([given['TEMPER_SERVE_KEY'], given['OPENAI_API_KEY']]).toEqual([undefined, undefined]);
+    const log = readFileSync(join(project, '.temper', 'logs', 'serve.jsonl'), 'utf8');
+    for (const secret of [KEY, given['TEMPER_ENGINE_KEY']!]) {
+      expect(args.join(' ')).not.toContain(secret);
+      expect(log + stdout).not.toContain(secret);
+    }
+  });
+
+  test('a checkpoint is served in the type of numbers that it was trained in', async () => {
+    const { env, started } = await engineThat(
+      "() => [404, { error: { type: 'BadConfig', message: 'the model mine must be registered; name it' } }]",
+    );
+    const { exitCode, stderr } = await runCli(project, ['serve', 'demo@2', '--port', '0'], { env });
+    expect([exitCode, stderr]).toEqual([2, 'temper: the model mine must be registered; name it']);
+    expect(started().args.join(' ')).toContain('--device auto --dtype float32');
+  });
+
+  test('an engine that ends is told, with where to look', async () => {
+    const { env } = await engineThat('() => process.exit(70)');
+    const { exitCode, stderr } = await runCli(project, ['serve', 'demo@2', '--port', '0'], { env });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /^temper: the engine ended while it started \(exit code 70 .*\); see .temper\/logs\/serve.jsonl$/,
+    );
+    expect(existsSync(join(project, '.temper', 'logs', 'serve.jsonl'))).toBe(true);
+  });
+});
+
+test('temper serve --help', async () => {
+  const { stdout } = await runCli(project, ['serve', '--help']);
+  expect(stdout).toMatchInlineSnapshot(`
+    "serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server
+
+    Usage: temper serve CHECKPOINT [flags]
+
+    Starts an engine on this machine and answers chat completions, responses and messages, streamed or not. Requests
+    that set no temperature or token limit get the run's. Clients send a key: the one in TEMPER_SERVE_KEY, or else a new
+    one, which is shown on the terminal. Listens on loopback by default and does not speak TLS. Runs until Ctrl-C.
+    CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
+    RUN~BRANCH@STEP (on another branch, after a rollback).
+
+    Options:
+      --host ADDRESS     address to listen on; one that is not loopback needs TEMPER_SERVE_KEY [127.0.0.1]
+      --port N           port to listen on [8018]
+      --allow-host NAME  host name that clients may use, besides --host and localhost; repeatable
+      --device NAME      where the engine computes [engine.device of temporal.config.ts, or "auto": a GPU if there is one]
+      --dtype NAME       type of the base model; default: that of the checkpoint
+      --json             print one JSON object when it is ready; needs TEMPER_SERVE_KEY
+      -h, --help         print this help
+
+    Examples:
+      temper serve demo@best
+      temper serve demo --host 0.0.0.0 --allow-host models.internal"
+  `);
+});

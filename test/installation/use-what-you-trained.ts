@@ -1,0 +1,173 @@
+/** What docs/use-what-you-trained.md shows, on the run `demo` of an installation: its commands, its code, and the tokens that come of them. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { expect, test } from 'vitest';
+import { parsePolicyName } from '../../core/policy-name.ts';
+import { callSeed } from '../../core/seeds.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { readEvalRollouts, requireRun } from '../../store/records/run-reader.ts';
+import type { CallRecord } from '../../store/records/trajectories.ts';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
+import { until } from '../crash/project.ts';
+import { blocksOf } from '../docs/markdown.ts';
+import { openTools } from '../run/tools.ts';
+import { linesOf, type Command } from '../e2e/command.ts';
+import type { ProjectFolder } from '../e2e/project-folder.ts';
+import { TEMPER } from './installation.ts';
+import { fileOf, SCRIPTS } from './pages.ts';
+
+const PAGE = 'docs/use-what-you-trained.md';
+export const SERVE_KEY = 'a key of this test';
+/** On the page. */
+const PORT = '8018';
+/** Programs that no test installs. */
+const FOREIGN = /^(vllm|ollama) |> Modelfile$/;
+const CALLS = 8;
+
+const commands = blocksOf(PAGE)
+  .filter(({ info }) => info === 'sh')
+  .flatMap(({ code }) => linesOf(code.replaceAll(/\\\n\s*/g, ' ')));
+const startingWith = (text: string) => commands.filter((line) => line.startsWith(text));
+
+/** The page's code, for a server on a port of this test. */
+function atPort(code: string, port: number): string {
+  return code.replaceAll(`127.0.0.1:${PORT}`, `127.0.0.1:${port}`);
+}
+
+/** By the page's own line. The page's scripts ask it from here on. */
+export async function startServing(project: ProjectFolder, port: number): Promise<Command> {
+  for (const block of SCRIPTS.filter(({ page }) => page === PAGE))
+    writeFileSync(join(project.folder, fileOf(block)), atPort(block.code, port));
+  const [line = ''] = startingWith('npx temper serve ');
+  const shell = `exec ${line.replace('npx temper', TEMPER)} --port ${port} --json`;
+  const command = project.start('sh', '-c', shell);
+  let isOver = false;
+  void command.ended.then(() => (isOver = true));
+  await until('the policy is served', () => isOver || command.stdout().includes('"baseUrl"'));
+  if (isOver) throw new Error((await command.ended).stderr);
+  return command;
+}
+
+interface Use {
+  readonly project: ProjectFolder;
+  readonly serving: () => Command;
+  readonly port: number;
+}
+
+export function testUse({ project, serving, port }: Use): void {
+  const serve = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: SERVE_KEY });
+  /** That `demo@best` means: after two steps it may be the untrained one. */
+  const policy = () => (JSON.parse(serving().stdout()) as { model: string }).model;
+
+  test(`${PAGE} has no command that is not run here, but those of other programs`, () => {
+    const run = ['export TEMPER_SERVE_KEY', 'npx temper serve', 'curl', 'npx temper export'].flatMap(startingWith);
+    expect(commands.filter((line) => !FOREIGN.test(line))).toEqual(run);
+  });
+
+  test.each(startingWith('npx temper export '))('%s', async (line) => {
+    const { code, stdout, stderr } = await project.run('sh', '-c', line);
+    expect(code, stdout + stderr).toBe(0);
+  });
+
+  test.runIf(spawnSync('curl', ['--version']).status === 0)('the page’s line for curl is answered', async () => {
+    const [line = ''] = startingWith('curl ').map((each) => atPort(each, port));
+    const { stdout, stderr } = await project.run('sh', '-c', line);
+    expect(JSON.parse(stdout), stderr).toMatchObject({ object: 'chat.completion', model: policy() });
+  });
+
+  test.each(blocksOf(PAGE).filter(({ info }) => info === 'python'))(
+    'its Python at line $line runs',
+    async ({ code }) => {
+      const { python } = await openTools();
+      const { code: exit, stdout, stderr } = await project.run(python, '-c', code);
+      expect(exit, stderr).toBe(0);
+      expect(stdout.trim()).not.toBe('');
+    },
+  );
+
+  test('temper serve gives the tokens that the run’s evaluation got, seed for seed', async () => {
+    for (const { call, seed } of await evaluatedCalls(project, policy())) {
+      const { messages, ...sampling } = call.request;
+      const body = { ...sampling, messages, model: 'demo', seed, return_token_ids: true };
+      expect(await tokensOf(serve, body)).toEqual([call.promptTokenIds, call.tokenIds]);
+    }
+  });
+
+  test('greedy, temper serve, the engine that trained and the merged weights in transformers give the same tokens', async () => {
+    const { engine, key } = engineOf(project);
+    const trained = new OpenAI({ baseURL: `${engine}/v1`, apiKey: key });
+    const served: [number[], number[]][] = [];
+    for (const { call } of await evaluatedCalls(project, policy())) {
+      const body = { ...call.request, temperature: 0, return_token_ids: true };
+      served.push(await tokensOf(serve, { ...body, model: 'demo' }));
+      expect(await tokensOf(trained, { ...body, model: policy() })).toEqual(served.at(-1));
+    }
+    const { python } = await openTools();
+    const merged = await project.run(python, '-c', GREEDY, './demo-model', JSON.stringify(served));
+    expect(merged.code, merged.stderr).toBe(0);
+    expect(JSON.parse(merged.stdout)).toEqual(served.map(([, tokens]) => tokens));
+  });
+
+  test('Ctrl-C ends temper serve and its engine, and its log holds no key', async () => {
+    const log = readFileSync(project.path('logs', 'serve.jsonl'), 'utf8');
+    const { port: enginePort } = project
+      .lines<{ msg: string; port: number }>('logs/serve.jsonl')
+      .find(({ msg }) => msg === 'ready')!;
+    serving().interrupt();
+    const { code, stdout, stderr } = await serving().ended;
+    expect(code, stdout + stderr).toBe(0);
+    for (const gone of [port, enginePort])
+      await expect(fetch(`http://127.0.0.1:${gone}/health`)).rejects.toThrow('fetch failed');
+    expect(log + stdout + stderr).not.toContain(SERVE_KEY);
+  });
+}
+
+/** First calls of attempts of a policy's evaluation, with the seeds that they were sampled with. */
+async function evaluatedCalls(project: ProjectFolder, policy: string): Promise<{ call: CallRecord; seed: number }[]> {
+  const store = await openStore(project.path('store'));
+  const { file } = await requireRun(store, 'demo');
+  const place = parsePolicyName(policy)!;
+  const { attempts } = (await readEvalRollouts(store, place))!;
+  const calls = attempts.slice(0, CALLS).flatMap(({ attempt, scenario, calls: [call] }) => {
+    if (call === undefined || scenario === undefined) return [];
+    const { key, occurrence } = call;
+    const { seed } = file.config;
+    return [{ call, seed: callSeed({ ...place, seed, scenario, attempt, key, occurrence }) }];
+  });
+  expect(calls.length).toBeGreaterThan(0);
+  return calls;
+}
+
+async function tokensOf(client: OpenAI, body: object): Promise<[number[], number[]]> {
+  const completion: unknown = await client.chat.completions.create(body as never);
+  const { prompt_token_ids: prompt, choices } = completion as {
+    prompt_token_ids: number[];
+    choices: { token_ids: number[] }[];
+  };
+  return [prompt, choices[0]!.token_ids];
+}
+
+/** Of the local stack, where the run was trained and evaluated. */
+function engineOf(project: ProjectFolder): { engine: string; key: string } {
+  const ports = readStackFile(project.path('stack.json'))!.ports!;
+  const key = readFileSync(project.path('engine.key'), 'utf8').trim();
+  return { engine: `http://127.0.0.1:${ports.engine}`, key };
+}
+
+/** As many of the likeliest tokens after each prompt as were served. */
+const GREEDY = `
+import json, sys, torch
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1]).eval()
+answers = []
+for prompt, tokens in json.loads(sys.argv[2]):
+    ids = list(prompt)
+    for _ in tokens:
+        with torch.no_grad():
+            ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+    answers.append(ids[len(prompt):])
+print(json.dumps(answers))
+`;

@@ -1,0 +1,209 @@
+/** The HTTP server of `temper serve`: who is answered, and how much of a request is read. What is answered, a dialect says. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TemperError } from '../../core/failures.ts';
+import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
+import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
+
+export interface FrontOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names under which clients may address it, besides those of loopback. */
+  readonly hosts: readonly string[];
+  readonly key: string;
+  /** As `/v1/models` lists them. */
+  readonly models: readonly string[];
+  /** Rejects where the client has gone away. */
+  readonly answer: (request: ModelRequest) => Promise<ModelReply>;
+}
+
+export interface Front {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = ['127.0.0.1', 'localhost', '::1'];
+/** As the engine's own server has it. */
+const MAX_BODY_BYTES = 16 * 1024 ** 2;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+const KEEP_ALIVE_MS = 75_000;
+const DRAIN_MS = 10_000;
+const MAX_CONNECTIONS = 1024;
+
+export async function openFront(options: FrontOptions): Promise<Front> {
+  const desk = new Desk(options);
+  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+  const server = createServer({ ...limits, keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+    void desk.serve(request, response);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  await listen(server, options);
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function listen(server: Server, { host, port }: FrontOptions): Promise<void> {
+  server.listen({ host, port });
+  try {
+    await once(server, 'listening');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const rule = `temper serve must be able to listen on ${host}, port ${port}, but the system refused (${code})`;
+    throw new TemperError('BadConfig', `${rule}; pass another --port or --host`, { cause });
+  }
+}
+
+/** A request that no dialect gets to see. */
+class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+class Desk {
+  readonly #options: FrontOptions;
+  readonly #names: ReadonlySet<string>;
+  readonly #key: Buffer;
+
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    this.#names = new Set([...LOOPBACK, ...options.hosts.map((name) => name.toLowerCase())]);
+    this.#key = digest(options.key);
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname: path } = new URL(request.url ?? '/', 'http://front');
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
+    // Written to after the client has gone: nobody is left to tell.
+    response.on('error', () => gone.abort());
+    try {
+      await writeReply(response, await this.#answer(request, path, gone.signal));
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      if (response.headersSent) response.destroy();
+      else await writeReply(response, refuse(path, error));
+    }
+  }
+
+  async #answer(request: IncomingMessage, path: string, signal: AbortSignal): Promise<ModelReply> {
+    this.#checkHost(request.headers.host ?? '');
+    if (path === '/health') return json({ status: 'ok' });
+    this.#checkKey(request);
+    if (path === '/v1/models') return json(listOf(this.#options.models));
+    if (findDialect(path) === null)
+      throw new Refusal(404, 'not_found', `no endpoint ${path.slice(0, 80)}; see temper serve --help`);
+    if (request.method !== 'POST') throw new Refusal(405, 'method', `${path} must be requested with POST`);
+    const body = await readBody(request);
+    return this.#options.answer({ path, headers: new Headers(headersOf(request)), body, signal });
+  }
+
+  /** A web page that points its own name at this address sends that name. */
+  #checkHost(header: string): void {
+    const name = hostName(header);
+    if (this.#names.has(name)) return;
+    throw new Refusal(
+      403,
+      'host',
+      `Host must be one of ${[...this.#names].join(', ')}, got ${JSON.stringify(name.slice(0, 80))}; use one of these, or start temper serve with --allow-host`,
+    );
+  }
+
+  /** As OpenAI's clients send it, or as Anthropic's do. */
+  #checkKey({ headers }: IncomingMessage): void {
+    const bearer = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
+    const given = bearer ?? headers['x-api-key'];
+    if (typeof given === 'string' && timingSafeEqual(digest(given), this.#key)) return;
+    throw new Refusal(
+      401,
+      'invalid_api_key',
+      'the key must be the one that temper serve was started with; send it as "Authorization: Bearer KEY" or "x-api-key: KEY"',
+    );
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** Without the port; `[::1]:80` is an address in brackets. */
+function hostName(header: string): string {
+  const [, bracketed] = /^\[([^\]]*)\]/.exec(header) ?? [];
+  return (bracketed ?? header.split(':')[0] ?? '').toLowerCase();
+}
+
+function headersOf({ headers }: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  );
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // The connection stays open: the client is to read why it is refused.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) break;
+    chunks.push(chunk);
+  }
+  if (size <= MAX_BODY_BYTES) return Buffer.concat(chunks).toString('utf8');
+  await drain(request);
+  throw new Refusal(413, 'too_large', `a body must have at most ${MAX_BODY_BYTES} bytes; shorten the conversation`);
+}
+
+/** Who is still writing reads no answer. What never ends is cut off. */
+async function drain(request: IncomingMessage): Promise<void> {
+  request.resume();
+  const late = new AbortController();
+  const rest = once(request, 'end', { signal: late.signal }).catch(() => undefined);
+  await Promise.race([rest, sleep(DRAIN_MS, undefined, { ref: false })]);
+  late.abort();
+}
+
+function listOf(models: readonly string[]): object {
+  return { object: 'list', data: models.map((id) => ({ id, object: 'model', created: 0, owned_by: 'temper' })) };
+}
+
+function json(body: object, status = 200): ModelReply {
+  return { status, headers: { 'content-type': 'application/json' }, json: body };
+}
+
+function refuse(path: string, error: unknown): ModelReply {
+  const dialect = findDialect(path) ?? DEFAULT_DIALECT;
+  if (error instanceof Refusal) {
+    const { status, code, message } = error;
+    const type = status === 401 ? 'authentication_error' : 'invalid_request_error';
+    return json(dialect.writeError({ message, type, code, param: null }), status);
+  }
+  const message = 'temper serve failed on this request; its terminal says more';
+  console.error(error);
+  return json(dialect.writeError({ message, type: 'EngineFailed', code: 'internal', param: null }), 500);
+}
+
+async function writeReply(response: ServerResponse, reply: ModelReply): Promise<void> {
+  response.writeHead(reply.status, reply.headers);
+  if ('json' in reply) {
+    response.end(JSON.stringify(reply.json));
+    return;
+  }
+  for await (const event of reply.events)
+    if (!response.write(event)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+  response.end();
+}

@@ -1,0 +1,113 @@
+/** One request to a served policy: what the client asks, as an evaluation of its run would have asked it. */
+import type { RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { EngineConnection, HttpAnswer } from '../../play/connections/engine-connection.ts';
+import type { Answerer } from '../../play/dialects/answer-request.ts';
+import { checkPolicy, parseCompletion, type Completion } from '../../play/recorder/answer.ts';
+import type { CallOptions } from '../../play/recorder/recorder.ts';
+import type { AskedRequest } from '../../play/recorder/asked-request.ts';
+import type { AnsweredCalls } from '../../play/recorder/canonical.ts';
+import { checkRequest } from '../../play/recorder/request.ts';
+import { RequestRefused } from '../../play/recorder/send.ts';
+
+export interface ServedPolicy {
+  /** As the engine calls it. */
+  readonly name: string;
+  readonly adapterSha256: string;
+  /** Names that clients may send, the engine's among them. */
+  readonly names: readonly string[];
+  /** Of the run: what a request gets that does not say. */
+  readonly rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens'>;
+}
+
+/** What HTTP says of a refusal, besides the body that its dialect writes. */
+interface Told {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+}
+
+/** The engine's own deadline is shorter: it says more than a connection that is given up. */
+const DEADLINE_MS = 330_000;
+
+export class PolicyAnswerer implements Answerer {
+  readonly #policy: ServedPolicy;
+  readonly #connection: EngineConnection | null;
+  readonly #answered: AnsweredCalls;
+  #told: Told | null = null;
+
+  /** `answered`: what the policy was heard to say, so that it is told to it in its own words. */
+  constructor(policy: ServedPolicy, connection: EngineConnection | null, answered: AnsweredCalls) {
+    this.#policy = policy;
+    this.#connection = connection;
+    this.#answered = answered;
+  }
+
+  /** Null where nothing was refused. */
+  get told(): Told | null {
+    return this.#told;
+  }
+
+  async call(asked: AskedRequest, options: CallOptions): Promise<Completion> {
+    const body = JSON.stringify(this.#translate(asked, options));
+    const { text } = await this.#ask(body, options.signal ?? null);
+    const completion = parseCompletion(text);
+    if (completion === null) throw this.#refuse(502, { message: 'the engine answered with no completion; retry' });
+    const { name: model, adapterSha256 } = this.#policy;
+    checkPolicy(completion, { model, adapterSha256 });
+    this.#answered.keep(completion);
+    return completion;
+  }
+
+  refuse(error: unknown): Promise<unknown> {
+    return Promise.resolve(error);
+  }
+
+  #translate(asked: AskedRequest, { boundsTokens = false }: CallOptions): object {
+    const { name, names, rollout } = this.#policy;
+    const wanted = asked['model'];
+    if (typeof wanted !== 'string' || !names.includes(wanted))
+      throw this.#refuse(404, {
+        message: `model must be ${names.join(' or ')}, got ${JSON.stringify(wanted) ?? 'nothing'}; change it, or start another temper serve for that model`,
+        code: 'model_not_found',
+        param: 'model',
+      });
+    const rules = { model: name, mode: 'eval', rollout, answered: this.#answered, boundsTokens } as const;
+    const { request, wantsLogprobs } = checkRequest({ ...asked, model: name }, rules);
+    return { ...request, model: name, ...(wantsLogprobs ? { logprobs: true } : {}) };
+  }
+
+  async #ask(body: string, signal: AbortSignal | null): Promise<HttpAnswer> {
+    const signals = signal === null ? [] : [signal];
+    try {
+      if (this.#connection === null) throw new Error('it starts');
+      const answer = await this.#connection.post(body, { headers: {}, deadlineMs: DEADLINE_MS, signals });
+      if (answer.status === 200) return answer;
+      throw this.#refuse(answer.status, errorOf(answer.text), answer.retryAfter);
+    } catch (error) {
+      if (error instanceof RequestRefused || signal?.aborted) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw this.#refuse(503, { message: `the engine gave no answer (${reason}); retry`, type: 'EngineFailed' }, '2');
+    }
+  }
+
+  #refuse(status: number, error: ErrorBody, retryAfter: string | null = null): RequestRefused {
+    this.#told = {
+      status,
+      headers: { 'content-type': 'application/json', ...(retryAfter === null ? {} : { 'retry-after': retryAfter }) },
+    };
+    return new RequestRefused(status, { type: 'BadConfig', code: null, param: null, ...error });
+  }
+}
+
+type ErrorBody = RequestRefused['error'];
+
+/** The engine's own words. */
+function errorOf(text: string): ErrorBody {
+  try {
+    const { error } = JSON.parse(text) as { error?: ErrorBody };
+    if (error) return error;
+  } catch {
+    // Something that is no answer of the engine's: the rule below.
+  }
+  throw new TemperError('EngineFailed', 'the engine answered with something that is no error of it; retry');
+}

@@ -1,0 +1,103 @@
+/** An engine without Temporal, for one command: a GPU worker on a free port of loopback, with a key that nobody else has. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChildProcess } from 'node:child_process';
+import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
+import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
+import { collectLines } from '../command.ts';
+import { makeProjectFolders } from '../folders.ts';
+import { openChildLog } from '../local-stack/child-log.ts';
+import { endChild, whenEnded } from '../local-stack/child-process.ts';
+import { spawnGpuWorker, type GpuWorkerOptions, type GpuWorkerPlace } from '../local-stack/gpu-worker.ts';
+
+export interface ServedEngine {
+  /** Null while it starts. It may start again, on another port. */
+  connection(): EngineConnection | null;
+  /** Resolves once the process has ended: to why it did, in words. */
+  readonly ended: Promise<string>;
+  close(): Promise<void>;
+}
+
+type Options = Omit<GpuWorkerOptions, 'flags'> & Pick<GpuWorkerPlace, 'config' | 'models'>;
+
+const LOG = 'serve';
+const STOP_MS = 8000;
+/** Port 0: the system chooses one, and the worker says which. */
+const FLAGS = ['--host', '127.0.0.1', '--port', '0', '--no-temporal'];
+const LAST_LINES = 3;
+
+export async function startServedEngine({ config, models, ...options }: Options): Promise<ServedEngine> {
+  const key = randomBytes(32).toString('base64url');
+  const child = await spawnGpuWorker({ ...options, flags: FLAGS }, { config, models, key, output: 'pipe' });
+  const log = openChildLog(makeProjectFolders(options.project).logs, LOG);
+  const last: string[] = [];
+  let connection: EngineConnection | null = null;
+  collectLines(child, (line) => {
+    last.push(log.write(line));
+    if (last.length > LAST_LINES) last.shift();
+    const port = readyPort(line);
+    if (port === null) return;
+    void connection?.close();
+    connection = connectEngine({ url: `http://127.0.0.1:${port}`, key });
+  });
+  return {
+    connection: () => connection,
+    ended: new Promise((resolve) => whenEnded(child, (exit) => resolve([exit, ...last].join(' | ')))),
+    async close() {
+      await connection?.close();
+      if (isRunning(child)) await endChild(child, STOP_MS);
+      log.close();
+    },
+  };
+}
+
+function isRunning({ exitCode, signalCode, pid }: ChildProcess): boolean {
+  return pid !== undefined && exitCode === null && signalCode === null;
+}
+
+/** Of the line with which the worker says that it listens. */
+function readyPort(line: string): number | null {
+  if (!line.startsWith('{') || !line.includes('"ready"')) return null;
+  try {
+    const { msg, port } = JSON.parse(line) as { msg?: unknown; port?: unknown };
+    return msg === 'ready' && typeof port === 'number' ? port : null;
+  } catch {
+    return null;
+  }
+}
+
+const POLL_MS = 100;
+const LOADING = new Set([429, 503]);
+const FIRST_ANSWER_MS = 600_000;
+
+/** Has the policy loaded: what is wrong with model or weights is said before anybody asks. */
+export async function loadPolicy(engine: ServedEngine, policy: string, signal: AbortSignal): Promise<void> {
+  const ended = engine.ended.then((reason) => {
+    throw new TemperError(
+      'EngineFailed',
+      `the engine ended while it started (${reason}); see .temper/logs/serve.jsonl`,
+    );
+  });
+  ended.catch(() => undefined);
+  await Promise.race([ended, askOnce(engine, policy, signal)]);
+}
+
+async function askOnce(engine: ServedEngine, policy: string, signal: AbortSignal): Promise<void> {
+  const body = JSON.stringify({ model: policy, messages: [{ role: 'user', content: '?' }], max_tokens: 1 });
+  for (;;) {
+    signal.throwIfAborted();
+    const answer = await engine
+      .connection()
+      ?.post(body, { headers: {}, deadlineMs: FIRST_ANSWER_MS, signals: [signal] })
+      .catch(() => null);
+    if (answer?.status === 200) return;
+    if (answer && !LOADING.has(answer.status)) throw describeAnswer(answer.text);
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}
+
+function describeAnswer(text: string): TemperError {
+  const { error } = JSON.parse(text) as { error: { type: string; message: string } };
+  const type = Object.hasOwn(FAILURES, error.type) ? (error.type as FailureType) : 'EngineFailed';
+  return new TemperError(type, error.message);
+}
