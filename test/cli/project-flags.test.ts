@@ -11,8 +11,6 @@ test('train gives flags to every run, a command line wins, and what is no flag o
   const read = { 'base-model': 'pocket', steps: 5, 'learning-rate': 1e-3, 'lora-target-modules': ['q', 'v'] };
   expect(flags).toMatchObject(read);
   const refused = (input: Record<string, boolean | string>) => () => flagWords(defineConfig({ train: input }));
-  expect(refused({ stepz: '5' })).toThrow(
-    /train\["stepz"\] of temporal\.config\.ts is no flag .*did you mean steps\?/,
-  );
+  expect(refused({ stepz: '5' })).toThrow(/train\["stepz"\] of temporal\.config\.ts is no flag .*did you mean steps\?/);
   expect(refused({ steps: true })).toThrow(/train\["steps"\] of temporal\.config\.ts must be N, got true/);
 });
