@@ -22,7 +22,7 @@ export async function playProgram(attempt: ProgramAttempt): Promise<ProgramResul
 
 async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
   const { program, recorder, log } = attempt;
-  const door = await gateway.open(createVisitor({ recorder, log }));
+  const door = await gateway.open(createVisitor({ recorder, log, rewrite: program.rewrite }));
   try {
     const told =
       program.kind === 'command'

@@ -4,7 +4,26 @@
  */
 import type { Metrics } from '../../core/statistics.ts';
 
-export interface CommandProgram {
+/** A request in the terms of chat completions, whatever the program's client speaks. */
+export interface ProgramRequest {
+  messages: ProgramMessage[];
+  [parameter: string]: unknown;
+}
+
+interface ProgramMessage {
+  role: string;
+  content?: unknown;
+  [member: string]: unknown;
+}
+
+export type Rewrite = (request: ProgramRequest) => ProgramRequest;
+
+interface Common {
+  /** Changes what the program asks, before anybody reads it: the same request must have the same text again. */
+  readonly rewrite: Rewrite | null;
+}
+
+export interface CommandProgram extends Common {
   readonly kind: 'command';
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -14,7 +33,7 @@ export interface CommandProgram {
   readonly concurrency: number | null;
 }
 
-export interface EndpointProgram {
+export interface EndpointProgram extends Common {
   readonly kind: 'endpoint';
   readonly url: string;
   /** How many attempts it is asked to play at once by one worker; null: 32. */

@@ -2,7 +2,7 @@
  * A program's calls, as its attempt's recorder takes them. A program was written for some model and some settings: what
  * must be the run's becomes the run's, and the log says so. A request that is wrong fails its attempt, and nothing else.
  */
-import type { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/failures.ts';
 import { answerRequest, type Answerer } from '../dialects/answer-request.ts';
 import type { Memory } from '../dialects/dialect.ts';
 import type { AskedRequest } from '../recorder/asked-request.ts';
@@ -14,6 +14,8 @@ export interface Visit {
   readonly recorder: Recorder;
   /** Adds a line to the attempt's log. */
   readonly log: (line: string) => void;
+  /** Of the agent's file. */
+  readonly rewrite: ((asked: AskedRequest) => AskedRequest) | null;
 }
 
 /** What a request says of sampling. */
@@ -38,7 +40,7 @@ export function createVisitor(visit: Visit): Visitor {
   };
 }
 
-function createAnswerer({ recorder, log }: Visit): Answerer {
+function createAnswerer({ recorder, log, rewrite }: Visit): Answerer {
   const noted = new Set<string>();
   const note = (line: string): void => {
     if (!noted.has(line)) log(line);
@@ -47,8 +49,9 @@ function createAnswerer({ recorder, log }: Visit): Answerer {
   const refuse = (error: unknown): Promise<TemperError> => recorder.fail(messageOf(error));
   const call = async (asked: AskedRequest, options: CallOptions) => {
     const outside = { ...options, boundsTokens: true, isOutside: true };
-    const pinned = pin(asked, recorder, note);
+    let pinned: AskedRequest;
     try {
+      pinned = pin(rewrite === null ? asked : rewritten(rewrite(asked)), recorder, note);
       recorder.check(pinned, outside);
     } catch (error) {
       throw await refuse(error);
@@ -56,6 +59,13 @@ function createAnswerer({ recorder, log }: Visit): Answerer {
     return recorder.call(pinned, outside);
   };
   return { call, refuse };
+}
+
+/** It is the agent's own code, and may return anything. */
+function rewritten(request: unknown): AskedRequest {
+  const { messages } = (request ?? {}) as Partial<AskedRequest>;
+  if (Array.isArray(messages) && messages.length > 0) return request as AskedRequest;
+  throw new TemperError('AgentFailed', `rewrite must return the request with its messages, got ${shown(request)}`);
 }
 
 function pin(asked: AskedRequest, { model, mode, rollout }: Recorder, note: (line: string) => void): AskedRequest {

@@ -22,8 +22,8 @@ export const OPTION_TABLES = {
     reward: 'optional',
     rollout: 'required',
   },
-  command: { env: 'optional', files: 'optional', concurrency: 'optional' },
-  endpoint: { concurrency: 'optional' },
+  command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional' },
+  endpoint: { rewrite: 'optional', concurrency: 'optional' },
   Model: {
     name: 'required',
     project: 'required',

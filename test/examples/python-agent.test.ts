@@ -25,9 +25,11 @@ test.each([
   ['56', 1],
   ['57', 0],
 ])('7*8=%s is worth %d', async (answer, reward) => {
-  const { folder } = locateScenarios(agent as never, FILE);
+  const { folder } = locateScenarios(agent, FILE);
   const scenario = { id: '7x8', left: 7, right: 8 };
-  const attempt = await play(agent.rollout as unknown as TestRollout, folder!, answer, { scenario });
+  const attempt = await play((context) => agent.rollout(context as never) as Promise<number>, folder!, answer, {
+    scenario,
+  });
   expect(attempt.failure).toBeNull();
   expect(attempt).toMatchObject({ reward, metrics: { correct: reward === 1 }, logs: [`7*8=${answer}`] });
   expect(attempt.calls[0]?.request).toMatchObject({ messages: [{ role: 'user', content: '7*8=' }], max_tokens: 4 });

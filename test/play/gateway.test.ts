@@ -24,7 +24,7 @@ const CALLS = '/v1/chat/completions';
 async function playWith(use: (door: Door) => Promise<unknown>) {
   let recorder: Recorder | null = null;
   const rollout = async (): Promise<number> => {
-    const door = await gateway.open(createVisitor({ recorder: recorder!, log: () => undefined }));
+    const door = await gateway.open(createVisitor({ recorder: recorder!, log: () => undefined, rewrite: null }));
     try {
       await use(door);
       return 1;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 
 import { createRandom } from '../../core/seeds.ts';
-import { command, endpoint } from '../../sdk/index.ts';
+import { command, endpoint, type ProgramRequest } from '../../sdk/index.ts';
 import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
 import { markOf, memoryJournal, MODEL, playAttempts, playOne, type PlayOptions } from './play.ts';
 import { ROLLOUT, script } from './program-script.ts';
@@ -131,6 +131,27 @@ test('what must be the run’s becomes the run’s, and the log says so once', a
     { max_tokens: 8 },
   ]);
   expect(attempt.calls[0]?.request).not.toHaveProperty('seed');
+});
+
+test('rewrite takes out of a prompt what is another one each time', async () => {
+  const rewrite = (request: ProgramRequest): ProgramRequest => ({
+    ...request,
+    messages: request.messages.map((message) => ({
+      ...message,
+      content: String(message.content).replace(/\d+ ns/, 'now'),
+    })),
+  });
+  const text = `console.log(await say('It is ' + process.hrtime.bigint() + ' ns.'))`;
+  const journal = memoryJournal();
+  const [first, again] = [
+    await playOne(engine, script(text, { rewrite }), { rollout: ROLLOUT, journal }),
+    await playOne(engine, script(text, { rewrite }), { rollout: ROLLOUT, journal }),
+  ];
+  expect(again).toEqual(first);
+  expect(engine.executed).toHaveLength(1);
+  expect(first.calls[0]?.request.messages).toEqual([{ role: 'user', content: 'It is now.' }]);
+  const wrong = await playOne(engine, script(text, { rewrite: () => 1 as never }), { rollout: ROLLOUT });
+  expect(wrong.failure?.message).toBe('rewrite must return the request with its messages, got 1');
 });
 
 test.each([
