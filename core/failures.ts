@@ -9,6 +9,8 @@ export const FAILURES = {
   JudgeFailed: { retryable: true },
   /** The engine could not be reached or could not answer within the call's budget: an outage, never data. */
   EngineFailed: { retryable: true },
+  /** What plays an attempt outside of this process was ended, or is not there: an outage, never data. */
+  ProgramFailed: { retryable: true },
   /** The trainer could not do a step for a reason that may pass. */
   TrainerFailed: { retryable: true },
   /** Memory did not suffice, however often it was tried and what could be freed was freed. */

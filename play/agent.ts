@@ -75,6 +75,8 @@ export interface AgentParts<S extends Scenario> {
 export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   /** Absent where the rewards are the rollout's own. */
   readonly reward?: Ruler;
+  /** Of the agent's file, where its programs run; absent for one that no file holds. */
+  readonly folder?: string;
   rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
   readonly [AGENT]: true;
 }

@@ -6,6 +6,10 @@ import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
+import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
+import { playProgram } from './programs/play-program.ts';
+import type { ProgramAttempt } from './programs/program-attempt.ts';
+import { slotsOf } from './programs/program-slots.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
 import { captureAs } from './transports/ambient.ts';
@@ -72,18 +76,21 @@ async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> 
     ending.signal.addEventListener('abort', () => resolve(null), { once: true });
     if (ending.isOver) resolve(null);
   });
-  const outcome = await Promise.race([runAgent(options, log), ended]);
+  const programs = new Set<Promise<unknown>>();
+  const outcome = await Promise.race([runAgent(options, log, programs), ended]);
   stopDeadline();
   await recorder.close();
+  await Promise.allSettled(programs);
   // Whatever it returned: an attempt that broke a rule has failed.
   if (ending.failure !== null) return { failure: ending.failure.message };
   return outcome ?? { failure: 'the attempt was ended' };
 }
 
-async function runAgent(options: AttemptOptions, log: AttemptLog): Promise<Outcome> {
+/** `programs`: those that it plays, each until nothing of it is left. */
+async function runAgent(options: AttemptOptions, log: AttemptLog, programs: Set<Promise<unknown>>): Promise<Outcome> {
   const metrics: Metrics = {};
   try {
-    const context = createContext(options, log, metrics);
+    const context = { ...createContext(options, log, metrics), [PLAY_PROGRAM]: createPlayer(options, log, programs) };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
     const outcome = checkResult(result, metrics, mayLackReward(options.agent));
     if ('failure' in outcome || outcome.reward === null) return outcome;
@@ -122,6 +129,37 @@ function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metric
     metric: (name, value) => void (metrics[name] = value),
     log: (...values) => log.add(values),
   };
+}
+
+function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Promise<unknown>>): PlayProgram {
+  const { agent, recorder, model, rollout, seed } = options;
+  const { folder = process.cwd() } = agent;
+  const mayLack = mayLackReward(agent);
+  const write = (line: string): void => log.add([line]);
+  return (program, scenario) => {
+    const { temperature } = rollout;
+    const attempt = {
+      program,
+      scenario,
+      recorder,
+      model,
+      temperature,
+      seed,
+      folder,
+      mayLackReward: mayLack,
+      log: write,
+    };
+    // Where the program is the agent, its place is the attempt's.
+    const isAgent = agentProgram(agent) === program;
+    const playing = isAgent ? playProgram(attempt) : playInTurn(attempt);
+    programs.add(playing);
+    return playing;
+  };
+}
+
+async function playInTurn(attempt: ProgramAttempt): Promise<ProgramResult> {
+  const giveBack = await slotsOf(attempt.program).take(attempt.recorder.ending.signal);
+  return playProgram(attempt).finally(giveBack);
 }
 
 function withoutEffect(): TemperError {

@@ -2,6 +2,7 @@
  * Plays many attempts at once, each with a recorder of its own, one journal for all. Knows nothing of Temporal: the
  * activities play through it, and so does an evaluation of any other model.
  */
+import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 
 import type { RolloutConfig } from '../core/contract.ts';
@@ -11,6 +12,8 @@ import type { JournalSegments } from '../store/store.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Agent, Scenario } from './agent.ts';
 import { playAttempt } from './play-attempt.ts';
+import { agentProgram } from './programs/program.ts';
+import { slotsOf } from './programs/program-slots.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './connections/engine-connection.ts';
 import { Journal } from './recorder/journal.ts';
@@ -72,6 +75,8 @@ export class Attempts {
   readonly #playing = new Set<Recorder>();
   /** Set once no further attempt is begun. */
   #ended: unknown = null;
+  /** Aborted with it. */
+  readonly #over = new AbortController();
   readonly #orders = new Map<number, number[]>();
   readonly #turns = new Map<number, PlayedTurns>();
   #done = 0;
@@ -80,12 +85,14 @@ export class Attempts {
   constructor(options: AttemptsOptions) {
     this.#options = options;
     this.#journal = new Journal(options.segments);
+    // One for each attempt that waits for a place.
+    setMaxListeners(0, this.#over.signal);
   }
 
   /**
-   * In the order of `planned`; throws the mark of the first attempt that is no data. Where that was the engine's
-   * outage, those that play go on as far as they come: what they are answered is in the journal, and not paid for
-   * again. Otherwise all end at once.
+   * In the order of `planned`; throws the mark of the first attempt that is no data. Where that was an outage, of the
+   * engine or of a program, those that play go on as far as they come: what they are answered is in the journal, and
+   * not paid for again. Otherwise all end at once.
    */
   async play(): Promise<AttemptRecord[]> {
     const { signal, planned, concurrency } = this.#options;
@@ -93,7 +100,7 @@ export class Attempts {
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
     const limit = pLimit(concurrency);
-    const attempts = planned.map((one) => limit(() => this.#playOne(one)));
+    const attempts = planned.map((one) => limit(() => this.#playInTurn(one)));
     try {
       return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
     } catch (error) {
@@ -124,15 +131,29 @@ export class Attempts {
     return this.#turns.get(attempt) ?? null;
   }
 
-  #endAll(error: unknown): void {
+  #beginNone(error: unknown): void {
     this.#ended ??= error;
+    this.#over.abort();
+  }
+
+  #endAll(error: unknown): void {
+    this.#beginNone(error);
     const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
     for (const { ending } of this.#playing) ending.markAs(mark);
   }
 
   #stopAfter(error: unknown): void {
-    if (error instanceof TemperError && error.type === 'EngineFailed') this.#ended ??= error;
+    const isOutage = error instanceof TemperError && (error.type === 'EngineFailed' || error.type === 'ProgramFailed');
+    if (isOutage) this.#beginNone(error);
     else this.#endAll(error);
+  }
+
+  /** An attempt's time begins once there is a place for its program. */
+  async #playInTurn(planned: PlannedAttempt): Promise<AttemptRecord> {
+    const program = agentProgram(this.#options.agent);
+    if (program === null) return this.#playOne(planned);
+    const giveBack = await slotsOf(program).take(this.#over.signal);
+    return this.#playOne(planned).finally(giveBack);
   }
 
   async #playOne(planned: PlannedAttempt): Promise<AttemptRecord> {

@@ -17,13 +17,13 @@ export async function readScenarios(source: ScenarioSource<Scenario>, limit: num
   return scenarios;
 }
 
-/** The agent with absolute paths: a path in an agent file is relative to that file, in the CLI and in workers. */
+/** The agent with absolute paths and its folder: a path in an agent file is relative to that file, in the CLI and in workers. */
 export function locateScenarios(agent: Agent, file: string): Agent {
   const { scenarios, evalScenarios } = agent;
   const locate = (source: ScenarioSource<Scenario>) =>
     typeof source === 'string' ? resolve(dirname(file), source) : source;
   const held = evalScenarios === undefined ? {} : { evalScenarios: locate(evalScenarios) };
-  return Object.freeze({ ...agent, scenarios: locate(scenarios), ...held });
+  return Object.freeze({ ...agent, scenarios: locate(scenarios), ...held, folder: dirname(file) });
 }
 
 /** Refuses ids that stand twice, in one list or in both: what is evaluated must not be trained. */

@@ -1,6 +1,8 @@
 /** What an agent file imports, and what a script needs that owns its loop. */
 export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
 export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';
+export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
+export type { ProgramRequest, Rewrite } from '../play/programs/program.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';

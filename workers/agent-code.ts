@@ -1,24 +1,32 @@
 /** The agent as code: loaded, and hashed with everything of its own that it imports. */
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { TemperError } from '../core/failures.ts';
 import { patchGlobalFetch } from '../play/transports/ambient.ts';
 import { importDefault } from './import-file.ts';
 
 /** Relative specifiers of `import … from`, `export … from`, `import '…'`, `import('…')` and `require('…')`. */
 const RELATIVE_IMPORT = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])(\.{1,2}\/[^"'\n]+)\1/g;
+const COMMAND = /\bcommand\s*\(\s*\[([^\]]*)\]/g;
+const FILES = /\bfiles\s*:\s*\[([^\]]*)\]/g;
+const TEXT = /(["'`])([^"'`\n]+)\1/g;
+const NO_CODE = /^(\.|__pycache__$|node_modules$|venv$)|\.pyc$/;
 const ENDINGS = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json', '/index.ts', '/index.js'];
 
 /** What a folder's agent may be called. */
 const AGENT_FILES = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((ending) => `agent.${ending}`);
 
-/** sha256 over the agent's file and its relative imports, however deep, by their paths relative to the agent. */
+/**
+ * sha256 over the agent's file and its relative imports, however deep, and over the files of its programs, by their
+ * paths relative to the agent.
+ */
 export async function agentCodeSha256(file: string): Promise<string> {
   const entry = findAgentFile(file);
   const root = dirname(entry);
   const hash = createHash('sha256');
-  for (const path of [...reachableFiles(entry)].toSorted()) {
+  const sources = reachableFiles(entry);
+  for (const path of [...new Set([...sources, ...programFiles(sources, root)])].toSorted()) {
     const name = relative(root, path).split(sep).join('/');
     const content = createHash('sha256').update(readFileSync(path)).digest('hex');
     hash.update(`${name}\0${content}\n`);
@@ -36,6 +44,31 @@ function reachableFiles(entry: string): Set<string> {
     }
   }
   return found;
+}
+
+/** What `command([…])` and its `files` name literally, in the agent's file or in what it imports. */
+function* programFiles(sources: Iterable<string>, root: string): Generator<string> {
+  for (const source of sources) {
+    const text = source.endsWith('.json') ? '' : readFileSync(source, 'utf8');
+    const commands = namesIn(text, COMMAND);
+    yield* commands.map((name) => resolve(root, name)).filter(isFile);
+    if (commands.length > 0) for (const name of namesIn(text, FILES)) yield* filesOf(resolve(root, name));
+  }
+}
+
+/** An absolute path is the machine's: another one has it elsewhere. */
+function namesIn(text: string, lists: RegExp): string[] {
+  const names = [...text.matchAll(lists)].flatMap(([, list = '']) =>
+    [...list.matchAll(TEXT)].map(([, , name = '']) => name),
+  );
+  return names.filter((name) => !isAbsolute(name));
+}
+
+/** A file, or those in a folder. Without what a program writes beside its code. */
+function* filesOf(path: string): Generator<string> {
+  if (isFile(path)) yield path;
+  else if (existsSync(path))
+    for (const name of readdirSync(path)) if (!NO_CODE.test(name)) yield* filesOf(join(path, name));
 }
 
 /** TypeScript's `./a.js` may mean `./a.ts`. Null for what is not there: loading the agent will say so. */

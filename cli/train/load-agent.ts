@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
+import { checkProgram } from '../../play/programs/check-program.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 import { findAgentFile, importAgentFile } from '../../workers/agent-code.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -15,7 +16,11 @@ export interface AgentFile {
 export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
   const path = findAgentFile(resolve(cwd, file));
   const exported = await importAgent(path);
-  if (isAgent(exported)) return { path, agent: locateScenarios(exported, path) };
+  if (isAgent(exported)) {
+    const agent = locateScenarios(exported, path);
+    checkProgram(agent);
+    return { path, agent };
+  }
   throw new UsageError(
     `the agent file ${path} must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })`,
   );

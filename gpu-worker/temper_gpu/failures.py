@@ -6,6 +6,7 @@ FailureType = Literal[
     "AgentFailed",
     "JudgeFailed",
     "EngineFailed",
+    "ProgramFailed",
     "TrainerFailed",
     "OutOfMemory",
     "StoreCorrupt",
@@ -21,7 +22,7 @@ FAILURE_TYPES: tuple[FailureType, ...] = get_args(FailureType)
 
 # What may pass by itself; everything else stays wrong however often it is tried.
 RETRYABLE: frozenset[FailureType] = frozenset(
-    ["JudgeFailed", "EngineFailed", "TrainerFailed", "StoreUnavailable", "StaleAttempt"]
+    ["JudgeFailed", "EngineFailed", "ProgramFailed", "TrainerFailed", "StoreUnavailable", "StaleAttempt"]
 )
 
 

@@ -28,7 +28,7 @@ import type { Journal } from './journal.ts';
 import { OnceValues } from './once.ts';
 import { OutageClock } from './outage-clock.ts';
 import { callName, RecordedCalls } from './recorded-calls.ts';
-import { checkRequest, type RequestMode } from './request.ts';
+import { checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
 import { RequestRefused, send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
@@ -72,6 +72,8 @@ export interface CallOptions {
   isRepeated?: boolean;
   /** The run's token limit bounds that of the request. */
   boundsTokens?: boolean;
+  /** Of a program outside of this process: what the engine refuses in its request fails its attempt, and nothing else. */
+  isOutside?: boolean;
 }
 
 const LONGEST_REFUSAL_MS = 5000;
@@ -106,6 +108,18 @@ export class Recorder {
     this.outage = new OutageClock(clock);
     this.#values = new OnceValues(journal, attempt, this.ending);
     this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
+  }
+
+  get model(): string {
+    return this.#options.policy.model;
+  }
+
+  get mode(): RequestMode {
+    return this.#options.mode;
+  }
+
+  get rollout(): RolloutConfig {
+    return this.#options.rollout;
   }
 
   get engineUrl(): string {
@@ -159,7 +173,9 @@ export class Recorder {
       return await this.#answer(asked, options);
     } catch (error) {
       const isAgents = error instanceof RequestRefused || (!(error instanceof TemperError) && signal?.aborted === true);
-      throw isAgents ? error : await this.refuse(error);
+      if (isAgents) throw error;
+      const wrong = options.isOutside === true ? refusedByEngine(error) : null;
+      throw await (wrong === null ? this.refuse(error) : this.fail(wrong));
     } finally {
       this.#pending -= 1;
     }
@@ -177,11 +193,21 @@ export class Recorder {
     return typed;
   }
 
+  /** The agent broke a rule, which is data; returns the error to show. */
+  fail(message: string): Promise<TemperError> {
+    this.ending.failAs(message);
+    return this.refuse(new TemperError('AgentFailed', message));
+  }
+
+  /** Throws what `call` would refuse before it asks anybody. */
+  check(asked: AskedRequest, { boundsTokens = false }: CallOptions): CheckedRequest {
+    const { rollout, policy, mode } = this.#options;
+    return checkRequest(asked, { model: policy.model, mode, rollout, answered: this.#answered, boundsTokens });
+  }
+
   async #answer(asked: AskedRequest, options: CallOptions): Promise<Completion> {
-    const { rollout, policy, mode, journal, attempt } = this.#options;
-    const { boundsTokens = false } = options;
-    const rules = { model: policy.model, mode, rollout, answered: this.#answered, boundsTokens };
-    const { request, wantsLogprobs } = checkRequest(asked, rules);
+    const { journal, attempt } = this.#options;
+    const { request, wantsLogprobs } = this.check(asked, options);
     const frame = this.#number(request, options);
     const told = this.#told.get(callName(frame));
     if (told !== undefined) return told;
@@ -309,6 +335,12 @@ export class Recorder {
     this.ending.markAs(stale);
     throw stale;
   }
+}
+
+/** Its words; null for what is no fault of the request. */
+function refusedByEngine(error: unknown): string | null {
+  const cause = error instanceof TemperError ? error.cause : null;
+  return cause instanceof RequestRefused ? cause.message : null;
 }
 
 function abandoned(reason: string): TemperError {

@@ -96,7 +96,8 @@ function checkTemperature(value: unknown, temperature: number): void {
   );
 }
 
-function isNeutral(name: string, value: unknown): boolean {
+/** A value that changes nothing. */
+export function isNeutral(name: string, value: unknown): boolean {
   if (name === 'response_format') return (value as { type?: unknown }).type === 'text';
   return NEUTRAL[name]?.includes(value) ?? false;
 }

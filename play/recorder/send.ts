@@ -128,7 +128,10 @@ function refused(status: number, text: string, { url, keyVariable }: EngineConne
     429: 'add credit to the account',
   };
   const remedy = remedies[status] ?? 'check the address of the engine';
-  return new TemperError('BadConfig', `the engine at ${url} refused with ${status}: ${excerpt(text)}; ${remedy}`);
+  const message = `the engine at ${url} refused with ${status}: ${excerpt(text)}; ${remedy}`;
+  const isOfRequest = status === 400 || status === 413 || status === 422;
+  const cause = isOfRequest ? new RequestRefused(status, { message: excerpt(text) }) : undefined;
+  return new TemperError('BadConfig', message, { cause });
 }
 
 /** Part of the attempt, whose bytes are under a hash: nothing of the engine's address or of the clock. */

@@ -22,6 +22,8 @@ export const OPTION_TABLES = {
     reward: 'optional',
     rollout: 'required',
   },
+  command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional' },
+  endpoint: { rewrite: 'optional', concurrency: 'optional' },
   Model: {
     name: 'required',
     project: 'required',

@@ -6,7 +6,7 @@ import { PROVIDER_NAMES, findProvider } from '../../play/connections/providers.t
 import { TemperConfigSchema } from '../../workers/config.ts';
 import { textOf } from '../by-test.ts';
 import { fieldOf, leavesOf, unwrapped } from '../schema-leaves.ts';
-import { ENVIRONMENT } from './environment.ts';
+import { ENVIRONMENT, TOLD_TO_PROGRAMS } from './environment.ts';
 import { readPage, ROOT } from './markdown.ts';
 
 const PAGE = readPage('docs/configuration.md');
@@ -48,8 +48,12 @@ test('every variable of ours that the code names is known, and the other way rou
   const ours = ['cli', 'workers', 'sdk', 'play', 'store', 'activities', 'core', 'gpu-worker/temper_gpu'];
   const pattern = String.raw`\bTEMPER_[A-Z][A-Z_]*[A-Z]\b`;
   const named = execFileSync('git', ['grep', '-ohE', pattern, '--', ...ours], { cwd: ROOT, encoding: 'utf8' });
-  const known = Object.keys(ENVIRONMENT).filter((name) => name.startsWith('TEMPER_'));
+  const known = [...Object.keys(ENVIRONMENT), ...TOLD_TO_PROGRAMS].filter((name) => name.startsWith('TEMPER_'));
   expect([...new Set(named.trim().split('\n'))].toSorted()).toEqual(known.toSorted());
+});
+
+test.each(TOLD_TO_PROGRAMS)('%s is told to programs, and the page says so', (name) => {
+  expect(readPage('docs/programs.md')).toContain(`| \`${name}\` |`);
 });
 
 test.each(Object.entries(ENVIRONMENT))('%s has an effect that a test shows', (name, shown) => {

@@ -18,3 +18,14 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'is taken from TEMPER_TEMPORAL_CLI, then from PATH',
   ),
 };
+
+/** Those that Temper sets, for programs that play attempts; docs/programs.md has them. */
+export const TOLD_TO_PROGRAMS: readonly string[] = [
+  'TEMPER_MODEL',
+  'TEMPER_PROGRAM_MARK',
+  'TEMPER_RESULT_FILE',
+  'TEMPER_SCENARIO',
+  'TEMPER_SCENARIO_FILE',
+  'TEMPER_SEED',
+  'TEMPER_TEMPERATURE',
+];

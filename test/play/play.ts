@@ -67,6 +67,8 @@ export interface PlayOptions extends Partial<Omit<AttemptsOptions, 'agent' | 'ro
   rollout?: Partial<RolloutConfig>;
   journal?: MemoryJournal;
   scenario?: Scenario;
+  /** Of the agent's file. */
+  folder?: string;
 }
 
 const connections = new Map<string, EngineConnection>();
@@ -74,9 +76,9 @@ const connections = new Map<string, EngineConnection>();
 export function prepareAttempts(engine: TestEngine, rollout: TestRollout, options: PlayOptions = {}): Attempts {
   const connection = connections.get(engine.url) ?? connectEngine({ url: engine.url, key: engine.key });
   connections.set(engine.url, connection);
-  const { attempts = 1, scenario = { id: 'one' } } = options;
+  const { attempts = 1, scenario = { id: 'one' }, folder } = options;
   return new Attempts({
-    agent: defineAgent({ name: 'test', scenarios: [], rollout }),
+    agent: { ...defineAgent({ name: 'test', scenarios: [], rollout }), ...(folder === undefined ? {} : { folder }) },
     planned: Array.from({ length: attempts }, (_, attempt) => ({ attempt, scenarioIndex: 5, scenario })),
     concurrency: 64,
     engine: connection,

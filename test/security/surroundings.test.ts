@@ -4,11 +4,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { connectClient } from '../../workers/connection.ts';
-import {
-  gpuWorkerEnvironment,
-  serverEnvironment,
-  withoutLoopbackProxy,
-} from '../../workers/local-stack/child-environment.ts';
+import { programEnvironment, withoutLoopbackProxy } from '../../play/programs/environment.ts';
+import { gpuWorkerEnvironment, serverEnvironment } from '../../workers/local-stack/child-environment.ts';
 import { modulePath, nodeFlags } from '../../workers/module-path.ts';
 
 const SYSTEM = { PATH: '/bin', HOME: '/home/a', LC_ALL: 'C', http_proxy: 'http://proxy', NO_PROXY: 'a' };
@@ -44,6 +41,13 @@ describe('the environment of a child', () => {
 
   it('of the GPU worker has what loads models and reaches the store, and no key of a hosted model', () => {
     expect(gpuWorkerEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU })).toEqual({ ...SYSTEM, ...GPU });
+  });
+
+  it('of an agent’s program has what finds its language, and neither key nor setting of Temper’s', () => {
+    const own = { VIRTUAL_ENV: '/v', PYTHONPATH: '/p' };
+    const hidden = { TEMPER_ENGINE_KEY: 'k', TEMPER_STORE: 's3://a', TEMPORAL_API_KEY: 'k', NODE_OPTIONS: '-r x' };
+    const system = { ...SYSTEM, no_proxy: 'a,127.0.0.1,localhost,::1', NO_PROXY: 'a,127.0.0.1,localhost,::1' };
+    expect(programEnvironment({ ...SYSTEM, ...PROVIDERS, ...GPU, ...own, ...hidden })).toEqual({ ...system, ...own });
   });
 
   it.each([

@@ -74,3 +74,19 @@ it('is a folder’s one agent file', () => {
   writeFileSync(join(folder, 'agent.js'), '');
   expect(() => findAgentFile(folder)).toThrow(/has agent\.ts and agent\.js; name the file/);
 });
+
+it('changes with the files of a program that the agent names', async () => {
+  const agent = `import { command } from 'temper-rl';
+export default { rollout: command(['python3', 'play.py', '--fast'], { files: ['lib', 'prompt.txt'] }) };\n`;
+  writeFileSync(join(folder, 'agent.ts'), agent);
+  mkdirSync(join(folder, 'lib', '__pycache__'), { recursive: true });
+  const hashes = [await hash()];
+  for (const name of ['play.py', 'prompt.txt', 'lib/rules.py']) {
+    writeFileSync(join(folder, name), 'x');
+    hashes.push(await hash());
+  }
+  expect(new Set(hashes).size).toBe(4);
+  writeFileSync(join(folder, 'lib', '__pycache__', 'rules.pyc'), 'x');
+  writeFileSync(join(folder, 'other.py'), 'x');
+  expect(await hash()).toBe(hashes.at(-1));
+});

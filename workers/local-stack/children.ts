@@ -7,7 +7,8 @@ import type { StackDescription, StackSpec } from './protocol.ts';
 import type { StackPorts } from './stack-file.ts';
 import type { PrivateAddress } from './ui.ts';
 import type { ChildSpec } from './child-process.ts';
-import { forOwnServer, gpuWorkerEnvironment, serverEnvironment, withoutLoopbackProxy } from './child-environment.ts';
+import { withoutLoopbackProxy } from '../../play/programs/environment.ts';
+import { forOwnServer, gpuWorkerEnvironment, serverEnvironment } from './child-environment.ts';
 import { WORKER_READY, type WorkerProcessOptions } from '../worker/worker-options.ts';
 
 /** Names of children, also of their logs. */

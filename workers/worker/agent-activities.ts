@@ -4,6 +4,7 @@ import { TemperError } from '../../core/failures.ts';
 import { rolloutQueue } from '../../core/queues.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
+import { checkProgram } from '../../play/programs/check-program.ts';
 import { locateScenarios } from '../../play/scenarios.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
 import { agentCodeSha256, importAgentFile } from '../agent-code.ts';
@@ -32,6 +33,7 @@ export async function openAgentActivities(
       `the agent file ${file} must export defineAgent({ … }) by default; write export default defineAgent({ … })`,
     );
   const agent = locateScenarios(exported, file);
+  checkProgram(agent);
   warnOfMissingKey(agent, logger);
   const engine = connectEngine(settings.engine);
   const agents = new Map([[agent.name, { agent, codeSha256 }]]);

@@ -1,0 +1,176 @@
+/** One process for one attempt: what it is told, what it says, and how it ends. */
+import { mkdtempSync } from 'node:fs';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { TemperError } from '../../core/failures.ts';
+import type { Door } from '../transports/gateway.ts';
+import { programEnvironment } from './environment.ts';
+import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
+import { describeProgram, ProgramError, type CommandProgram } from './program.ts';
+import { ProgramLeash } from './program-leash.ts';
+import { MAX_OUTPUT_BYTES, ProgramOutput } from './program-output.ts';
+import { ProcessTree, type Exit } from './process-tree.ts';
+
+/** A variable of the environment may have 128 KiB on Linux; the file always has it. */
+const MAX_SCENARIO_BYTES = 65_536;
+const MAX_RESULT_BYTES = 1024 ** 2;
+/** Of a line of stderr in a message, so that the last one is not cut off. */
+const SHOWN_CHARACTERS = 150;
+/** Of a last line, where a judge may give the reward alone. */
+const LOOKS_LIKE_RESULT = /^\s*[{\d-]/;
+/** A program ends itself by these, and would each time it is played again. */
+const OWN_SIGNALS = new Set<string>([
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGILL',
+  'SIGPIPE',
+  'SIGSEGV',
+  'SIGSYS',
+  'SIGTRAP',
+  'SIGXCPU',
+  'SIGXFSZ',
+]);
+
+let shared: { folder: string; leash: ProgramLeash; attempts: number } | null = null;
+
+/** A folder of this process for what programs are told, which only this user can read. */
+function open(): { folder: string; leash: ProgramLeash } {
+  if (shared === null) {
+    const folder = mkdtempSync(join(tmpdir(), 'temper-programs-'));
+    shared = { folder, leash: new ProgramLeash(folder), attempts: 0 };
+  }
+  shared.attempts += 1;
+  return { folder: join(shared.folder, String(shared.attempts)), leash: shared.leash };
+}
+
+export async function playCommand(program: CommandProgram, attempt: ProgramAttempt, door: Door): Promise<ToldResult> {
+  const { folder, leash } = open();
+  const scenario = JSON.stringify(attempt.scenario);
+  const files = { scenario: join(folder, 'scenario.json'), result: join(folder, 'result.json') };
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  try {
+    await writeFile(files.scenario, scenario);
+    const env = {
+      ...programEnvironment(process.env),
+      ...describeAttempt(attempt, door),
+      ...(Buffer.byteLength(scenario) <= MAX_SCENARIO_BYTES ? { TEMPER_SCENARIO: scenario } : {}),
+      TEMPER_SCENARIO_FILE: files.scenario,
+      TEMPER_RESULT_FILE: files.result,
+      ...program.env,
+    };
+    return await run(program, attempt, { env, leash, hide: hideFrom(door), door, resultFile: files.result });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function describeAttempt({ model, seed, temperature }: ProgramAttempt, { origin, key }: Door): Record<string, string> {
+  return {
+    OPENAI_BASE_URL: `${origin}/v1`,
+    OPENAI_API_KEY: key,
+    ANTHROPIC_BASE_URL: origin,
+    ANTHROPIC_API_KEY: key,
+    ANTHROPIC_AUTH_TOKEN: key,
+    TEMPER_MODEL: model,
+    TEMPER_SEED: String(seed),
+    TEMPER_TEMPERATURE: String(temperature),
+  };
+}
+
+interface RunOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly leash: ProgramLeash;
+  readonly hide: (line: string) => string;
+  readonly door: Door;
+  readonly resultFile: string;
+}
+
+/** stdout's lines are in the log before those of stderr: their order must not depend on time. */
+async function run(program: CommandProgram, attempt: ProgramAttempt, options: RunOptions): Promise<ToldResult> {
+  const { ending } = attempt.recorder;
+  const { env, leash, hide, door } = options;
+  const tree = start(program, { cwd: attempt.folder, env, leash });
+  const output = new ProgramOutput(tree.process, (line) => attempt.log(hide(line)));
+  const stop = (): void => void tree.end();
+  ending.signal.addEventListener('abort', stop, { once: true });
+  if (ending.isOver) stop();
+  const exit = await Promise.race([tree.exit, output.overflow])
+    .catch((error: unknown) => {
+      throw asStartFailure(error, program);
+    })
+    .finally(() => ending.signal.removeEventListener('abort', stop));
+  await tree.end();
+  await output.end();
+  const failure = ending.isOver
+    ? null
+    : complaintAbout(
+        program,
+        exit,
+        output.lastErrors.map((line) => hide(line).slice(0, SHOWN_CHARACTERS)),
+      );
+  const file = failure === null ? await readResultFile(options.resultFile, program) : null;
+  const isLine = failure === null && file === null && door.posted === null;
+  const line = output.close(isLine && (!attempt.mayLackReward || LOOKS_LIKE_RESULT.test(output.lastLine ?? '')));
+  if (failure !== null) throw failure;
+  if (file !== null) return { text: file, where: `the result file of ${describeProgram(program)}` };
+  return { text: line === null ? null : hide(line), where: `the last line of stdout of ${describeProgram(program)}` };
+}
+
+function start(program: CommandProgram, options: ConstructorParameters<typeof ProcessTree>[1]): ProcessTree {
+  try {
+    return new ProcessTree(program.argv, options);
+  } catch (error) {
+    throw asStartFailure(error, program);
+  }
+}
+
+/** Null where it ended well: an error that is data, or a mark. */
+function complaintAbout(program: CommandProgram, exit: Exit | 'overflow', errors: readonly string[]): Error | null {
+  const name = describeProgram(program);
+  if (exit === 'overflow')
+    return new ProgramError(
+      `${name} may print ${MAX_OUTPUT_BYTES} bytes, it printed more; write large output to a file`,
+    );
+  const { code, signal } = exit;
+  if (signal !== null && !OWN_SIGNALS.has(signal))
+    return new TemperError('ProgramFailed', `${name} was ended by ${signal} from outside; the attempt is played again`);
+  if (code === 0) return null;
+  const how = signal === null ? `exit code ${code}` : signal;
+  const last = errors.length === 0 ? 'it wrote nothing to stderr' : `last lines of stderr:\n${errors.join('\n')}`;
+  return new ProgramError(`${name} ended with ${how}; ${last}`);
+}
+
+/** What is missing is missing for every attempt; what this machine has too little of may be there later. */
+function asStartFailure(error: unknown, program: CommandProgram): TemperError {
+  const { code } = error as NodeJS.ErrnoException;
+  const name = describeProgram(program);
+  if (code === 'ENOENT' || code === 'EACCES' || code === 'ENOTDIR' || code === 'E2BIG' || code === 'EINVAL')
+    return new TemperError(
+      'BadConfig',
+      `${name} cannot be started (${code}); install ${program.argv[0]}, or correct command([…])`,
+    );
+  return new TemperError(
+    'ProgramFailed',
+    `${name} could not be started (${String(error)}); the attempt is played again`,
+  );
+}
+
+async function readResultFile(file: string, program: CommandProgram): Promise<string | null> {
+  const size = await stat(file).then(
+    (found) => (found.isFile() ? found.size : 0),
+    () => 0,
+  );
+  if (size === 0) return null;
+  if (size <= MAX_RESULT_BYTES) return readFile(file, 'utf8');
+  throw new ProgramError(
+    `the result file of ${describeProgram(program)} may have ${MAX_RESULT_BYTES} bytes, it has ${size}`,
+  );
+}
+
+/** Logs are kept for ever, and compared byte by byte: no key, no port of the day. */
+function hideFrom({ key, origin }: Door): (line: string) => string {
+  return (line) => line.replaceAll(key, '<key>').replaceAll(origin, 'http://gateway');
+}

@@ -1,0 +1,121 @@
+/** A program with all that it starts, ended together: by its group, and on Linux whoever left the group as well. */
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { MARK_VARIABLE, PROCESS_MARK, type ProgramLeash } from './program-leash.ts';
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+interface ProcessEntry {
+  readonly pid: number;
+  readonly parent: number;
+  readonly session: number;
+}
+
+/** A process that forks without end is ended all the same: its group at once, the others in rounds. */
+const ROUNDS = 40;
+const ROUND_MS = 25;
+
+export class ProcessTree {
+  readonly process: ChildProcessByStdio<null, Readable, Readable>;
+  /** Of the program itself; rejects if it cannot be started. */
+  readonly exit: Promise<Exit>;
+  readonly #mark = `${PROCESS_MARK}.${randomUUID()}`;
+  readonly #leash: ProgramLeash;
+
+  constructor(
+    [file = '', ...args]: readonly string[],
+    { cwd, env, leash }: { cwd: string; env: NodeJS.ProcessEnv; leash: ProgramLeash },
+  ) {
+    this.#leash = leash;
+    this.process = spawn(file, args, {
+      cwd,
+      env: { ...env, [MARK_VARIABLE]: this.#mark },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A session of its own: its group has its process id.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    });
+    this.exit = new Promise((resolve, reject) => {
+      this.process.on('error', reject).on('exit', (code, signal) => resolve({ code, signal }));
+    });
+    this.exit.catch(() => undefined);
+    if (this.process.pid !== undefined) leash.add(this.process.pid);
+  }
+
+  /** Resolves once nothing of it is left, or what is left cannot be ended. */
+  async end(): Promise<void> {
+    const { pid } = this.process;
+    if (pid === undefined) return;
+    for (let round = 0; round < ROUNDS; round++) {
+      // Looked for first: while all live, it is known who started whom.
+      const left = findLeft(pid, this.#mark);
+      if (process.platform === 'win32') this.process.kill('SIGKILL');
+      else kill(-pid);
+      if (left.length === 0) break;
+      for (const each of left) kill(each);
+      await sleep(ROUND_MS);
+    }
+    this.#leash.remove(pid);
+  }
+}
+
+function findLeft(leader: number, mark: string): number[] {
+  if (process.platform !== 'linux') return [];
+  const all = listProcesses()
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readProcess(Number(name)));
+  const left = new Set(
+    all.filter(({ pid, session }) => session === leader || hasMark(pid, mark)).map(({ pid }) => pid),
+  );
+  for (let before = -1; before !== left.size;) {
+    before = left.size;
+    for (const { pid, parent } of all) if (left.has(parent)) left.add(pid);
+  }
+  return [...left];
+}
+
+/** None where this process may open no more files: then the group is all that is known. */
+function listProcesses(): string[] {
+  try {
+    return readdirSync('/proc');
+  } catch {
+    return [];
+  }
+}
+
+/** None for one that is gone, and for one that is dead and only waits for its parent to notice. */
+function readProcess(pid: number): ProcessEntry[] {
+  const stat = read(`/proc/${pid}/stat`);
+  // The name before it may contain anything.
+  const [state = 'X', parent, , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return stat === '' || /[ZX]/.test(state) ? [] : [{ pid, parent: Number(parent), session: Number(session) }];
+}
+
+function hasMark(pid: number, mark: string): boolean {
+  return read(`/proc/${pid}/environ`).split('\0').includes(`${MARK_VARIABLE}=${mark}`);
+}
+
+/** Empty where the process has ended, or is another user's. */
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+/** Gone already, or another user's by now: nothing that could be done. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // See above.
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Ends the programs of this process with it, however it ends: a shell of a few lines that waits for the end of its own
+ * input, in a session of its own. There is one for each process that plays programs.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+
+/** In the environment of every process that a program starts: who leaves its group is found by it (Linux). */
+export const MARK_VARIABLE = 'TEMPER_PROGRAM_MARK';
+/** What the marks of this process's programs begin with. */
+export const PROCESS_MARK = randomUUID();
+
+/** `+ GROUP` and `- GROUP` are its input; $1 is the mark, $2 a folder to be removed. */
+const SCRIPT = [
+  "trap '' HUP INT TERM QUIT",
+  "groups=' '",
+  'while read -r sign group; do',
+  '  case $sign in',
+  '    +) groups="$groups$group " ;;',
+  '    -) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;',
+  '  esac',
+  'done',
+  'for group in $groups; do kill -KILL "-$group" 2>/dev/null; done',
+  'for round in 1 2 3; do',
+  `  for file in $(grep -lsF "${MARK_VARIABLE}=$1" /proc/[0-9]*/environ 2>/dev/null); do`,
+  '    pid=${file#/proc/}',
+  '    kill -KILL "${pid%/environ}" 2>/dev/null',
+  '  done',
+  'done',
+  'rm -rf -- "$2"',
+].join('\n');
+
+export class ProgramLeash {
+  readonly #folder: string;
+  readonly #groups = new Set<number>();
+  #shell: ChildProcess | null = null;
+
+  /** `folder`: with what programs are told; gone with this process. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  add(group: number): void {
+    this.#groups.add(group);
+    if (this.#shell === null) this.#start();
+    else this.#tell(`+ ${group}`);
+  }
+
+  remove(group: number): void {
+    this.#groups.delete(group);
+    this.#tell(`- ${group}`);
+  }
+
+  #start(): void {
+    // Windows has neither groups nor this shell; there, a program ends with its attempt alone.
+    if (process.platform === 'win32') return;
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'temper-leash', PROCESS_MARK, this.#folder], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      cwd: '/',
+      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+    });
+    this.#shell = shell;
+    const forget = (): void => void (this.#shell = this.#shell === shell ? null : this.#shell);
+    shell.on('error', forget).on('exit', forget);
+    shell.stdin?.on('error', forget);
+    // Neither it nor its input keeps this process from ending.
+    shell.unref();
+    (shell.stdin as unknown as { unref?: () => void } | null)?.unref?.();
+    for (const group of this.#groups) this.#tell(`+ ${group}`);
+  }
+
+  #tell(line: string): void {
+    this.#shell?.stdin?.write(`${line}\n`);
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * A program that plays attempts: a command in any language, or a server of the user's. Both reach the model through the
+ * gateway. A program is data on the function that an agent has for a rollout, so that who plays the agent can read it.
+ */
+import type { Metrics } from '../../core/statistics.ts';
+
+/** A request in the terms of chat completions, whatever the program's client speaks. */
+export interface ProgramRequest {
+  messages: ProgramMessage[];
+  [parameter: string]: unknown;
+}
+
+interface ProgramMessage {
+  role: string;
+  content?: unknown;
+  [member: string]: unknown;
+}
+
+export type Rewrite = (request: ProgramRequest) => ProgramRequest;
+
+interface Common {
+  /** Changes what the program asks, before anybody reads it: the same request must have the same text again. */
+  readonly rewrite: Rewrite | null;
+}
+
+export interface CommandProgram extends Common {
+  readonly kind: 'command';
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Beside those that `argv` names: part of the agent's code. */
+  readonly files: readonly string[];
+  /** How many processes run at once in one worker; null: as many as there are processors. */
+  readonly concurrency: number | null;
+}
+
+export interface EndpointProgram extends Common {
+  readonly kind: 'endpoint';
+  readonly url: string;
+  /** How many attempts it is asked to play at once by one worker; null: 32. */
+  readonly concurrency: number | null;
+}
+
+export type Program = CommandProgram | EndpointProgram;
+
+/** By the global registry: an agent file may load another copy of this module than the worker that plays it. */
+export const PROGRAM = Symbol.for('temper.program');
+/** Under it a rollout's context plays programs. */
+export const PLAY_PROGRAM = Symbol.for('temper.play-program');
+
+/** As a rollout's. */
+export type ProgramResult = number | { reward: number; metrics?: Readonly<Metrics> };
+
+export type PlayProgram = (program: Program, scenario: object) => Promise<ProgramResult>;
+
+/** Null for an agent whose rollout is code of its file. */
+export function agentProgram({ rollout }: { readonly rollout: unknown }): Program | null {
+  return (rollout as { readonly [PROGRAM]?: Program } | undefined)?.[PROGRAM] ?? null;
+}
+
+const SHOWN_CHARACTERS = 80;
+
+/** As people know it. */
+export function describeProgram(program: Program): string {
+  if (program.kind === 'endpoint') return program.url;
+  const line = program.argv.join(' ').replaceAll(/\s+/g, ' ').trim();
+  return line.length <= SHOWN_CHARACTERS ? line : `${line.slice(0, SHOWN_CHARACTERS)}…`;
+}
+
+/** What a program did wrong: its attempt has failed, as data. */
+export class ProgramError extends Error {
+  override readonly name = 'ProgramError';
+}

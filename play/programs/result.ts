@@ -1,0 +1,43 @@
+/** The reward of an attempt as a program tells it: JSON, a number or `{"reward": 0.5, "metrics": {"solved": true}}`. */
+import { ProgramError, type ProgramResult } from './program.ts';
+
+const SHAPE = '{"reward": 0.5, "metrics": {"solved": true}}, or the reward alone';
+
+/** `where` names what was read, for messages. */
+export function parseResult(text: string, where: string): ProgramResult {
+  const value = parseJson(text, where);
+  const complaint = complaintAbout(value);
+  if (complaint !== null) throw new ProgramError(`${where} ${complaint}, got ${clip(text)}; write ${SHAPE}`);
+  return value as ProgramResult;
+}
+
+function complaintAbout(value: unknown): string | null {
+  if (typeof value === 'number') return null;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a number or an object';
+  const { reward, metrics = {}, ...others } = value as Record<string, unknown>;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) return `may have the members reward and metrics, not ${JSON.stringify(unknown)}`;
+  // A judge may be who gives the reward.
+  if (reward !== undefined && typeof reward !== 'number') return 'must have a number as reward';
+  if (typeof metrics !== 'object' || metrics === null || Array.isArray(metrics))
+    return 'must have an object as metrics';
+  return null;
+}
+
+function parseJson(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new ProgramError(`${where} must be JSON, got ${clip(text)}; write ${SHAPE}`);
+  }
+}
+
+function clip(text: string): string {
+  return JSON.stringify(text.trim().slice(0, 100));
+}
+
+export function noResult(program: string): ProgramError {
+  const ways =
+    'print it as the last line of stdout, write it to the file TEMPER_RESULT_FILE, or POST it to /attempt/result';
+  return new ProgramError(`${program} gave no reward; give ${SHAPE}: ${ways}`);
+}

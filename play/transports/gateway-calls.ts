@@ -1,0 +1,95 @@
+/**
+ * A program's calls, as its attempt's recorder takes them. A program was written for some model and some settings: what
+ * must be the run's becomes the run's, and the log says so. A request that is wrong fails its attempt, and nothing else.
+ */
+import { TemperError } from '../../core/failures.ts';
+import { answerRequest, type Answerer } from '../dialects/answer-request.ts';
+import type { Memory } from '../dialects/dialect.ts';
+import type { AskedRequest } from '../recorder/asked-request.ts';
+import type { CallOptions, Recorder } from '../recorder/recorder.ts';
+import { isNeutral } from '../recorder/request.ts';
+import type { Visitor } from './gateway.ts';
+
+export interface Visit {
+  readonly recorder: Recorder;
+  /** Adds a line to the attempt's log. */
+  readonly log: (line: string) => void;
+  /** Of the agent's file. */
+  readonly rewrite: ((asked: AskedRequest) => AskedRequest) | null;
+}
+
+/** What a request says of sampling. */
+const PINNED = [
+  'temperature',
+  'seed',
+  'top_p',
+  'top_k',
+  'min_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'repetition_penalty',
+] as const;
+
+/** The requests of one attempt, in any dialect. */
+export function createVisitor(visit: Visit): Visitor {
+  const memory: Memory = new Map();
+  const answerer = createAnswerer(visit);
+  return {
+    answer: (request) => answerRequest(request, answerer, { memory }),
+    onTooLong: () => void (visit.recorder.hasOutgrown = true),
+  };
+}
+
+function createAnswerer({ recorder, log, rewrite }: Visit): Answerer {
+  const noted = new Set<string>();
+  const note = (line: string): void => {
+    if (!noted.has(line)) log(line);
+    noted.add(line);
+  };
+  const refuse = (error: unknown): Promise<TemperError> => recorder.fail(messageOf(error));
+  const call = async (asked: AskedRequest, options: CallOptions) => {
+    const outside = { ...options, boundsTokens: true, isOutside: true };
+    let pinned: AskedRequest;
+    try {
+      pinned = pin(rewrite === null ? asked : rewritten(rewrite(asked)), recorder, note);
+      recorder.check(pinned, outside);
+    } catch (error) {
+      throw await refuse(error);
+    }
+    return recorder.call(pinned, outside);
+  };
+  return { call, refuse };
+}
+
+/** It is the agent's own code, and may return anything. */
+function rewritten(request: unknown): AskedRequest {
+  const { messages } = (request ?? {}) as Partial<AskedRequest>;
+  if (Array.isArray(messages) && messages.length > 0) return request as AskedRequest;
+  throw new TemperError('AgentFailed', `rewrite must return the request with its messages, got ${shown(request)}`);
+}
+
+function pin(asked: AskedRequest, { model, mode, rollout }: Recorder, note: (line: string) => void): AskedRequest {
+  const pinned: AskedRequest = { ...asked, model };
+  if (asked['model'] !== model) note(`gateway: model ${shown(asked['model'])} is the run's model here`);
+  // A hosted model has no run.
+  if (mode === 'text') return pinned;
+  const tokens = asked['max_completion_tokens'] ?? asked['max_tokens'];
+  if (typeof tokens === 'number' && tokens > rollout.maxTokens)
+    note(`gateway: max_tokens ${tokens} is the run's ${rollout.maxTokens} here`);
+  for (const name of PINNED) {
+    const value = pinned[name];
+    delete pinned[name];
+    if (value === undefined || isNeutral(name, value)) continue;
+    if (name === 'temperature' && value === rollout.temperature) continue;
+    note(`gateway: ${name} ${shown(value)} has no effect, because sampling is the run's`);
+  }
+  return pinned;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? 'nothing').slice(0, 100);
+}

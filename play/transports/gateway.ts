@@ -1,0 +1,219 @@
+/**
+ * An HTTP listener on loopback for programs that are not JavaScript of this process: one for each process, started with
+ * the first attempt that needs it. Each attempt has a random key of its own, which is all that its program knows: the
+ * key finds the attempt, and dies with it. The engine's key stays here.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { BODY_TOO_LARGE } from '../../core/wire-constants.ts';
+import type { ModelReply, ModelRequest } from '../dialects/answer-request.ts';
+import { findDialect } from '../dialects/find-dialect.ts';
+import { Connections } from './gateway-connections.ts';
+import { checkSender, discardBody, MAX_HELD_BYTES, readBody, keyOf, GatewayRefusal } from './gateway-request.ts';
+
+/** An attempt's way to its recorder. */
+export interface Door {
+  /** `http://127.0.0.1:port` */
+  readonly origin: string;
+  readonly key: string;
+  /** What was posted to `/attempt/result`; null where nothing was. */
+  readonly posted: string | null;
+  /** From here on its key opens nothing, and its connections are closed. */
+  close(): void;
+}
+
+/** What an attempt does with its program's requests. */
+export interface Visitor {
+  answer(request: ModelRequest): Promise<ModelReply>;
+  /** A request was too long to be read. */
+  onTooLong(): void;
+}
+
+interface OpenDoor {
+  readonly secret: Buffer;
+  /** Answers what its program asks a model. */
+  readonly visitor: Visitor;
+  posted: string | null;
+  requests: number;
+  heldBytes: number;
+}
+
+const RESULT_PATH = '/attempt/result';
+/** Some clients add `/v1` to an address that has it. */
+const CALL_PATH = /^(\/v1){1,2}(\/[a-z_]+)+$/;
+/** Of one attempt, at once. */
+const MAX_REQUESTS = 128;
+/** Of all: more than all attempts of a worker have together. */
+const MAX_CONNECTIONS = 8192;
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 30_000;
+/** Clients keep connections for their next call; one that is closed under them is an error of theirs. */
+const IDLE_MS = 600_000;
+const CHECK_MS = 1000;
+const SECRET_BYTES = 32;
+
+export class Gateway {
+  readonly #doors = new Map<string, OpenDoor>();
+  readonly #connections = new Connections();
+  #listening: Promise<Server> | null = null;
+  readonly #requestMs: number;
+
+  /** `requestMs`: how long a request may take to come, whole. */
+  constructor({ requestMs = REQUEST_MS }: { requestMs?: number } = {}) {
+    this.#requestMs = requestMs;
+  }
+
+  /** A new key for one attempt. */
+  async open(visitor: Visitor): Promise<Door> {
+    const server = await this.#listen();
+    const id = randomBytes(8).toString('hex');
+    const secret = randomBytes(SECRET_BYTES).toString('hex');
+    const door: OpenDoor = { secret: Buffer.from(secret), visitor, posted: null, requests: 0, heldBytes: 0 };
+    this.#doors.set(id, door);
+    return {
+      origin: `http://127.0.0.1:${portOf(server)}`,
+      key: `temper-${id}-${secret}`,
+      get posted() {
+        return door.posted;
+      },
+      close: () => {
+        this.#doors.delete(id);
+        this.#connections.end(door);
+      },
+    };
+  }
+
+  /** Connections that are open. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  #listen(): Promise<Server> {
+    this.#listening ??= this.#start().catch((error: unknown) => {
+      this.#listening = null;
+      throw error;
+    });
+    return this.#listening;
+  }
+
+  #start(): Promise<Server> {
+    const server = createServer({ connectionsCheckingInterval: CHECK_MS, headersTimeout: HEADERS_MS });
+    server.requestTimeout = this.#requestMs;
+    server.keepAliveTimeout = IDLE_MS;
+    server.maxConnections = MAX_CONNECTIONS;
+    server.on('connection', (socket) => this.#connections.add(socket));
+    server.on('request', (request, response) => void this.#serve(server, request, response));
+    // An attempt that waits for its program keeps this process alive; a listener without one does not.
+    server.unref();
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(0, '127.0.0.1', () => resolve(server));
+    });
+  }
+
+  async #serve(server: Server, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      checkSender(request.headers, portOf(server));
+      const door = this.#find(keyOf(request.headers));
+      if (!this.#connections.claim(request.socket, door)) throw tooMuch('connections');
+      await this.#answer(door, request, response);
+    } catch (error) {
+      await discardBody(request);
+      refuse(response, error);
+    }
+  }
+
+  async #answer(door: OpenDoor, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (door.requests >= MAX_REQUESTS) throw tooMuch('requests at once');
+    const held = { bytes: 0 };
+    door.requests += 1;
+    try {
+      const path = pathOf(request);
+      const hold = (bytes: number): boolean => {
+        held.bytes += bytes;
+        door.heldBytes += bytes;
+        return door.heldBytes <= MAX_HELD_BYTES;
+      };
+      const body = await readBody(request, hold).catch((error: unknown) => {
+        if (error instanceof GatewayRefusal && error.code === BODY_TOO_LARGE) door.visitor.onTooLong();
+        throw error;
+      });
+      if (path === RESULT_PATH) {
+        door.posted = body;
+        response.writeHead(204).end();
+      } else await callModel(door.visitor, { path, body, request, response });
+    } finally {
+      door.requests -= 1;
+      door.heldBytes -= held.bytes;
+    }
+  }
+
+  /** By the part of a key that names the attempt; the secret part is compared in constant time. */
+  #find(key: string): OpenDoor {
+    const [, id = '', secret = ''] = /^temper-([0-9a-f]{16})-([0-9a-f]{64})$/.exec(key) ?? [];
+    const door = this.#doors.get(id);
+    if (door !== undefined && timingSafeEqual(door.secret, Buffer.from(secret))) return door;
+    throw new GatewayRefusal(
+      401,
+      'the key must be that of an attempt that is being played; pass the one the program was given',
+    );
+  }
+}
+
+/** This process's. */
+export const gateway = new Gateway();
+
+/** Compared as it was sent: nothing is decoded, and no `..` is followed. */
+function pathOf({ method, url = '' }: IncomingMessage): string {
+  const [path = ''] = url.split('?');
+  if (method === 'POST' && (path === RESULT_PATH || (CALL_PATH.test(path) && findDialect(path) !== null))) return path;
+  throw new GatewayRefusal(
+    404,
+    `the gateway has no ${method} ${path.slice(0, 100)}; POST to a model's API below /v1, or to ${RESULT_PATH}`,
+  );
+}
+
+async function callModel(
+  visitor: Visitor,
+  { path, body, request, response }: { path: string; body: string; request: IncomingMessage; response: ServerResponse },
+): Promise<void> {
+  const gone = new AbortController();
+  response.on('close', () => {
+    if (!response.writableFinished) gone.abort(new Error('the program gave the request up'));
+  });
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') headers.set(name, value);
+  await write(response, await visitor.answer({ path, headers, body, signal: gone.signal }));
+}
+
+async function write(response: ServerResponse, answer: ModelReply): Promise<void> {
+  response.writeHead(answer.status, answer.headers);
+  if ('json' in answer) {
+    response.end(JSON.stringify(answer.json));
+    return;
+  }
+  for await (const event of answer.events) response.write(event);
+  response.end();
+}
+
+/** Errors have OpenAI's form; a client that is gone is told nothing. */
+function refuse(response: ServerResponse, error: unknown): void {
+  if (!(error instanceof GatewayRefusal) || response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const { status, message, code } = error;
+  const headers = { 'content-type': 'application/json', connection: 'close', 'x-should-retry': 'false' };
+  const type = status === 401 ? 'authentication_error' : 'invalid_request_error';
+  response.writeHead(status, headers).end(JSON.stringify({ error: { message, type, code, param: null } }));
+}
+
+function tooMuch(of: string): GatewayRefusal {
+  return new GatewayRefusal(429, `an attempt may not have so many ${of}; make fewer calls in parallel`);
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}

@@ -1,0 +1,88 @@
+/** Rollouts that are programs: `rollout: command(['python3', 'agent.py'])`, `rollout: endpoint('http://127.0.0.1:9000')`. */
+import { TemperError } from '../../core/failures.ts';
+import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
+import { PLAY_PROGRAM, PROGRAM, type PlayProgram, type Program, type Rewrite } from '../../play/programs/program.ts';
+import { checkCount, checkOptions } from '../options/check-options.ts';
+
+export interface CommandProgramOptions {
+  /** Added to what the program finds in its environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Files and folders that are part of the agent's code, beside those that the command names. */
+  readonly files?: readonly string[];
+  /** Changes each request of the program; see `Rewrite`. Put a fixed text where the program writes a date or a path. */
+  readonly rewrite?: Rewrite;
+  /** How many processes run at once in one worker; by default as many as the machine has processors. */
+  readonly concurrency?: number;
+}
+
+export interface EndpointProgramOptions {
+  /** Changes each request of the server; see `Rewrite`. */
+  readonly rewrite?: Rewrite;
+  /** How many attempts it is asked to play at once by one worker; by default 32. */
+  readonly concurrency?: number;
+}
+
+export interface ProgramRollout {
+  (context: RolloutContext): Promise<RolloutResult>;
+  readonly [PROGRAM]: Program;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/**
+ * A program that plays an attempt, started for each attempt in the folder of the agent's file. It reaches the model by
+ * `OPENAI_BASE_URL` and `OPENAI_API_KEY`, and tells its reward as the last line that it prints.
+ */
+export function command(argv: readonly string[], options: CommandProgramOptions = {}): ProgramRollout {
+  if (!isTexts(argv) || argv.length === 0 || argv[0] === '')
+    throw bad(
+      'command must be given a list of texts, the program first',
+      argv,
+      "pass command(['python3', 'agent.py'])",
+    );
+  const { env = {}, files = [], concurrency, rewrite } = checkOptions('command', options);
+  checkCount('concurrency of command', concurrency, { least: 1, example: 4 });
+  if (!isTexts(files)) throw bad('files of command must be a list of paths', files, "pass ['lib', 'prompt.txt']");
+  if (typeof env !== 'object' || env === null || !isTexts(Object.values(env)))
+    throw bad('env of command must be texts by name', env, "pass { NAME: 'value' }");
+  const program = { kind: 'command', argv: [...argv], env: { ...env }, files: [...files] } as const;
+  return playing({ ...program, concurrency: concurrency ?? null, rewrite: checkRewrite(rewrite) });
+}
+
+/** A server on this machine that plays attempts: it gets one by POST, as JSON, and answers with the reward. */
+export function endpoint(url: string, options: EndpointProgramOptions = {}): ProgramRollout {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
+    throw bad('endpoint must be given an http(s) URL without a password', url, "pass 'http://127.0.0.1:9000/rollout'");
+  // A key is sent in the clear, and what it opens listens on loopback alone.
+  if (!LOOPBACK.test(parsed.hostname))
+    throw bad('endpoint must be on this machine (127.0.0.1, localhost or [::1])', url, 'run it beside the worker');
+  const { concurrency, rewrite } = checkOptions('endpoint', options);
+  checkCount('concurrency of endpoint', concurrency, { least: 1, example: 4 });
+  return playing({ kind: 'endpoint', url, concurrency: concurrency ?? null, rewrite: checkRewrite(rewrite) });
+}
+
+function checkRewrite(rewrite: unknown): Rewrite | null {
+  if (rewrite === undefined) return null;
+  if (typeof rewrite === 'function') return rewrite as Rewrite;
+  throw bad('rewrite must be a function', rewrite, 'pass one that returns the request');
+}
+
+function playing(program: Program): ProgramRollout {
+  const rollout = async (context: RolloutContext): Promise<RolloutResult> => {
+    const { [PLAY_PROGRAM]: play } = context as { [PLAY_PROGRAM]?: PlayProgram };
+    if (play === undefined)
+      throw bad('a program must be given the context of a rollout', typeof context, 'pass on what rollout got');
+    return play(program, context.scenario);
+  };
+  return Object.assign(rollout, { [PROGRAM]: Object.freeze(program) });
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string' && !each.includes('\0'));
+}
+
+function bad(rule: string, value: unknown, remedy: string): TemperError {
+  const shown = (JSON.stringify(value) ?? String(value)).slice(0, 100);
+  return new TemperError('BadConfig', `${rule}, got ${shown}; ${remedy}`);
+}

@@ -1,0 +1,103 @@
+/** How the processes of an attempt end: with it, with their worker, or by themselves. */
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+
+import { command } from '../../sdk/index.ts';
+import { nodeFlags } from '../../workers/module-path.ts';
+import { until } from '../crash/project.ts';
+import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { markOf, playAttempts, playOne } from './play.ts';
+import { ROLLOUT, script } from './program-script.ts';
+
+let engine: FakeEngine;
+beforeAll(async () => {
+  engine = await startFakeEngine();
+});
+afterAll(() => engine.close());
+
+const play = (text: string) => playOne(engine, script(text), { rollout: ROLLOUT });
+
+describe('how a program ends', () => {
+  test('an exit code is data, with the last lines of stderr', async () => {
+    const attempt = await play(`for (let i = 0; i < 20; i++) console.error('line ' + i); process.exit(3)`);
+    expect(attempt.failure?.message).toMatch(/ended with exit code 3; last lines of stderr:\nline 10\n[^]*line 19$/);
+  });
+
+  test('a fault of its own is data', async () => {
+    expect((await play(`process.abort()`)).failure?.message).toMatch(/ended with SIGABRT/);
+  });
+
+  test('an attempt that is over ends it, with all that it started', async () => {
+    const started = 'sleep 1001 & setsid sleep 1002 & setsid env -i sleep 1003 &';
+    // Gone as soon as its parent is: nobody knows whose it was.
+    const orphan = '(setsid sleep 1004 &);';
+    await playUntil(4, /sleep 100[1-4]/, `${started} ${orphan} sleep 1005`);
+    expect(sleeping(/sleep 100[1-5]/)).toEqual([]);
+  });
+
+  test('one that forks without end is ended', async () => {
+    await playUntil(5, /sleep 3001/, 'f() { sleep 3001 & sleep 0.02; f; }; f');
+    expect(sleeping(/sleep 3001/)).toEqual([]);
+  });
+
+  test('what it leaves behind ends with the attempt', async () => {
+    const rollout = command(['/bin/sh', '-c', 'sleep 2001 & setsid sleep 2002 & echo 1']);
+    expect(await playOne(engine, rollout)).toMatchObject({ reward: 1 });
+    expect(sleeping(/sleep 200[12]/)).toEqual([]);
+  });
+
+  test('one that prints without end is ended, and its log is bounded', async () => {
+    const attempt = await playOne(engine, command(['/bin/sh', '-c', 'yes']), { rollout: ROLLOUT });
+    expect(attempt.failure?.message).toMatch(/may print 16777216 bytes, it printed more/);
+    expect(attempt.logs).toHaveLength(201);
+  });
+
+  test('it ends with its worker, whatever ended that', async () => {
+    const worker = spawn(
+      process.execPath,
+      [...nodeFlags(), fileURLToPath(new URL('program-worker.ts', import.meta.url))],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    onTestFinished(() => void worker.kill('SIGKILL'));
+    await until('its programs sleep', () => sleeping(/sleep 400[12]/).length === 2, 20_000, 20);
+    worker.kill('SIGKILL');
+    await until('its programs are gone', () => sleeping(/sleep 400[12]/).length === 0, 20_000, 20);
+  });
+});
+
+/** Plays a shell's program until so many processes sleep, and cancels its attempt. */
+async function playUntil(count: number, pattern: RegExp, text: string): Promise<void> {
+  const ended = new AbortController();
+  const playing = playOne(engine, command(['/bin/sh', '-c', text]), { rollout: ROLLOUT, signal: ended.signal });
+  await until('all of it sleep', () => sleeping(pattern).length >= count, 20_000, 10);
+  ended.abort();
+  expect((await markOf(playing)).message).toBe('the attempt was cancelled');
+}
+
+/** Command lines of processes that are alive. */
+function sleeping(pattern: RegExp): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      } catch {
+        return '';
+      }
+    })
+    .filter((line) => line.startsWith('sleep') && pattern.test(line));
+}
+
+test('a group that is cancelled does not wait for a place', async () => {
+  const rollout = command(['/bin/sh', '-c', 'sleep 5001; echo 1'], { concurrency: 1 });
+  const ended = new AbortController();
+  const playing = playAttempts(engine, rollout, { attempts: 3, rollout: ROLLOUT, signal: ended.signal });
+  await until('it plays', () => sleeping(/sleep 5001/).length === 1, 20_000, 10);
+  ended.abort();
+  expect((await markOf(playing)).message).toBe('the attempt was cancelled');
+  expect(sleeping(/sleep 5001/)).toEqual([]);
+});

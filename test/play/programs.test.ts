@@ -1,0 +1,243 @@
+/** Attempts that real processes play, through the gateway: what they are told, how they tell their reward, how they end. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+
+import { createRandom } from '../../core/seeds.ts';
+import { command, endpoint, type ProgramRequest } from '../../sdk/index.ts';
+import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
+import { markOf, memoryJournal, MODEL, playAttempts, playOne, type PlayOptions } from './play.ts';
+import { ROLLOUT, script } from './program-script.ts';
+
+let engine: FakeEngine;
+beforeAll(async () => {
+  engine = await startFakeEngine();
+});
+afterAll(() => engine.close());
+beforeEach(() => {
+  engine.executed.length = 0;
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'temper-programs-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const play = (text: string, options: PlayOptions = {}) =>
+  playOne(engine, script(text), { rollout: ROLLOUT, ...options });
+
+describe('a program tells its reward', () => {
+  test.each([
+    [
+      'as the last line that it prints',
+      `console.log('thinking'); console.log('{"reward": 0.5, "metrics": {"win": true}}')`,
+    ],
+    [
+      'in its result file',
+      `import fs from 'node:fs'; console.log('thinking');
+      fs.writeFileSync(env.TEMPER_RESULT_FILE, '{"reward": 0.5, "metrics": {"win": true}}'); console.log('')`,
+    ],
+    ['by HTTP', `console.log('thinking'); await post('/attempt/result', { reward: 0.5, metrics: { win: true } })`],
+  ])('%s', async (_, text) => {
+    const attempt = await play(text);
+    expect(attempt).toMatchObject({ status: 'ok', reward: 0.5, metrics: { win: true } });
+    expect(attempt.logs[0]).toBe('thinking');
+  });
+
+  test('as a number alone, at the end of a line without an end', async () => {
+    expect(await play(`process.stdout.write('a\\n0.25')`)).toMatchObject({ reward: 0.25, logs: ['a'] });
+  });
+
+  test.each([
+    ['', /gave no reward; give \{"reward": 0.5.*TEMPER_RESULT_FILE/],
+    [`console.log('done')`, /^ProgramError: the last line of stdout of .* must be JSON, got "done"/],
+    [`console.log('{"reward": NaN}')`, /must be JSON, got "\{\\"reward\\": NaN\}"/],
+    [`console.log('{"rewards": 1}')`, /may have the members reward and metrics, not "rewards"/],
+    [`console.log('{"reward": "1"}')`, /must have a number as reward/],
+    [`console.log('{"reward": 1, "metrics": [1]}')`, /must have an object as metrics/],
+    [`console.log('1e999')`, /rollout must return a finite reward, got Infinity/],
+    [`await post('/attempt/result', '[1]')`, /the result posted by .* must be a number or an object/],
+  ])('and %j is none: the attempt has failed, as data', async (text, message) => {
+    const attempt = await play(text);
+    expect(attempt).toMatchObject({ status: 'failed', reward: null, failure: { type: 'AgentFailed' } });
+    expect(attempt.failure?.message).toMatch(message);
+  });
+});
+
+test('a program is told its attempt, and no key but its own', async () => {
+  const scenario = { id: 'one', text: 'ä"\n' };
+  process.env['TEMPER_ENGINE_KEY'] = 'the engine’s';
+  process.env['OPENAI_ORG_ID'] = 'mine';
+  onTestFinished(() => {
+    delete process.env['TEMPER_ENGINE_KEY'];
+    delete process.env['OPENAI_ORG_ID'];
+  });
+  let drawn = 0;
+  await playOne(engine, ({ random }) => (drawn = random()), { scenario, rollout: ROLLOUT });
+  const file = join(folder, 'told.json');
+  const text = `import fs from 'node:fs'; const scenario = fs.readFileSync(env.TEMPER_SCENARIO_FILE, 'utf8');
+    fs.writeFileSync(env.OWN_FILE, JSON.stringify({ env, scenario, cwd: process.cwd() })); console.log(1)`;
+  const rollout = script(text, { env: { OWN_FILE: file } });
+  expect(await playOne(engine, rollout, { scenario, rollout: ROLLOUT })).toMatchObject({ reward: 1 });
+  const { env, scenario: told, cwd } = JSON.parse(readFileSync(file, 'utf8'));
+  expect(JSON.parse(told)).toEqual(scenario);
+  expect(JSON.parse(env.TEMPER_SCENARIO)).toEqual(scenario);
+  expect(createRandom(Number(env.TEMPER_SEED))()).toBe(drawn);
+  expect(env).toMatchObject({ TEMPER_MODEL: MODEL, TEMPER_TEMPERATURE: '1' });
+  expect(env.OPENAI_BASE_URL).toBe(`${env.ANTHROPIC_BASE_URL}/v1`);
+  expect(env.ANTHROPIC_AUTH_TOKEN).toBe(env.OPENAI_API_KEY);
+  expect(env.ANTHROPIC_API_KEY).toBe(env.OPENAI_API_KEY);
+  expect(Object.keys(env)).not.toEqual(expect.arrayContaining(['TEMPER_ENGINE_KEY']));
+  expect(Object.keys(env)).not.toEqual(expect.arrayContaining(['OPENAI_ORG_ID']));
+  expect(cwd).toBe(process.cwd());
+  expect(existsSync(env.TEMPER_SCENARIO_FILE)).toBe(false);
+});
+
+test('a scenario too long for a variable is in its file', async () => {
+  const scenario = { id: 'one', text: 'ä'.repeat(60_000) };
+  const text = `import fs from 'node:fs'; console.log(env.TEMPER_SCENARIO === undefined
+    ? JSON.parse(fs.readFileSync(env.TEMPER_SCENARIO_FILE, 'utf8')).text.length : -1)`;
+  expect(await play(text, { scenario })).toMatchObject({ reward: 60_000 });
+});
+
+test('what a program prints is the log, stdout before stderr, without key and port', async () => {
+  const attempt = await play(`console.error('warned'); console.log('key', env.OPENAI_API_KEY);
+    console.log(env.OPENAI_BASE_URL); console.log('1')`);
+  expect(attempt.logs).toEqual(['key <key>', 'http://gateway/v1', 'warned']);
+});
+
+test('a call through the gateway has the key, the seed and the answer of a call in this process', async () => {
+  const messages = [{ role: 'user' as const, content: 'Where is the key?' }];
+  const inside = await playOne(engine, async ({ openai, model }) => {
+    const { choices } = await openai.chat.completions.create({ model, messages, max_tokens: 3 });
+    return Number(choices[0]?.message.content);
+  });
+  const outside = await play(`console.log(await say('Where is the key?', { max_tokens: 3 }))`);
+  expect(outside).toEqual(inside);
+});
+
+test('what must be the run’s becomes the run’s, and the log says so once', async () => {
+  const attempt = await play(
+    `for (const content of ['a', 'b']) await ask(content, { model: 'gpt-5', temperature: 0.2, top_p: 1, seed: 7, max_tokens: 32000 });
+    console.log(1)`,
+  );
+  expect(attempt.logs).toEqual([
+    'gateway: model "gpt-5" is the run\'s model here',
+    "gateway: max_tokens 32000 is the run's 8 here",
+    "gateway: temperature 0.2 has no effect, because sampling is the run's",
+    "gateway: seed 7 has no effect, because sampling is the run's",
+  ]);
+  expect(attempt.calls.map(({ request }) => request)).toMatchObject([
+    { temperature: 1, max_tokens: 8 },
+    { max_tokens: 8 },
+  ]);
+  expect(attempt.calls[0]?.request).not.toHaveProperty('seed');
+});
+
+test('rewrite takes out of a prompt what is another one each time', async () => {
+  const rewrite = (request: ProgramRequest): ProgramRequest => ({
+    ...request,
+    messages: request.messages.map((message) => ({
+      ...message,
+      content: String(message.content).replace(/\d+ ns/, 'now'),
+    })),
+  });
+  const text = `console.log(await say('It is ' + process.hrtime.bigint() + ' ns.'))`;
+  const journal = memoryJournal();
+  const [first, again] = [
+    await playOne(engine, script(text, { rewrite }), { rollout: ROLLOUT, journal }),
+    await playOne(engine, script(text, { rewrite }), { rollout: ROLLOUT, journal }),
+  ];
+  expect(again).toEqual(first);
+  expect(engine.executed).toHaveLength(1);
+  expect(first.calls[0]?.request.messages).toEqual([{ role: 'user', content: 'It is now.' }]);
+  const wrong = await playOne(engine, script(text, { rewrite: () => 1 as never }), { rollout: ROLLOUT });
+  expect(wrong.failure?.message).toBe('rewrite must return the request with its messages, got 1');
+});
+
+test.each([
+  ['logit_bias', { logit_bias: { 5: -100 } }, /logit_bias cannot be set while training/],
+  ['a format', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } }, /response_format/],
+])('%s fails the attempt, and no other', async (_, more, message) => {
+  const text = `const { error } = await ask('a', env.TEMPER_SCENARIO.includes('wrong') ? ${JSON.stringify(more)} : {}); console.log(error ? 0 : 1)`;
+  const [wrong, right] = await Promise.all([play(text, { scenario: { id: 'wrong' } }), play(text)]);
+  expect(wrong).toMatchObject({ status: 'failed', failure: { type: 'AgentFailed' } });
+  expect(wrong.failure?.message).toMatch(message);
+  expect(right).toMatchObject({ status: 'ok', reward: 1 });
+});
+
+test('a request that the engine refuses fails the attempt, in the engine’s words', async () => {
+  engine.failNext({ status: 400, body: '{"error": {"message": "no role x here", "type": "BadConfig"}}' });
+  const attempt = await play(`await ask('a'); console.log(1)`);
+  expect(attempt).toMatchObject({ status: 'failed', failure: { type: 'AgentFailed', message: 'no role x here' } });
+});
+
+test('a program that was killed asks again, and pays for nothing twice', async () => {
+  const journal = memoryJournal();
+  const calm = await playOne(engine, script(THREE_TURNS), { rollout: ROLLOUT });
+  const paid = [];
+  for (const last of [1, 2, 3]) {
+    engine.executed.length = 0;
+    const mark = await markOf(
+      playOne(engine, script(`const last = ${last};${THREE_TURNS}`), { rollout: ROLLOUT, journal }),
+    );
+    expect(mark).toMatchObject({ type: 'ProgramFailed', message: expect.stringContaining('SIGKILL') });
+    paid.push(engine.executed.length);
+  }
+  engine.executed.length = 0;
+  expect(await playOne(engine, script(THREE_TURNS), { rollout: ROLLOUT, journal })).toEqual(calm);
+  expect([...paid, engine.executed.length]).toEqual([1, 1, 1, 0]);
+});
+
+/** Each question has the answer before in it; `last`: after which answer it dies. */
+const THREE_TURNS = `
+let said = 'begin';
+for (let turn = 1; turn <= 3; turn++) {
+  said = await say('after ' + said);
+  if (globalThis.last === turn || (typeof last !== 'undefined' && last === turn)) process.kill(process.pid, 'SIGKILL');
+}
+console.log(said);`;
+
+test('no more processes run at once than the program’s concurrency, over groups', async () => {
+  const file = join(folder, 'running');
+  const text = `import fs from 'node:fs'; fs.appendFileSync(env.OWN_FILE, '+'); await ask('a'); fs.appendFileSync(env.OWN_FILE, '-'); console.log(1)`;
+  const rollout = script(text, { concurrency: 2, env: { OWN_FILE: file } });
+  const groups = [1, 2].map(() => playAttempts(engine, rollout, { attempts: 2, rollout: ROLLOUT }));
+  await Promise.all(groups);
+  let most = 0;
+  let now = 0;
+  for (const sign of readFileSync(file, 'utf8')) most = Math.max(most, (now += sign === '+' ? 1 : -1));
+  expect(now).toBe(0);
+  expect(most).toBeLessThanOrEqual(2);
+});
+
+test('a rollout in TypeScript may play a program, and grade what it did', async () => {
+  const program = script(`console.log(await say('a'))`, { concurrency: 1 });
+  const attempts = await playAttempts(
+    engine,
+    async (context) => {
+      const said = await program(context);
+      return { reward: said === 3 ? 1 : 0, metrics: { said: Number(said) } };
+    },
+    { attempts: 3, rollout: ROLLOUT },
+  );
+  expect(attempts.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok']);
+  expect(attempts.every(({ reward, metrics }) => reward === (metrics['said'] === 3 ? 1 : 0))).toBe(true);
+});
+
+test('a program that is not there ends the run with one line', async () => {
+  const mark = await markOf(playOne(engine, command(['no-such-program-here'])));
+  expect(mark).toMatchObject({ type: 'BadConfig' });
+  expect(mark.message).toMatch(/no-such-program-here cannot be started \(ENOENT\); install/);
+});
+
+test.each([
+  [() => command([]), /command must be given a list of texts, the program first, got \[\]/],
+  [() => command('python agent.py' as never), /list of texts/],
+  [() => command(['a'], { env: { A: 1 as never } }), /env of command must be texts/],
+  [() => command(['a'], { concurrency: 0 }), /concurrency of command must be a whole number of at least 1/],
+  [() => endpoint('ftp://127.0.0.1'), /endpoint must be given an http\(s\) URL/],
+  [() => endpoint('127.0.0.1:9000'), /endpoint must be given an http\(s\) URL/],
+  [() => endpoint('http://agent.example:9000'), /endpoint must be on this machine/],
+])('a mistake is refused where it is written: %s', (make, message) => {
+  expect(make).toThrow(message);
+});
