@@ -7,7 +7,6 @@ import { wasCut, type AttemptRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
-import { playProgram } from './programs/play-program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
 import { slotsOf } from './programs/program-slots.ts';
 import type { Journal } from './recorder/journal.ts';
@@ -151,15 +150,21 @@ function createPlayer(options: AttemptOptions, log: AttemptLog, programs: Set<Pr
     };
     // Where the program is the agent, its place is the attempt's.
     const isAgent = agentProgram(agent) === program;
-    const playing = isAgent ? playProgram(attempt) : playInTurn(attempt);
+    const playing = isAgent ? playNow(attempt) : playInTurn(attempt);
     programs.add(playing);
     return playing;
   };
 }
 
+/** Servers and processes are loaded where programs are played: an agent's own copy of this module needs none of them. */
+async function playNow(attempt: ProgramAttempt): Promise<ProgramResult> {
+  const { playProgram } = await import('./programs/play-program.ts');
+  return playProgram(attempt);
+}
+
 async function playInTurn(attempt: ProgramAttempt): Promise<ProgramResult> {
   const giveBack = await slotsOf(attempt.program).take(attempt.recorder.ending.signal);
-  return playProgram(attempt).finally(giveBack);
+  return playNow(attempt).finally(giveBack);
 }
 
 function withoutEffect(): TemperError {
