@@ -20,6 +20,7 @@ const FRAMEWORKS = [
   'ai-sdk',
   'langgraph',
   'anthropic-sdk',
+  'python',
 ];
 const STEPS = 5;
 const FLAGS = `--base-model pocket-tools --steps ${STEPS} --groups-per-step 2 --group-size 4 --eval-scenarios 2 --replacement-rounds 0 --learning-rate 1e-3 --max-tokens 64`;
