@@ -20,6 +20,7 @@ import { setCommand } from './set/command.ts';
 import { showCommand } from './show/command.ts';
 import { stopCommand } from './stop/command.ts';
 import { trainCommand } from './train/command.ts';
+import { tryCommand } from './try/command.ts';
 import { verifyCommand } from './verify/command.ts';
 import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
@@ -78,6 +79,7 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./checkpoints/checkpoints.ts')).checkpoints,
   }),
   createCommand({ ...verifyCommand, load: async () => (await import('./verify/verify.ts')).verify }),
+  createCommand({ ...tryCommand, load: async () => (await import('./try/try.ts')).tryAgent }),
   createCommand({ ...evalCommand, load: async () => (await import('./eval/eval.ts')).evaluate }),
   createCommand({ ...exportCommand, load: async () => (await import('./export/export.ts')).exportPolicy }),
   createCommand({ ...serveCommand, load: async () => (await import('./serve/serve.ts')).serve }),

@@ -15,6 +15,8 @@ import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
 import { flagWords } from '../../cli/train/project-flags.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { trainCommand } from '../../cli/train/command.ts';
+import { tryCommand } from '../../cli/try/command.ts';
+import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
 import { RunConfig } from '../../core/contract.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -60,6 +62,7 @@ const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<objec
   train: (words) => readPlannedRun(contextOf(trainCommand, project, words, ENV)),
   fork: (words) => readPlannedFork(contextOf(forkCommand, project, words, ENV)),
   eval: (words) => readPlannedEval(contextOf(evalCommand, project, words, ENV)),
+  try: (words) => readPlannedTry(contextOf(tryCommand, project, words, ENV)),
   'schedule create': (words) => readPlannedSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
 };
 
@@ -68,6 +71,7 @@ type Probe = readonly [without: string, given: string] | ShownByTest;
 
 const TRAIN = 'train agent.ts --base-model pocket';
 const EVAL = 'eval agent.ts --model openai/gpt-5';
+const TRY = 'try agent.ts --model openai/gpt-5';
 const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
 const PRUNE = 'checkpoints demo prune --dry-run --keep-last';
 const json = (command: string): Probe => [command, `${command} --json`];
@@ -144,6 +148,16 @@ const FLAGS: Readonly<Record<string, Probe>> = {
   'eval --concurrency': added(EVAL, '--concurrency 2'),
   'eval --out': byTest('cli/eval.test.ts', 'the page shows every model’s attempt at a scenario, side by side'),
   'eval --json': byTest('cli/eval.test.ts', '--json prints means and intervals, --scenarios plays fewer'),
+  'try --model': added('try agent.ts', '--model demo'),
+  'try --scenario': added(TRY, '--scenario s2'),
+  'try --scenarios': added(TRY, '--scenarios 5'),
+  'try --attempts': added(TRY, '--attempts 5'),
+  'try --temperature': added(TRY, '--temperature 0.5'),
+  'try --max-tokens': added('try agent.ts', '--max-tokens 99'),
+  'try --eval': added(TRY, '--eval'),
+  'try --replay': added(TRY, '--replay'),
+  'try --save': byTest('cli/try.test.ts', '--save writes attempts that replayAttempt plays again'),
+  'try --json': byTest('cli/try.test.ts', '--json has the calls, without token ids'),
   'dev --agent': byTest(
     'crash/judging.test.ts',
     'killed in the middle of judging, a run asks for no verdict again that it had received',

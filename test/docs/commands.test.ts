@@ -87,7 +87,7 @@ describe('docs/commands.md', () => {
     ...readPage('docs/commands.md').matchAll(/^\| `--([a-z0-9-]+)[^|]*\| ([^|]+) \| ([^|]+) \| [^|]+ \|$/gm),
   ];
 
-  test.each(['train', 'eval'])('lists every flag of temper %s', (name) => {
+  test.each(['train', 'try', 'eval'])('lists every flag of temper %s', (name) => {
     const { flags } = COMMANDS.find((command) => command.name === name)!;
     expect(rows.map(([, flag]) => flag)).toEqual(expect.arrayContaining(Object.keys(flags)));
   });
