@@ -9,6 +9,7 @@ import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
 import { forkCommand } from './fork/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
+import { initCommand } from './init/command.ts';
 import { pauseCommand } from './pause/command.ts';
 import { reportCommand } from './report/command.ts';
 import { resumeCommand } from './resume/command.ts';
@@ -52,6 +53,7 @@ const SCHEDULE_ACTIONS: readonly Command[] = [
 ];
 
 export const COMMANDS: readonly Command[] = [
+  createCommand({ ...initCommand, load: async () => (await import('./init/init.ts')).init }),
   createCommand({
     ...trainCommand,
     load: async () => (await import('./train/train.ts')).train,

@@ -12,6 +12,7 @@ test('temper alone lists every command', async () => {
     Usage: temper COMMAND [flags]
 
     Commands:
+      init         start a project: an agent that learns, its test, and the configuration
       train        start a training run or continue it, and show its progress
       fork         start a run from a checkpoint of another run, without copying it
       runs         list the runs of this project

@@ -2,6 +2,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { COMMANDS } from '../../cli/commands.ts';
 import { wrap } from '../../cli/try/lines.ts';
 import { placeOfThrow } from '../../cli/try/thrown-at.ts';
 import { defineAgent } from '../../sdk/index.ts';
@@ -254,4 +255,37 @@ describe('bad input is one line', () => {
     await writeFile(file, text);
     expect(await complaint()).toContain('scenario 0 must be an object with a non-empty string id');
   });
+});
+
+test('help', async () => {
+  expect(await COMMANDS.find(({ name }) => name === 'try')!.help()).toMatchInlineSnapshot(`
+    "play an agent a few times and show what happens, without training
+
+    Usage: temper try AGENT [flags]
+
+    Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards
+    that never vary, missing metrics, rewritten histories, cut answers, failures. Writes nothing into the store.
+    MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model
+    (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama) or URL#MODEL.
+    On the local stack, requests stand under the rules of training: what would end a run is refused here, too.
+    Exit code 1 if an attempt failed.
+
+    Options:
+      --model MODEL    model that plays; default: pocket
+      --scenario ID    scenario to play, by its id; repeatable
+      --scenarios N    play the first N scenarios; default: 3
+      --attempts N     attempts at each scenario; default: 2
+      --temperature X  sampling temperature; default: the checkpoint's run's, or 1; for a hosted model its own
+      --max-tokens N   token limit of a call that sets none; of each call of a hosted model, whatever the agent sets
+      --eval           play evalScenarios, under the rules of evaluations: calls may set what training refuses
+      --replay         run the agent again on the recorded answers, and warn if it asks for others (side effects happen again)
+      --save FOLDER    write each attempt to a JSON file, for replayAttempt of temper-rl/testing
+      --json           print one JSON object
+      -h, --help       print this help
+
+    Examples:
+      temper try agent.ts
+      temper try agent.ts --model demo@latest --scenario game-7 --attempts 8
+      temper try agent.ts --model openai/gpt-5-mini --eval --save attempts"
+  `);
 });
