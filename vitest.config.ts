@@ -17,7 +17,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           // A project that `temper init` writes has tests of its own.
-          include: ['test/**/*.test.ts', 'cli/init/templates/*/*.test.ts'],
+          include: ['test/**/*.test.ts', 'cli/init/templates/{plain,tools,ruler,imperative}/*.test.ts'],
           exclude: slow,
           testTimeout: 30_000,
         },

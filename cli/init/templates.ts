@@ -1,4 +1,7 @@
-/** What a project may start with; the files are in `templates/`, a folder for each. Imports nothing: help shows the list. */
+/**
+ * What a project may start with; the files are in `templates/`, a folder for each. Imports nothing: help shows the list.
+ * Lint, the compiler and the unit tests leave `ai-sdk` and `langgraph` out: their SDKs are not installed here.
+ */
 export interface Template {
   readonly summary: string;
   /** The small model that knows the template's task. */
@@ -27,6 +30,18 @@ export const TEMPLATES = {
     summary: 'no reward function: a large model judges the attempts (needs its key)',
     baseModel: 'pocket',
     dependencies: {},
+    scripts: AGENT_SCRIPTS,
+  },
+  'ai-sdk': {
+    summary: 'plain with the Vercel AI SDK: generateText',
+    baseModel: 'pocket',
+    dependencies: { '@ai-sdk/openai-compatible': '^2.0.0', ai: '^6.0.0' },
+    scripts: AGENT_SCRIPTS,
+  },
+  langgraph: {
+    summary: 'plain with LangGraph.js: a graph that calls the model',
+    baseModel: 'pocket',
+    dependencies: { '@langchain/core': '^1.0.0', '@langchain/langgraph': '^1.0.0', '@langchain/openai': '^1.0.0' },
     scripts: AGENT_SCRIPTS,
   },
   imperative: {

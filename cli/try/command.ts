@@ -5,6 +5,7 @@ export const tryCommand = defineCommand({
   name: 'try',
   summary: 'play an agent a few times and show what happens, without training',
   details: [
+    'AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.',
     'Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards',
     'that never vary, missing metrics, rewritten histories, cut answers, failures. Writes nothing into the store.',
     'MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model',
@@ -13,13 +14,17 @@ export const tryCommand = defineCommand({
     'Exit code 1 if an attempt failed.',
   ],
   examples: [
-    'temper try agent.ts',
+    'temper try',
     'temper try agent.ts --model demo@latest --scenario game-7 --attempts 8',
     'temper try agent.ts --model openai/gpt-5-mini --eval --save attempts',
   ],
-  arguments: { agent: { placeholder: 'AGENT' } },
+  arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
-    model: { kind: 'text', placeholder: 'MODEL', description: 'model that plays; default: pocket' },
+    model: {
+      kind: 'text',
+      placeholder: 'MODEL',
+      description: 'model that plays; default: base-model of temporal.config.ts, or pocket',
+    },
     scenario: { kind: 'texts', placeholder: 'ID', description: 'scenario to play, by its id; repeatable' },
     scenarios: { kind: 'integer', minimum: 1, placeholder: 'N', description: 'play the first N scenarios; default: 3' },
     attempts: { kind: 'integer', minimum: 1, placeholder: 'N', description: 'attempts at each scenario; default: 2' },

@@ -4,6 +4,7 @@ import { defaultRunConfig } from '../../core/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import type { RequestMode } from '../../play/recorder/request.ts';
 import { checkUnique, readScenarios } from '../../play/scenarios.ts';
+import { loadConfig } from '../../workers/config.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { closestName } from '../command-line/closest-name.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -37,9 +38,11 @@ const DEFAULT_ATTEMPTS = 2;
 export async function readPlannedTry(context: TryContext): Promise<PlannedTry> {
   const { flags, args, project, cwd, env } = context;
   checkSelection(flags);
-  const agentFile = await loadAgent(args.agent, cwd);
+  const agentFile = await loadAgent(args.agent ?? '.', cwd);
   const store = await openProjectStore(project, env);
-  const players = await findPlayers({ flags: playerFlags(flags), project, cwd, env }, store, agentFile.agent.name);
+  const model = flags.model ?? (await configuredModel(project, env)) ?? 'pocket';
+  const named = { ...playerFlags(flags), model: [model] };
+  const players = await findPlayers({ flags: named, project, cwd, env }, store, agentFile.agent.name);
   const player = players.players[0]!;
   const isHosted = player.hosted !== null;
   const maxTokens = isHosted ? null : flags['max-tokens'];
@@ -66,10 +69,15 @@ function checkSelection({ scenario, scenarios }: Flags): void {
     throw new UsageError(`--scenario ${twice} is given twice; pass it once, and --attempts for more attempts`);
 }
 
-/** Those of an evaluation by one model, which takes token limits of hosted models alone. */
-function playerFlags({ model, temperature }: Flags) {
-  const none = { 'base-url': null, 'key-env': null, price: [], 'max-tokens': null, seed: null };
-  return { model: [model ?? 'pocket'], temperature, ...none };
+/** Those of an evaluation, which takes token limits of hosted models alone. */
+function playerFlags({ temperature }: Flags) {
+  return { temperature, 'base-url': null, 'key-env': null, price: [], 'max-tokens': null, seed: null };
+}
+
+/** What the project trains, so that it is tried, too. */
+async function configuredModel(project: string, env: NodeJS.ProcessEnv): Promise<string | null> {
+  const { 'base-model': model } = (await loadConfig(project, env)).train;
+  return typeof model === 'string' ? model : null;
 }
 
 async function readTried(agentFile: AgentFile, flags: Flags): Promise<TriedScenario[]> {

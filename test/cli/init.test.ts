@@ -196,6 +196,8 @@ test('help', async () => {
       plain       one question and one answer: learns the multiplication table on this machine
       tools       two tools over several turns: learns to look words up on this machine
       ruler       no reward function: a large model judges the attempts (needs its key)
+      ai-sdk      plain with the Vercel AI SDK: generateText
+      langgraph   plain with LangGraph.js: a graph that calls the model
       imperative  a training loop of your own, in a script
 
     Options:

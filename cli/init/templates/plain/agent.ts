@@ -6,7 +6,7 @@ const table = numbers.flatMap((left) => numbers.map((right) => ({ id: `${left}x$
 const isHeldOut = ({ left, right }: (typeof table)[number]) => (left + right) % 4 === 3;
 
 export default defineAgent({
-  name: 'products',
+  name: 'times-table',
   scenarios: table.filter((problem) => !isHeldOut(problem)),
   // Never trained on. Each problem is asked three times, because the model samples its answers.
   evalScenarios: [1, 2, 3].flatMap((round) =>
