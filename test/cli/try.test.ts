@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { wrap } from '../../cli/try/lines.ts';
+import { tryCommand } from '../../cli/try/command.ts';
+import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
 import { placeOfThrow } from '../../cli/try/thrown-at.ts';
 import { defineAgent } from '../../sdk/index.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
 import { startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../fake-engine.ts';
 import { write } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { contextOf, runCli } from './run-cli.ts';
 
 const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
 
@@ -209,6 +211,16 @@ test('Ctrl-C in the middle of a call ends it', async () => {
   expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
 });
 
+test('by default the working folder’s agent is played by the model that the project trains', async () => {
+  await writeAsking('return 1;');
+  const planned = () => readPlannedTry(contextOf(tryCommand, project, []));
+  expect((await planned()).player.name).toBe('pocket');
+  await write(join(project, 'temporal.config.ts'), "export default { train: { 'base-model': 'pocket-tools' } };\n");
+  const { player, agentFile, scenarios, attempts } = await planned();
+  expect([player.name, agentFile.path]).toEqual(['pocket-tools', join(project, 'agent.ts')]);
+  expect([scenarios.map(({ scenario }) => scenario.id), attempts]).toEqual([['a', 'b', 'c'], 2]);
+});
+
 describe('bad input is one line', () => {
   async function complaint(...args: string[]): Promise<string> {
     const { exitCode, stdout, stderr } = await runCli(project, ['try', 'agent.ts', ...args], {});
@@ -261,8 +273,9 @@ test('help', async () => {
   expect(await COMMANDS.find(({ name }) => name === 'try')!.help()).toMatchInlineSnapshot(`
     "play an agent a few times and show what happens, without training
 
-    Usage: temper try AGENT [flags]
+    Usage: temper try [AGENT] [flags]
 
+    AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.
     Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards
     that never vary, missing metrics, rewritten histories, cut answers, failures. Writes nothing into the store.
     MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model
@@ -271,7 +284,7 @@ test('help', async () => {
     Exit code 1 if an attempt failed.
 
     Options:
-      --model MODEL    model that plays; default: pocket
+      --model MODEL    model that plays; default: base-model of temporal.config.ts, or pocket
       --scenario ID    scenario to play, by its id; repeatable
       --scenarios N    play the first N scenarios; default: 3
       --attempts N     attempts at each scenario; default: 2
@@ -284,7 +297,7 @@ test('help', async () => {
       -h, --help       print this help
 
     Examples:
-      temper try agent.ts
+      temper try
       temper try agent.ts --model demo@latest --scenario game-7 --attempts 8
       temper try agent.ts --model openai/gpt-5-mini --eval --save attempts"
   `);
