@@ -73,5 +73,6 @@ function watchThrown(agent: Agent): { agent: Agent; thrown: () => { error: unkno
       throw error;
     }
   };
-  return { agent: { ...agent, rollout }, thrown: () => found };
+  // What else stands on the function is the agent's.
+  return { agent: { ...agent, rollout: Object.assign(rollout, agent.rollout) }, thrown: () => found };
 }
