@@ -1,5 +1,6 @@
 /** What a person is asked who did not say it: three things at most, and nothing without a terminal. */
 import { createInterface } from 'node:readline/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { closestName } from '../command-line/closest-name.ts';
 import type { InitContext } from './command.ts';
 import { TEMPLATE_NAMES, TEMPLATES, type TemplateName } from './templates.ts';
@@ -16,6 +17,9 @@ export type GivenChoices = { readonly [Name in keyof InitChoices]: InitChoices[N
 /** An empty answer means the default. */
 export type Ask = (question: string) => Promise<string>;
 
+/** A signal to oneself comes in a moment. */
+const SIGNAL_MS = 2000;
+
 const ASK_NOTHING: Ask = () => Promise.resolve('');
 
 export async function askForInit({ flags, args, output, signal }: InitContext): Promise<InitChoices> {
@@ -27,6 +31,13 @@ export async function askForInit({ flags, args, output, signal }: InitContext): 
   terminal.on('SIGINT', interrupt).on('close', interrupt);
   try {
     return await chooseInit(given, (question) => terminal.question(question, { signal }));
+  } catch (error) {
+    // Ctrl-D ends the question before the process hears of it.
+    if (!signal.aborted) {
+      interrupt();
+      await sleep(SIGNAL_MS, undefined, { signal }).catch(() => undefined);
+    }
+    throw error;
   } finally {
     terminal.off('close', interrupt).close();
   }
