@@ -1,4 +1,4 @@
-/** `temper try` with a model that is served elsewhere; on the local stack: test/e2e/readme.test.ts. */
+/** `temper try` with a model that is served elsewhere; on the local stack: test/installation/own-project.test.ts. */
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
