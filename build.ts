@@ -21,6 +21,7 @@ const COPIED = [
   'LICENSE',
   'cli/temper.js',
   'cli/report/browser',
+  'cli/init/templates',
   'workers/typescript.js',
   'gpu-worker/temper_gpu',
   ...readdirSync(join(root, 'gpu-worker'))

@@ -16,7 +16,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: ['test/**/*.test.ts'],
+          // A project that `temper init` writes has tests of its own.
+          include: ['test/**/*.test.ts', 'cli/init/templates/{plain,tools,ruler,imperative}/*.test.ts'],
           exclude: slow,
           testTimeout: 30_000,
         },

@@ -9,6 +9,7 @@ import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
 import { forkCommand } from './fork/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
+import { initCommand } from './init/command.ts';
 import { pauseCommand } from './pause/command.ts';
 import { reportCommand } from './report/command.ts';
 import { resumeCommand } from './resume/command.ts';
@@ -20,6 +21,7 @@ import { setCommand } from './set/command.ts';
 import { showCommand } from './show/command.ts';
 import { stopCommand } from './stop/command.ts';
 import { trainCommand } from './train/command.ts';
+import { tryCommand } from './try/command.ts';
 import { verifyCommand } from './verify/command.ts';
 import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
@@ -51,6 +53,7 @@ const SCHEDULE_ACTIONS: readonly Command[] = [
 ];
 
 export const COMMANDS: readonly Command[] = [
+  createCommand({ ...initCommand, load: async () => (await import('./init/init.ts')).init }),
   createCommand({
     ...trainCommand,
     load: async () => (await import('./train/train.ts')).train,
@@ -78,6 +81,7 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./checkpoints/checkpoints.ts')).checkpoints,
   }),
   createCommand({ ...verifyCommand, load: async () => (await import('./verify/verify.ts')).verify }),
+  createCommand({ ...tryCommand, load: async () => (await import('./try/try.ts')).tryAgent }),
   createCommand({ ...evalCommand, load: async () => (await import('./eval/eval.ts')).evaluate }),
   createCommand({ ...exportCommand, load: async () => (await import('./export/export.ts')).exportPolicy }),
   createCommand({ ...serveCommand, load: async () => (await import('./serve/serve.ts')).serve }),

@@ -1,32 +1,16 @@
 /** The models of an evaluation, one after the other; the local stack is started where one of them needs it. */
 import { TemperError } from '../../core/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
-import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedEval } from './read-planned-eval.ts';
+import { withEngine } from './with-engine.ts';
 import { playScenarios } from './play.ts';
 import type { Player } from './players.ts';
 import type { Outcome } from './summarise.ts';
 
 /** In the order of the players. */
-export async function playAll(plan: PlannedEval, context: Surroundings): Promise<Outcome[]> {
-  if (plan.players.every(({ hosted }) => hosted !== null)) return playEach(plan, null, context);
-  const { project, output, signal, env } = context;
-  const stack = await openLocalStack({
-    project,
-    agentFile: null,
-    models: plan.models,
-    // Progress is not the result: it goes where pipes do not see it.
-    onEvent: createEventPrinter((line) => output.errorLine(line)),
-    signal,
-    env,
-  });
-  try {
-    return await playEach(plan, { url: stack.engineUrl, key: stack.engineKey }, context);
-  } finally {
-    await stack.close();
-  }
+export function playAll(plan: PlannedEval, context: Surroundings): Promise<Outcome[]> {
+  return withEngine(plan, context, (engine) => playEach(plan, engine, context));
 }
 
 /** One after the other: models of one engine would only take each other's time, and their latencies are compared. */

@@ -1,8 +1,8 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
 import { Attempts, forgetfulSegments } from '../../play/play-attempts.ts';
-import type { HostedModel } from '../../play/connections/providers.ts';
 import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { createRewrite, hostedAddress } from './hosted-player.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './read-planned-eval.ts';
 import type { Player } from './players.ts';
@@ -25,7 +25,7 @@ const TELL_EVERY_MS = 2000;
 
 export async function playScenarios({ plan, player, engine, signal, onProgress }: PlayOptions): Promise<Played> {
   const { model, adapterSha256, hosted, rollout, place, price } = player;
-  const connection = connectEngine(hosted === null ? engine! : addressOf(hosted));
+  const connection = connectEngine(hosted === null ? engine! : hostedAddress(hosted));
   const { agentFile, scenarios, firstScenario, concurrency } = plan;
   const ledger = new Ledger();
   const playing = new Attempts({
@@ -56,24 +56,6 @@ export async function playScenarios({ plan, player, engine, signal, onProgress }
     clearInterval(timer);
     await connection.close();
   }
-}
-
-/** A bare host is completed; what has a path is an API's base as it stands. */
-function addressOf({ baseUrl, key, keyVariable }: HostedModel): EngineAddress {
-  return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/' };
-}
-
-/** The agent's own words, but for what the person asked for and for what this server calls otherwise. */
-function createRewrite({ maxTokensName }: HostedModel, { temperature, maxTokens }: PlannedEval['asked']) {
-  return (body: object): object => {
-    const { max_tokens: old, max_completion_tokens: newer, ...rest } = body as Record<string, unknown>;
-    const limit = maxTokens ?? newer ?? old;
-    return {
-      ...(temperature !== null && { temperature }),
-      ...rest,
-      ...(limit !== undefined && { [maxTokensName]: limit }),
-    };
-  };
 }
 
 /** A hosted model tells no prompt ids, so the order of the record would be the order of hashes. */

@@ -11,12 +11,21 @@ import {
 import type { Store } from '../../store/store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
+import type { Surroundings } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import { parsePrices } from './prices.ts';
 import { findTarget, type CheckpointTarget } from './target.ts';
 
-type Flags = EvalContext['flags'];
+type Flags = Pick<
+  EvalContext['flags'],
+  'model' | 'base-url' | 'key-env' | 'price' | 'temperature' | 'max-tokens' | 'seed'
+>;
+
+/** Whoever names models by flags: an evaluation, or a few attempts to look at. */
+export interface PlayersContext extends Pick<Surroundings, 'cwd' | 'env' | 'project'> {
+  readonly flags: Flags;
+}
 
 export interface Player {
   /** As tables show it. */
@@ -40,7 +49,7 @@ export interface Players {
 
 type Found = Pick<Player, 'name' | 'model' | 'checkpoint' | 'hosted'> & { models: Readonly<Record<string, string>> };
 
-export async function findPlayers(context: EvalContext, store: Store, agent: string): Promise<Players> {
+export async function findPlayers(context: PlayersContext, store: Store, agent: string): Promise<Players> {
   const { flags } = context;
   const names = flags.model;
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -70,7 +79,7 @@ export async function findPlayers(context: EvalContext, store: Store, agent: str
 }
 
 async function createFinder(
-  { flags, env, cwd, project }: EvalContext,
+  { flags, env, cwd, project }: PlayersContext,
   store: Store,
 ): Promise<(name: string) => Promise<Found>> {
   const baseUrl = flags['base-url'] === null ? null : checkBaseUrl('--base-url', flags['base-url']);

@@ -8,6 +8,7 @@ import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { loadAgent, type AgentFile } from '../train/load-agent.ts';
 import type { EvalContext } from './command.ts';
+import type { AskedSettings } from './hosted-player.ts';
 import { findPlayers, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';
 
@@ -18,7 +19,7 @@ export interface PlannedEval extends Players {
   readonly firstScenario: number;
   readonly concurrency: number;
   /** Of hosted models, where the person says so. */
-  readonly asked: { readonly temperature: number | null; readonly maxTokens: number | null };
+  readonly asked: AskedSettings;
   /** What a reader of the numbers should know. */
   readonly notes: readonly string[];
 }

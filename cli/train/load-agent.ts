@@ -52,8 +52,17 @@ async function importAgent(path: string): Promise<unknown> {
     return await importAgentFile(path);
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    throw new UsageError(`the agent file ${path} cannot be loaded: ${describeCause(cause, path)}`, { cause });
+    const reason = `${describeCause(cause, path)}${describeMissing(cause)}`;
+    throw new UsageError(`the agent file ${path} cannot be loaded: ${reason}`, { cause });
   }
+}
+
+/** Of a package by its name, as `import` and `require` say it. */
+const MISSING_PACKAGE = /Cannot find (?:package|module) '((?:@[^/']+\/)?[^./'][^/']*)/;
+
+function describeMissing(cause: unknown): string {
+  const name = cause instanceof Error ? MISSING_PACKAGE.exec(cause.message)?.[1] : undefined;
+  return name === undefined ? '' : `; install it with npm install ${name}`;
 }
 
 /** The message, and the line of the agent's own file where there is one. */

@@ -34,6 +34,8 @@ interface Answer {
   claimed: boolean;
 }
 
+export type JournalEntry = CallEntry | OnceEntry | OverlapEntry;
+
 export class Journal {
   readonly #segments: JournalSegments;
   readonly #answers = new Map<string, Answer>();
@@ -92,7 +94,7 @@ export class Journal {
     this.#segments.append(encodeRecord(payload));
   }
 
-  #load(payload: CallEntry | OnceEntry | OverlapEntry): void {
+  #load(payload: JournalEntry): void {
     if ('k' in payload) {
       const name = callName(payload.a, payload.k, payload.o);
       if (!this.#answers.has(name)) this.#answers.set(name, { attempt: payload.a, body: payload.r, claimed: false });
@@ -114,13 +116,13 @@ export function encodeRecord(payload: string): Uint8Array {
   return record;
 }
 
-function* decodeSegment(segment: Uint8Array): Generator<CallEntry | OnceEntry | OverlapEntry> {
+export function* decodeSegment(segment: Uint8Array): Generator<JournalEntry> {
   const bytes = Buffer.from(segment.buffer, segment.byteOffset, segment.byteLength);
   for (let start = 0; start + HEADER_BYTES <= bytes.length;) {
     const end = start + HEADER_BYTES + bytes.readUInt32LE(start);
     const payload = bytes.subarray(start + HEADER_BYTES, end);
     if (end > bytes.length || crc32(payload) !== bytes.readUInt32LE(start + 4)) return;
-    yield JSON.parse(payload.toString('utf8')) as CallEntry | OnceEntry | OverlapEntry;
+    yield JSON.parse(payload.toString('utf8')) as JournalEntry;
     start = end;
   }
 }

@@ -102,6 +102,13 @@ export const OPTION_TABLES = {
     turnReward: 'optional',
     request: 'optional',
   },
+  playAgent: {
+    scenario: 'required',
+    answers: 'required',
+    seed: 'optional',
+    temperature: 'optional',
+    rules: 'optional',
+  },
   ruler: {
     judge: 'required',
     rubric: 'optional',

@@ -160,6 +160,14 @@ describe('the agent', () => {
     );
   });
 
+  test.each([
+    ["import 'ai-of-nobody';", 'ai-of-nobody'],
+    ["import '@nobody/openai/chat';", '@nobody/openai'],
+  ])('a package that is not installed: %s', async (line, name) => {
+    await writeFile(agent, `${line}\nexport default 1;\n`);
+    expect(await train()).toMatch(new RegExp(`'${name}.*; install it with npm install ${name}$`));
+  });
+
   test('zero scenarios', async () => {
     await writeAgent(project, { scenarios: '[]' });
     expect(await train()).toMatchInlineSnapshot(

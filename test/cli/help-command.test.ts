@@ -12,6 +12,7 @@ test('temper alone lists every command', async () => {
     Usage: temper COMMAND [flags]
 
     Commands:
+      init         start a project: an agent that learns, its test, and the configuration
       train        start a training run or continue it, and show its progress
       fork         start a run from a checkpoint of another run, without copying it
       runs         list the runs of this project
@@ -27,6 +28,7 @@ test('temper alone lists every command', async () => {
       schedule     retrain on a schedule, each time from the newest checkpoint
       checkpoints  list a run's checkpoints, copy the run to or from another store, or remove old weights
       verify       check every hash of a run, and recompute one step
+      try          play an agent a few times and show what happens, without training
       eval         compare models and checkpoints on held-out scenarios, without training
       export       write a trained model to a folder: its adapter, or merged weights
       serve        serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server

@@ -13,6 +13,7 @@ import type { TrajectoryGroupOptions } from '../../sdk/loop/trajectory-group.ts'
 import type { TrajectoryInit } from '../../sdk/loop/trajectory.ts';
 import type { JudgeEndpoint } from '../../sdk/ruler/judge-endpoint.ts';
 import type { RulerOptions } from '../../sdk/ruler/create-ruler.ts';
+import type { PlayAgentOptions } from '../../sdk/testing/play-agent.ts';
 import type { ScoreContext } from '../../sdk/ruler/score.ts';
 import type { ToolLoopOptions } from '../../sdk/tools/tool-loop.ts';
 import type { ToolDefinition } from '../../sdk/tools/tool.ts';
@@ -41,6 +42,7 @@ export interface OptionTables {
   readonly retry: Table<RetryOptions>;
   readonly tool: Table<ToolDefinition<never, unknown>>;
   readonly toolLoop: Table<ToolLoopOptions>;
+  readonly playAgent: Table<PlayAgentOptions<Scenario>>;
   readonly ruler: Table<RulerOptions>;
   readonly 'ruler.judge': Table<JudgeEndpoint>;
   readonly 'ruler.context': Table<ScoreContext>;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import * as sdk from '../../sdk/index.ts';
+import * as testing from '../../sdk/testing/index.ts';
 import { LocalBackend } from '../../workers/local-backend/local-backend.ts';
 import { FakeWorld } from './loop/fake-backend.ts';
 import { TYPED_TABLES, type OptionTables } from './option-tables.ts';
@@ -34,6 +35,10 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   retry: [{}, (options) => sdk.retry(play, options)],
   tool: [{ name: 'a', run: play }, (options) => sdk.tool(options)],
   toolLoop: [{ messages: [], tools: [aTool] }, (options) => sdk.toolLoop({} as sdk.ToolLoopContext, options)],
+  playAgent: [
+    { scenario: { id: 'a' }, answers: [] },
+    (options) => testing.playAgent(sdk.defineAgent({ name: 'a', scenarios: [], rollout: play }), options),
+  ],
   ruler: [RULER, (options) => sdk.ruler(options)],
   'ruler.judge': [{ baseUrl: 'https://a.b/v1', model: 'm' }, (judge) => sdk.ruler({ judge })],
   'ruler.context': [{}, (context) => sdk.scoreConversations([], sdk.ruler(RULER), context)],
@@ -168,8 +173,8 @@ test.each(names)('%s reads each of its options', async (of) => {
 });
 
 test('every function and class of the package that takes options has a table of them', () => {
-  const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations'];
-  const exported = Object.entries({ ...sdk, LocalBackend }).flatMap(([name, value]) =>
+  const others = ['label', 'seededRandom', 'rulerScoreGroup', 'scoreConversations', 'replayAttempt'];
+  const exported = Object.entries({ ...sdk, ...testing, LocalBackend }).flatMap(([name, value]) =>
     typeof value === 'function' ? name : [],
   );
   expect(exported.filter((name) => !others.includes(name)).toSorted()).toEqual(

@@ -1,0 +1,64 @@
+/** What a person is asked who did not say it: three things at most, and nothing without a terminal. */
+import { createInterface } from 'node:readline/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { closestName } from '../command-line/closest-name.ts';
+import type { InitContext } from './command.ts';
+import { TEMPLATE_NAMES, TEMPLATES, type TemplateName } from './templates.ts';
+
+export interface InitChoices {
+  readonly folder: string;
+  readonly template: TemplateName;
+  readonly baseModel: string;
+}
+
+/** Null for what was not said. */
+export type GivenChoices = { readonly [Name in keyof InitChoices]: InitChoices[Name] | null };
+
+/** An empty answer means the default. */
+export type Ask = (question: string) => Promise<string>;
+
+/** A signal to oneself comes in a moment. */
+const SIGNAL_MS = 2000;
+
+const ASK_NOTHING: Ask = () => Promise.resolve('');
+
+export async function askForInit({ flags, args, output, signal }: InitContext): Promise<InitChoices> {
+  const given = { folder: args.folder, template: flags.template, baseModel: flags['base-model'] };
+  if (flags.yes || !output.isTerminal || !process.stdin.isTTY) return chooseInit(given, ASK_NOTHING);
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  // A terminal that is read gives Ctrl-C and Ctrl-D to whoever reads it.
+  const interrupt = () => void process.kill(process.pid, 'SIGINT');
+  terminal.on('SIGINT', interrupt).on('close', interrupt);
+  try {
+    return await chooseInit(given, (question) => terminal.question(question, { signal }));
+  } catch (error) {
+    // Ctrl-D ends the question before the process hears of it.
+    if (!signal.aborted) {
+      interrupt();
+      await sleep(SIGNAL_MS, undefined, { signal }).catch(() => undefined);
+    }
+    throw error;
+  } finally {
+    terminal.off('close', interrupt).close();
+  }
+}
+
+export async function chooseInit(given: GivenChoices, ask: Ask): Promise<InitChoices> {
+  const folder = given.folder ?? ((await ask('Folder [.]: ')).trim() || '.');
+  const template = given.template ?? (await askTemplate(ask));
+  const { baseModel } = TEMPLATES[template];
+  const asked = `Base model, a name or a folder [${baseModel}]: `;
+  return { folder, template, baseModel: given.baseModel ?? ((await ask(asked)).trim() || baseModel) };
+}
+
+/** By number or by name; asked again until it is one of them. */
+async function askTemplate(ask: Ask): Promise<TemplateName> {
+  const list = TEMPLATE_NAMES.map((name, index) => `  ${index + 1}  ${name}: ${TEMPLATES[name].summary}\n`).join('');
+  for (let complaint = ''; ;) {
+    const answer = (await ask(`${complaint}Template:\n${list}Number or name [plain]: `)).trim();
+    const found = TEMPLATE_NAMES.find((name, index) => answer === name || answer === String(index + 1));
+    if (found !== undefined || answer === '') return found ?? 'plain';
+    const guess = closestName(answer, TEMPLATE_NAMES);
+    complaint = `There is no template ${answer}${guess === null ? '' : `; did you mean ${guess}?`}\n`;
+  }
+}

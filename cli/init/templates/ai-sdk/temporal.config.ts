@@ -1,0 +1,22 @@
+/** How this project trains, and where. Every key has a default. */
+import { defineConfig } from 'temper-rl/config';
+
+export default defineConfig({
+  // Flags of `temper train` that you need not type; on the command line they win.
+  train: {
+    'base-model': 'pocket',
+    // For the pocket model: real models learn with smaller steps, and with Temper's defaults.
+    steps: 40,
+    'groups-per-step': 16,
+    'learning-rate': 2e-3,
+    'learning-rate-schedule': 'linear',
+  },
+  // Where runs are stored: a folder, or s3://BUCKET/PREFIX.
+  // store: '.temper/store',
+  // The engine that plays and trains on this machine.
+  // engine: { device: 'auto', dtype: 'auto', threads: 2 },
+  // Groups of attempts that are played at once.
+  // capacity: { rollouts: 16 },
+  // Names for models: a folder, or hub:OWNER/NAME.
+  // models: { mine: './models/mine' },
+});

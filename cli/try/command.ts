@@ -1,0 +1,62 @@
+import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
+import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+
+export const tryCommand = defineCommand({
+  name: 'try',
+  summary: 'play an agent a few times and show what happens, without training',
+  details: [
+    'AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.',
+    'Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards',
+    'that never vary, missing metrics, rewritten histories, cut answers, failures. Writes nothing into the store.',
+    'MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model',
+    `(${PROVIDER_NAMES.join(', ')}) or URL#MODEL.`,
+    'On the local stack, requests stand under the rules of training: what would end a run is refused here, too.',
+    'Exit code 1 if an attempt failed.',
+  ],
+  examples: [
+    'temper try',
+    'temper try agent.ts --model demo@latest --scenario game-7 --attempts 8',
+    'temper try agent.ts --model openai/gpt-5-mini --eval --save attempts',
+  ],
+  arguments: { agent: { placeholder: 'AGENT', optional: true } },
+  flags: {
+    model: {
+      kind: 'text',
+      placeholder: 'MODEL',
+      description: 'model that plays; default: base-model of temporal.config.ts, or pocket',
+    },
+    scenario: { kind: 'texts', placeholder: 'ID', description: 'scenario to play, by its id; repeatable' },
+    scenarios: { kind: 'integer', minimum: 1, placeholder: 'N', description: 'play the first N scenarios; default: 3' },
+    attempts: { kind: 'integer', minimum: 1, placeholder: 'N', description: 'attempts at each scenario; default: 2' },
+    temperature: {
+      kind: 'number',
+      minimum: 0,
+      maximum: 2,
+      placeholder: 'X',
+      description: "sampling temperature; default: the checkpoint's run's, or 1; for a hosted model its own",
+    },
+    'max-tokens': {
+      kind: 'integer',
+      minimum: 1,
+      placeholder: 'N',
+      description: 'token limit of a call that sets none; of each call of a hosted model, whatever the agent sets',
+    },
+    eval: {
+      kind: 'boolean',
+      description: 'play evalScenarios, under the rules of evaluations: calls may set what training refuses',
+    },
+    replay: {
+      kind: 'boolean',
+      description:
+        'run the agent again on the recorded answers, and warn if it asks for others (side effects happen again)',
+    },
+    save: {
+      kind: 'text',
+      placeholder: 'FOLDER',
+      description: 'write each attempt to a JSON file, for replayAttempt of temper-rl/testing',
+    },
+    json: JSON_FLAG,
+  },
+});
+
+export type TryContext = CommandContext<typeof tryCommand>;

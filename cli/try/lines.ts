@@ -1,0 +1,118 @@
+/** What `temper try` prints: a conversation for each attempt, then a table of scenarios, warnings and notes. */
+import { mean } from '../../core/statistics.ts';
+import { viewAttempt, NO_VERDICT } from '../report/attempt-view.ts';
+import type { MessageView, TurnView } from '../report/data.ts';
+import { formatDuration, formatNumber, plural } from '../terminal/format.ts';
+import { printable } from '../terminal/output.ts';
+import { createTable } from '../terminal/table.ts';
+import type { TriedAttempt, TriedGroup, TrySummary } from './tried.ts';
+
+const ROLE_WIDTH = 9;
+const LEAST_WIDTH = 20;
+const MOST_WIDTH = 100;
+/** Of one message. */
+const MOST_LINES = 14;
+const MOST_LOG_LINES = 10;
+
+export function groupLines({ scenarioId, attempts }: TriedGroup, columns: number): string[] {
+  return attempts.flatMap((attempt, index) => [
+    `── ${scenarioId} · attempt ${index + 1} of ${attempts.length}`,
+    ...attemptLines(attempt, columns),
+    '',
+  ]);
+}
+
+function attemptLines(tried: TriedAttempt, columns: number): string[] {
+  const { record, asked } = tried;
+  const { turns, leftOut } = viewAttempt({ ...record, calls: [...asked] }, '', {
+    own: null,
+    mean: null,
+    ...NO_VERDICT,
+  });
+  return [
+    ...turns.flatMap((turn) => turnLines(turn, columns)),
+    ...(leftOut === null ? [] : [`… ${leftOut}`]),
+    ...logLines(record.logs, columns),
+    ...outcomeLines(tried),
+  ];
+}
+
+function turnLines({ fresh, messages, answer, finishReason, reward }: TurnView, columns: number): string[] {
+  const cut = finishReason === 'length' ? [hanging('', '(cut at the token limit)', columns)] : [];
+  const earned = reward === null ? [] : [hanging('', `(this turn earned ${formatNumber(reward)})`, columns)];
+  return [
+    ...(fresh ? ['          (another conversation)'] : []),
+    ...[...messages, answer].flatMap((message) => messageLines(message, columns)),
+    ...cut.flat(),
+    ...earned.flat(),
+  ];
+}
+
+function messageLines({ role, text }: MessageView, columns: number): string[] {
+  const lines = hanging(role, text === '' ? '(empty)' : text, columns);
+  if (lines.length <= MOST_LINES) return lines;
+  const shown = lines.slice(0, MOST_LINES - 1);
+  return [...shown, ...hanging('', `… ${lines.length - shown.length} more lines`, columns)];
+}
+
+function logLines(logs: readonly string[], columns: number): string[] {
+  const shown = logs.slice(0, MOST_LOG_LINES).flatMap((line) => hanging('log', line, columns));
+  const more = logs.length - MOST_LOG_LINES;
+  return more > 0 ? [...shown, ...hanging('', `… ${more} more lines in the log`, columns)] : shown;
+}
+
+function outcomeLines({ record, asked, seconds, promptTokens, completionTokens, thrownAt }: TriedAttempt): string[] {
+  const metrics = Object.entries(record.metrics).map(([name, value]) => `${name} ${formatMetric(value)}`);
+  const outcome =
+    record.failure === null
+      ? [`reward ${formatNumber(record.reward)}`, ...metrics].join(' · ')
+      : `failed: ${record.failure.message}${thrownAt === null ? '' : ` (${thrownAt})`}`;
+  const tokens =
+    promptTokens === null || completionTokens === null
+      ? 'tokens unknown'
+      : `${promptTokens} tokens read, ${completionTokens} written`;
+  return [`=> ${outcome}`, `   ${plural(asked.length, 'call')} · ${tokens} · ${formatDuration(seconds)}`];
+}
+
+function formatMetric(value: number | boolean): string {
+  return typeof value === 'boolean' ? String(value) : formatNumber(value);
+}
+
+/** Wrapped beside its role, without control characters, whose escapes would take more room than they seem to. */
+function hanging(role: string, text: string, columns: number): string[] {
+  const width = Math.max(LEAST_WIDTH, Math.min(columns, MOST_WIDTH) - ROLE_WIDTH - 1);
+  const lines = printable(text)
+    .replaceAll('\t', '  ')
+    .split('\n')
+    .flatMap((line) => wrap(line, width));
+  return lines.map((line, index) => `${(index === 0 ? role : '').padEnd(ROLE_WIDTH)} ${line}`.trimEnd());
+}
+
+/** At blanks where there are some; a longer word is cut. */
+export function wrap(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > width) {
+    const blank = rest.lastIndexOf(' ', width);
+    const end = blank > 0 ? blank : width;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(blank > 0 ? end + 1 : end);
+  }
+  return [...lines, rest];
+}
+
+export function summaryLines({ agent, model, groups, warnings, notes }: TrySummary): string[] {
+  const rows = groups.map(({ scenarioId, attempts }) => {
+    const rewards = attempts.flatMap(({ record }) => record.reward ?? []);
+    const failed = attempts.filter(({ record }) => record.status === 'failed').length;
+    const range =
+      rewards.length === 0 ? '–' : `${formatNumber(Math.min(...rewards))} to ${formatNumber(Math.max(...rewards))}`;
+    return [scenarioId, String(attempts.length), String(failed), formatNumber(mean(rewards)), range];
+  });
+  return [
+    `${agent}, played by ${model}`,
+    ...createTable(['scenario', 'attempts', 'failed', 'mean reward', 'lowest to highest'], rows).split('\n'),
+    ...warnings.map((warning) => `warning: ${warning}`),
+    ...notes.map((note) => `note: ${note}`),
+  ];
+}

@@ -1,0 +1,154 @@
+/** Plays the attempts of `temper try`, all scenarios at once; each group is told as soon as it and those before it are done. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
+import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
+import type { AttemptsProgress } from '../../play/play-attempts.ts';
+import { replaySaved } from '../../play/replay/replay-attempt.ts';
+import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
+import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
+import { createRewrite, hostedAddress } from '../eval/hosted-player.ts';
+import { Ledger } from '../eval/ledger.ts';
+import type { PlannedTry, TriedScenario } from './read-planned-try.ts';
+import { placeOfThrow } from './thrown-at.ts';
+import type { TriedAttempt, TriedGroup } from './tried.ts';
+
+export interface TryOptions {
+  readonly plan: PlannedTry;
+  /** Of the local stack; not needed by a hosted player. */
+  readonly engine: EngineAddress | null;
+  readonly signal: AbortSignal;
+  /** Where attempts are written to; null: nowhere. */
+  readonly saveFolder: string | null;
+  readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;
+  readonly onGroup: (group: TriedGroup) => void;
+}
+
+const TELL_EVERY_MS = 2000;
+
+export async function playTry(options: TryOptions): Promise<TriedGroup[]> {
+  const { plan, engine, signal } = options;
+  const { hosted } = plan.player;
+  const connection = connectEngine(hosted === null ? engine! : hostedAddress(hosted));
+  const ending = new AbortController();
+  const trial = new Trial(options, connection, AbortSignal.any([signal, ending.signal]));
+  const timer = setInterval(() => trial.tellProgress(), TELL_EVERY_MS);
+  const groups = trial.begin();
+  try {
+    return await inOrder(groups, options.onGroup);
+  } catch (error) {
+    ending.abort();
+    await Promise.allSettled(groups);
+    throw error;
+  } finally {
+    clearInterval(timer);
+    await connection.close();
+  }
+}
+
+async function inOrder(groups: readonly Promise<TriedGroup>[], onGroup: TryOptions['onGroup']): Promise<TriedGroup[]> {
+  const played: TriedGroup[] = [];
+  for (const playing of groups) {
+    const group = await playing;
+    played.push(group);
+    onGroup(group);
+  }
+  return played;
+}
+
+class Trial {
+  readonly #options: TryOptions;
+  readonly #connection: EngineConnection;
+  readonly #signal: AbortSignal;
+  readonly #progress: (() => AttemptsProgress)[] = [];
+
+  constructor(options: TryOptions, connection: EngineConnection, signal: AbortSignal) {
+    this.#options = options;
+    this.#connection = connection;
+    this.#signal = signal;
+  }
+
+  begin(): Promise<TriedGroup>[] {
+    const { scenarios, attempts } = this.#options.plan;
+    const limit = pLimit(EVAL_ATTEMPTS_AT_ONCE);
+    const groups = scenarios.map(async (tried) => {
+      const playing = Array.from({ length: attempts }, (_, attempt) => limit(() => this.#play(tried, attempt)));
+      return { scenarioId: tried.scenario.id, attempts: await Promise.all(playing) };
+    });
+    // Each is awaited in its turn; what fails before that is told then.
+    for (const group of groups) group.catch(() => undefined);
+    return groups;
+  }
+
+  tellProgress(): void {
+    const { plan, onProgress } = this.#options;
+    const all = this.#progress.map((progress) => progress());
+    const waiting = all.find((progress) => progress.waiting !== null)?.waiting ?? null;
+    const done = all.reduce((sum, progress) => sum + progress.done, 0);
+    onProgress(done, plan.scenarios.length * plan.attempts, waiting?.reason ?? null);
+  }
+
+  async #play(tried: TriedScenario, attempt: number): Promise<TriedAttempt> {
+    const { plan, saveFolder } = this.#options;
+    const options = this.#single(tried, attempt);
+    const played = await playSingle(options);
+    const saved = saveAttempt(played, options);
+    if (saveFolder !== null) await writeSaved(saveFolder, saved);
+    const { record, asked, seconds, thrown } = played;
+    return {
+      record,
+      asked,
+      seconds,
+      ...countTokens(played, plan),
+      thrownAt: thrown === null ? null : placeOfThrow(thrown.error, plan.agentFile.path),
+      replay: plan.isReplayed ? await describeReplay(plan, saved) : null,
+    };
+  }
+
+  #single({ scenario, index }: TriedScenario, attempt: number): SingleOptions {
+    const { player, agentFile, mode, rollout, asked } = this.#options.plan;
+    const { model, adapterSha256, hosted, place } = player;
+    return {
+      agent: agentFile.agent,
+      engine: this.#connection,
+      planned: { attempt, scenarioIndex: index, scenario },
+      policy: { model, adapterSha256 },
+      mode,
+      rollout,
+      place,
+      signal: this.#signal,
+      onBegin: (progress) => void this.#progress.push(progress),
+      ...(hosted && { rewrite: createRewrite(hosted, asked) }),
+    };
+  }
+}
+
+/** As the engine's ids tell; a hosted model's as its server counts. */
+function countTokens({ record, facts }: SingleAttempt, { player }: PlannedTry) {
+  if (player.hosted === null) {
+    const sum = (lengths: readonly number[]) => lengths.reduce((total, length) => total + length, 0);
+    return {
+      promptTokens: sum(record.calls.map(({ promptTokenIds }) => promptTokenIds.length)),
+      completionTokens: sum(record.calls.map(({ tokenIds }) => tokenIds.length)),
+    };
+  }
+  const ledger = new Ledger();
+  for (const each of facts) ledger.add(each);
+  const [cost] = ledger.costs(null, null);
+  return { promptTokens: cost?.promptTokens ?? null, completionTokens: cost?.completionTokens ?? null };
+}
+
+async function describeReplay({ agentFile }: PlannedTry, saved: SavedAttempt): Promise<string | null> {
+  const { changed, notAsked } = await replaySaved(agentFile.agent, saved);
+  if (changed !== null) return changed.text;
+  return notAsked.length === 0 ? null : `it did not ask again for ${notAsked.length} of ${saved.calls.length} answers`;
+}
+
+/** Named after the scenario and the attempt: the same command writes the same files. */
+async function writeSaved(folder: string, saved: SavedAttempt): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const id = saved.scenario.id.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, 80);
+  const file = join(folder, `${saved.scenarioIndex}-${id}-${saved.attempt}.json`);
+  await writeFile(file, `${JSON.stringify(saved, null, 2)}\n`);
+}

@@ -1,0 +1,110 @@
+/** From `temper try`'s flags to what is played and by whom; checked before anything is started. */
+import type { RolloutConfig } from '../../core/contract.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import type { Agent, Scenario } from '../../play/agent.ts';
+import type { RequestMode } from '../../play/recorder/request.ts';
+import { checkUnique, readScenarios } from '../../play/scenarios.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
+import { closestName } from '../command-line/closest-name.ts';
+import { UsageError } from '../command-line/errors.ts';
+import type { AskedSettings } from '../eval/hosted-player.ts';
+import { findPlayers, type Player, type Players } from '../eval/players.ts';
+import { loadAgent, type AgentFile } from '../train/load-agent.ts';
+import type { TryContext } from './command.ts';
+
+export interface TriedScenario {
+  readonly scenario: Scenario;
+  /** Among the agent's. */
+  readonly index: number;
+}
+
+export interface PlannedTry extends Players {
+  readonly agentFile: AgentFile;
+  readonly player: Player;
+  readonly mode: RequestMode;
+  readonly rollout: RolloutConfig;
+  readonly scenarios: readonly TriedScenario[];
+  /** At each scenario. */
+  readonly attempts: number;
+  /** Of a hosted model. */
+  readonly asked: AskedSettings;
+  readonly isReplayed: boolean;
+}
+
+const DEFAULT_SCENARIOS = 3;
+const DEFAULT_ATTEMPTS = 2;
+
+export async function readPlannedTry(context: TryContext): Promise<PlannedTry> {
+  const { flags, args, project, cwd, env } = context;
+  checkSelection(flags);
+  const agentFile = await loadAgent(args.agent ?? '.', cwd);
+  const store = await openProjectStore(project, env);
+  const model = flags.model ?? (await configuredModel(project, env)) ?? 'pocket';
+  const named = { ...playerFlags(flags), model: [model] };
+  const players = await findPlayers({ flags: named, project, cwd, env }, store, agentFile.agent.name);
+  const player = players.players[0]!;
+  const isHosted = player.hosted !== null;
+  const maxTokens = isHosted ? null : flags['max-tokens'];
+  return {
+    ...players,
+    agentFile,
+    player,
+    mode: isHosted ? 'text' : flags.eval ? 'eval' : 'train',
+    rollout: maxTokens === null ? player.rollout : { ...player.rollout, maxTokens },
+    scenarios: await readTried(agentFile, flags),
+    attempts: flags.attempts ?? DEFAULT_ATTEMPTS,
+    asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },
+    isReplayed: flags.replay,
+  };
+}
+
+type Flags = TryContext['flags'];
+
+function checkSelection({ scenario, scenarios }: Flags): void {
+  if (scenario.length > 0 && scenarios !== null)
+    throw new UsageError('--scenarios has no effect with --scenario, which names them; leave one of them out');
+  const twice = scenario.find((id, index) => scenario.indexOf(id) !== index);
+  if (twice !== undefined)
+    throw new UsageError(`--scenario ${twice} is given twice; pass it once, and --attempts for more attempts`);
+}
+
+/** Those of an evaluation, which takes token limits of hosted models alone. */
+function playerFlags({ temperature }: Flags) {
+  return { temperature, 'base-url': null, 'key-env': null, price: [], 'max-tokens': null, seed: null };
+}
+
+/** What the project trains, so that it is tried, too. */
+async function configuredModel(project: string, env: NodeJS.ProcessEnv): Promise<string | null> {
+  const { 'base-model': model } = (await loadConfig(project, env)).train;
+  return typeof model === 'string' ? model : null;
+}
+
+async function readTried(agentFile: AgentFile, flags: Flags): Promise<TriedScenario[]> {
+  const { agent, path } = agentFile;
+  const list = flags.eval ? 'evalScenarios' : 'scenarios';
+  const { maxScenarios } = defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
+  const limit = flags.scenario.length > 0 ? maxScenarios : (flags.scenarios ?? DEFAULT_SCENARIOS);
+  const read = await readScenarios(sourceOf(agent, flags.eval, path), limit);
+  checkUnique({ [list]: read });
+  if (read.length === 0) throw new UsageError(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
+  const all = read.map((scenario, index) => ({ scenario, index }));
+  return flags.scenario.length === 0 ? all : flags.scenario.map((id) => findTried(all, id));
+}
+
+function sourceOf({ name, scenarios, evalScenarios }: Agent, isEval: boolean, path: string): Agent['scenarios'] {
+  if (!isEval) return scenarios;
+  if (evalScenarios !== undefined) return evalScenarios;
+  throw new UsageError(
+    `--eval has no effect: the agent ${name} has no evalScenarios (${path}); add some, or leave it out`,
+  );
+}
+
+function findTried(all: readonly TriedScenario[], id: string): TriedScenario {
+  const found = all.find(({ scenario }) => scenario.id === id);
+  if (found !== undefined) return found;
+  const ids = all.map(({ scenario }) => scenario.id);
+  const guess = closestName(id, ids);
+  const remedy = guess === null ? `pass one such as ${ids[0]}` : `did you mean ${guess}?`;
+  throw new UsageError(`no scenario has the id ${JSON.stringify(id)}, of the ${ids.length} that were read; ${remedy}`);
+}

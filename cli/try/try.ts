@@ -1,0 +1,77 @@
+import { statSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { plural } from '../terminal/format.ts';
+import { EXIT, UsageError } from '../command-line/errors.ts';
+import { withEngine } from '../eval/with-engine.ts';
+import { printJson } from '../terminal/output.ts';
+import type { TryContext } from './command.ts';
+import { groupLines, summaryLines } from './lines.ts';
+import { playTry } from './play.ts';
+import { readPlannedTry, type PlannedTry } from './read-planned-try.ts';
+import type { TriedGroup, TrySummary } from './tried.ts';
+import { viewJson } from './view-json.ts';
+import { warningsOf } from './warnings.ts';
+
+export async function tryAgent(context: TryContext): Promise<number> {
+  // Errors of an agent in TypeScript name its lines as they were written.
+  process.setSourceMapsEnabled(true);
+  const saveFolder = folderOf(context);
+  const plan = await readPlannedTry(context);
+  const groups = await withEngine(plan, context, (engine) => play(plan, context, engine, saveFolder));
+  const summary = summarise(plan, groups);
+  tell(context, summary, saveFolder);
+  const attempts = groups.flatMap((group) => group.attempts);
+  return attempts.every(({ record }) => record.status === 'ok') ? EXIT.ok : EXIT.failed;
+}
+
+function folderOf({ flags, cwd }: TryContext): string | null {
+  if (flags.save === null) return null;
+  const folder = resolve(cwd, flags.save);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true) return folder;
+  throw new UsageError(`--save must name a folder, got the file ${folder}; pass another name`);
+}
+
+function play(
+  plan: PlannedTry,
+  { flags, output, signal }: TryContext,
+  engine: Parameters<typeof playTry>[0]['engine'],
+  saveFolder: string | null,
+): Promise<TriedGroup[]> {
+  return playTry({
+    plan,
+    engine,
+    signal,
+    saveFolder,
+    onProgress: (done, of, waitingFor) => {
+      const waiting = waitingFor === null ? '' : `, waiting for the engine: ${waitingFor}`;
+      output.errorLine(`played ${done} of ${plural(of, 'attempt')}${waiting}`);
+    },
+    onGroup: (group) => {
+      if (!flags.json) for (const line of groupLines(group, output.columns)) output.line(line);
+    },
+  });
+}
+
+function summarise({ agentFile, player }: PlannedTry, groups: readonly TriedGroup[]): TrySummary {
+  const { name, reward } = agentFile.agent;
+  const notes = [
+    ...(player.hosted === null
+      ? []
+      : [
+          'a hosted model returns no token ids, and is asked whatever the agent asks: rewritten histories, and parameters that training refuses, were not checked; play on pocket or a checkpoint to check them',
+        ]),
+    ...(reward === undefined
+      ? []
+      : [`the judge ${reward.judge.name} was not asked: rewards are what the rollout returned`]),
+  ];
+  return { agent: name, model: player.name, groups, warnings: warningsOf(groups), notes };
+}
+
+function tell({ flags, output, cwd }: TryContext, summary: TrySummary, saveFolder: string | null): void {
+  if (flags.json) {
+    printJson(output, viewJson(summary));
+    return;
+  }
+  for (const line of summaryLines(summary)) output.line(line);
+  if (saveFolder !== null) output.line(`attempts: ${relative(cwd, saveFolder) || saveFolder}`);
+}

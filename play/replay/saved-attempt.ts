@@ -1,0 +1,125 @@
+/** A played attempt as a file that people keep beside their agent: what it was asked and answered, ready to be played again. */
+import { z } from 'zod';
+
+import type { RolloutConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { Metrics } from '../../core/statistics.ts';
+import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
+import type { Scenario } from '../agent.ts';
+import type { Completion } from '../recorder/answer.ts';
+import { encodeRecord, type JournalEntry } from '../recorder/journal.ts';
+import { callName } from '../recorder/recorded-calls.ts';
+import type { RequestMode } from '../recorder/request.ts';
+import type { SingleAttempt, SingleOptions } from '../single-attempt.ts';
+
+export interface SavedCall {
+  readonly key: string;
+  readonly occurrence: number;
+  readonly label: string | null;
+  readonly request: CallRequest;
+  /** As the engine answered. */
+  readonly answer: Completion;
+}
+
+export interface SavedAttempt {
+  readonly schema: 1;
+  readonly agent: string;
+  readonly model: string;
+  readonly adapterSha256: string | null;
+  /** Under which rules its requests stood. */
+  readonly mode: RequestMode;
+  readonly rollout: RolloutConfig;
+  readonly scenario: Scenario;
+  readonly scenarioIndex: number;
+  readonly attempt: number;
+  /** Seeds follow from it. */
+  readonly place: { readonly seed: number; readonly branch: number; readonly step: number };
+  /** In the order in which the agent asked. */
+  readonly calls: readonly SavedCall[];
+  /** Values of `once` by name. */
+  readonly once: Readonly<Record<string, unknown>>;
+  /** The turn from which calls overlapped; null where none did. */
+  readonly overlap: number | null;
+  readonly reward: number | null;
+  readonly metrics: Readonly<Metrics>;
+  readonly failure: string | null;
+  readonly logs: readonly string[];
+}
+
+export function saveAttempt({ record, asked, entries }: SingleAttempt, options: SingleOptions): SavedAttempt {
+  const { agent, policy, mode, rollout, place, planned } = options;
+  const answers = new Map<string, Completion>(
+    entries.flatMap((entry) => ('k' in entry ? [[`${entry.k}/${entry.o}`, entry.r as Completion] as const] : [])),
+  );
+  return {
+    schema: 1,
+    agent: agent.name,
+    model: policy.model,
+    adapterSha256: policy.adapterSha256,
+    mode,
+    rollout,
+    scenario: planned.scenario,
+    scenarioIndex: planned.scenarioIndex,
+    attempt: planned.attempt,
+    place,
+    calls: firstChoices(asked).flatMap((call) => {
+      const { key, occurrence, label, request } = call;
+      const answer = answers.get(callName(call));
+      return answer === undefined ? [] : [{ key, occurrence, label, request, answer }];
+    }),
+    once: Object.fromEntries(entries.flatMap((entry) => ('n' in entry ? [[entry.n, entry.v]] : []))),
+    overlap: overlapOf(entries),
+    reward: record.reward,
+    metrics: record.metrics,
+    failure: record.failure?.message ?? null,
+    logs: record.logs,
+  };
+}
+
+/** A call of several choices has as many records. */
+export function firstChoices(calls: readonly CallRecord[]): CallRecord[] {
+  return [...new Map(calls.toReversed().map((call) => [callName(call), call])).values()].toReversed();
+}
+
+function overlapOf(entries: readonly JournalEntry[]): number | null {
+  const turns = entries.flatMap((entry) => ('t' in entry ? entry.t : []));
+  return turns.length === 0 ? null : Math.min(...turns);
+}
+
+/** The journal that a repetition of the attempt would find. */
+export function journalOf({ attempt: a, calls, once, overlap }: SavedAttempt): Uint8Array {
+  const entries: JournalEntry[] = [
+    ...calls.map(({ key, occurrence, answer }) => ({ a, k: key, o: occurrence, r: answer })),
+    ...Object.entries(once).map(([n, v]) => ({ a, n, v })),
+    ...(overlap === null ? [] : [{ a, t: overlap }]),
+  ];
+  return Buffer.concat(entries.map((entry) => encodeRecord(JSON.stringify(entry))));
+}
+
+const SavedSchema = z.looseObject({
+  schema: z.literal(1),
+  agent: z.string(),
+  model: z.string(),
+  mode: z.enum(['train', 'eval', 'text']),
+  scenario: z.looseObject({ id: z.string() }),
+  attempt: z.number(),
+  calls: z.array(
+    z.looseObject({ key: z.string(), occurrence: z.number(), request: z.looseObject({}), answer: z.looseObject({}) }),
+  ),
+  once: z.record(z.string(), z.unknown()),
+});
+
+export function parseSavedAttempt(text: string, file: string): SavedAttempt {
+  const parsed = SavedSchema.safeParse(asJson(text));
+  if (parsed.success) return parsed.data as unknown as SavedAttempt;
+  const rule = `${file} must be an attempt that temper try --save has written`;
+  throw new TemperError('BadConfig', `${rule}: ${parsed.error.issues[0]?.message ?? 'it is not'}; save it again`);
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,78 @@
+/** Plays one attempt outside of any run: the same recorder and the same rules, and all that it recorded stays in memory. */
+import type { AttemptRecord, CallRecord } from '../store/records/trajectories.ts';
+import type { Agent } from './agent.ts';
+import { Attempts, type AttemptsOptions, type AttemptsProgress, type PlannedAttempt } from './play-attempts.ts';
+import { decodeSegment, type JournalEntry } from './recorder/journal.ts';
+import type { AnswerFacts, Recorder } from './recorder/recorder.ts';
+
+export interface SingleOptions extends Pick<
+  AttemptsOptions,
+  'agent' | 'engine' | 'policy' | 'mode' | 'rollout' | 'place' | 'signal' | 'rewrite'
+> {
+  readonly planned: PlannedAttempt;
+  /** Segments of a journal: what they hold is answered from them. */
+  readonly existing?: readonly Uint8Array[];
+  readonly onRecorder?: (recorder: Recorder) => void;
+  /** Told how it goes on while it is played. */
+  readonly onBegin?: (progress: () => AttemptsProgress) => void;
+}
+
+export interface SingleAttempt {
+  readonly record: AttemptRecord;
+  /** The record's calls in the order in which the agent asked. */
+  readonly asked: readonly CallRecord[];
+  /** What was journaled: answers as they came, and values of `once`. */
+  readonly entries: readonly JournalEntry[];
+  readonly facts: readonly AnswerFacts[];
+  readonly seconds: number;
+  /** What the agent's code threw; null where it returned. */
+  readonly thrown: { readonly error: unknown } | null;
+}
+
+/** Throws the mark of an attempt that is no data. */
+export async function playSingle(options: SingleOptions): Promise<SingleAttempt> {
+  const { planned, existing = [], onRecorder, onBegin, ...rest } = options;
+  const segments: Uint8Array[] = [];
+  const facts: AnswerFacts[] = [];
+  const { agent, thrown } = watchThrown(options.agent);
+  const playing = new Attempts({
+    ...rest,
+    agent,
+    planned: [planned],
+    concurrency: 1,
+    segments: { existing: [...existing], append: (bytes) => void segments.push(bytes), close: () => undefined },
+    attemptKey: (attempt) => `single/${planned.scenarioIndex}.${attempt}`,
+    isFresh: () => true,
+    onAnswer: (answer) => void facts.push(answer),
+    ...(onRecorder && { onRecorder: (_attempt, recorder) => onRecorder(recorder) }),
+  });
+  onBegin?.(() => playing.progress());
+  const start = performance.now();
+  const [record] = await playing.play();
+  const seconds = (performance.now() - start) / 1000;
+  const { attempt, calls } = record!;
+  const asked = (playing.callOrders()[attempt] ?? []).map((index) => calls[index]!);
+  return {
+    record: record!,
+    asked,
+    entries: segments.flatMap((segment) => [...decodeSegment(segment)]),
+    facts,
+    seconds,
+    thrown: thrown(),
+  };
+}
+
+/** A record keeps the message alone, whose bytes are under a hash: the error itself has the line of the agent's code. */
+function watchThrown(agent: Agent): { agent: Agent; thrown: () => { error: unknown } | null } {
+  let found: { error: unknown } | null = null;
+  const rollout: Agent['rollout'] = async (context) => {
+    try {
+      return await agent.rollout(context);
+    } catch (error) {
+      found = { error };
+      throw error;
+    }
+  };
+  // What else stands on the function is the agent's.
+  return { agent: { ...agent, rollout: Object.assign(rollout, agent.rollout) }, thrown: () => found };
+}

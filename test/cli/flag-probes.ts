@@ -1,0 +1,129 @@
+/** How each flag shows its effect: by what a command plans with and without it, or by a test. */
+import { byTest, type ShownByTest } from '../by-test.ts';
+
+/** Two ways of giving a command its arguments. Planned, or else run; what comes of them must differ. */
+export type Probe = readonly [without: string, given: string] | ShownByTest;
+
+export const TRAIN = 'train agent.ts --base-model pocket';
+const EVAL = 'eval agent.ts --model openai/gpt-5';
+const TRY = 'try agent.ts --model openai/gpt-5';
+const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
+const PRUNE = 'checkpoints demo prune --dry-run --keep-last';
+const json = (command: string): Probe => [command, `${command} --json`];
+const added = (command: string, flag: string): Probe => [command, `${command} ${flag}`];
+const REASONS = byTest(
+  'workflows/reasons.test.ts',
+  'the reasons that a person gives on the command line stand in the run',
+);
+const STEERING = byTest(
+  'crash/steering.test.ts',
+  'a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays',
+);
+const BACKFILL = byTest(
+  'workflows/schedules.test.ts',
+  'a backfill fires for each time that has passed, one run after the other',
+);
+const FAILED_FIRING = byTest(
+  'workflows/schedules.test.ts',
+  'a run that fails pauses its schedule, with the reason; resumed, it begins with the last good checkpoint',
+);
+const REMOTE_WORKER = byTest(
+  'cli/gpu-worker.test.ts',
+  'the worker finds store, queue, key and Temporal where the project and the environment say',
+);
+const STACK_WORKER = byTest(
+  'workers/config.test.ts',
+  'is told device, type and memory of temporal.config.ts, and of flags before it',
+);
+
+const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
+
+function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
+  return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, proof])));
+}
+
+/** By command and flag. Flags that every run has are asked for in options.test.ts. */
+export const FLAGS: Readonly<Record<string, Probe>> = {
+  'init --template': added('init here', '--template tools'),
+  'init --base-model': byTest(
+    'cli/init.test.ts',
+    'another base model stands in the configuration, without what only the pocket models need',
+  ),
+  'init --yes': byTest('cli/init.test.ts', 'the template %s goes into a new folder, as it is'),
+  ...shownBy(REASONS, ['pause', 'stop', 'set', 'rollback'], ['reason']),
+  'train --run': added(TRAIN, '--run other'),
+  'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b'],
+  'runs --json': json('runs'),
+  'show --json': json('show demo'),
+  'report --out': added('report demo', '--out here.html'),
+  'rollback --step': STEERING,
+  'rollback --set': STEERING,
+  'schedule create --name': ['schedule create agent.ts --base-model pocket --name a --every 1d', SCHEDULE],
+  'schedule create --every': [SCHEDULE, SCHEDULE.replace('1d', '2d')],
+  'schedule create --cron': [SCHEDULE, SCHEDULE.replace('--every 1d', '--cron 0~3~*~*~*')],
+  'schedule create --from': added(SCHEDULE, '--from demo@2'),
+  ...shownBy(FAILED_FIRING, ['schedule list', 'schedule show'], ['json']),
+  'schedule pause --reason': byTest(
+    'workflows/schedules.test.ts',
+    'a paused schedule tells why and fires no more by itself',
+  ),
+  ...shownBy(BACKFILL, ['schedule backfill'], ['from', 'to']),
+  'checkpoints --keep-last': [`${PRUNE} 1`, `${PRUNE} 4`],
+  'checkpoints --keep-best': added(`${PRUNE} 1`, '--keep-best solvedRate:1'),
+  'checkpoints --keep-every': added(`${PRUNE} 1`, '--keep-every 3'),
+  'checkpoints --dry-run': added('checkpoints demo prune --keep-last 1', '--dry-run'),
+  'checkpoints --with-pruned': byTest(
+    'store/records/copy-run.test.ts',
+    'a copy of a pruned run says so; what was pruned comes back when it is asked for',
+  ),
+  'checkpoints --json': json('checkpoints demo'),
+  'verify --no-recompute': added('verify demo@99', '--no-recompute'),
+  'verify --json': json('verify demo --no-recompute'),
+  'eval --model': ['eval agent.ts --model openai/gpt-5', 'eval agent.ts --model demo'],
+  'eval --scenarios': added(EVAL, '--scenarios 3'),
+  'eval --base-url': added(EVAL, '--base-url http://127.0.0.1:9/v1'),
+  'eval --key-env': added('eval agent.ts --model http://127.0.0.1:9#m', '--key-env MY_KEY'),
+  'eval --price': added(EVAL, '--price openai/gpt-5=1/2'),
+  'eval --temperature': added(EVAL, '--temperature 0.5'),
+  'eval --max-tokens': added(EVAL, '--max-tokens 99'),
+  'eval --seed': added(EVAL, '--seed 7'),
+  'eval --concurrency': added(EVAL, '--concurrency 2'),
+  'eval --out': byTest('cli/eval.test.ts', 'the page shows every model’s attempt at a scenario, side by side'),
+  'eval --json': byTest('cli/eval.test.ts', '--json prints means and intervals, --scenarios plays fewer'),
+  'try --model': added('try agent.ts', '--model demo'),
+  'try --scenario': added(TRY, '--scenario s2'),
+  'try --scenarios': added(TRY, '--scenarios 5'),
+  'try --attempts': added(TRY, '--attempts 5'),
+  'try --temperature': added(TRY, '--temperature 0.5'),
+  'try --max-tokens': added('try agent.ts', '--max-tokens 99'),
+  'try --eval': added(TRY, '--eval'),
+  'try --replay': added(TRY, '--replay'),
+  'try --save': byTest('cli/try.test.ts', '--save writes attempts that replayAttempt plays again'),
+  'try --json': byTest('cli/try.test.ts', '--json has the calls, without token ids'),
+  'dev --agent': byTest(
+    'crash/judging.test.ts',
+    'killed in the middle of judging, a run asks for no verdict again that it had received',
+  ),
+  'dev --ui-port': byTest('workers/local-stack/local-stack.test.ts', 'refuses a port that was asked for and is taken'),
+  'dev --engine-port': byTest('workers/config.test.ts', 'is refused ports of what no local stack starts'),
+  'export --to': byTest('cli/export.test.ts', 'goes into an empty folder, and into a new one below a new one'),
+  'export --format': byTest('cli/export.test.ts', 'is told as JSON'),
+  'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
+  'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
+  ...shownBy(SERVED, ['serve'], ['host', 'port', 'device', 'dtype', 'json']),
+  'serve --allow-host': byTest(
+    'cli/serve.test.ts',
+    'an address that is open to other machines needs a key of the environment, and names of its own',
+  ),
+  ...shownBy(STACK_WORKER, ['train', 'fork', 'dev'], ['device', 'dtype']),
+  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'threads']),
+  'worker --agent': byTest(
+    'crash/frozen.test.ts',
+    'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
+  ),
+  'doctor --agent': byTest(
+    'workers/worker/worker.test.ts',
+    'polls the workflows and its agent, is back after a kill, and is started anew when the agent changed',
+  ),
+  'doctor --json': json('doctor'),
+};

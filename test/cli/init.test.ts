@@ -1,0 +1,214 @@
+/** `temper init`: what it writes, what it leaves alone, and what it asks. The templates' own tests run beside these. */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../cli/commands.ts';
+import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
+import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-init.ts';
+import { TEMPLATE_NAMES, TEMPLATES } from '../../cli/init/templates.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { temporaryFolder } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+const read = (...path: string[]) => readFile(join(folder, ...path), 'utf8');
+const readManifest = async (...path: string[]) => JSON.parse(await read(...path, 'package.json')) as typeof manifest;
+const init = (...args: string[]) => runCli(folder, ['init', ...args]);
+
+test('an empty folder becomes a project, and nobody is asked without a terminal', async () => {
+  const { exitCode, stdout, stderr } = await init();
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).toMatchInlineSnapshot(`
+    "agent.test.ts, agent.ts, temporal.config.ts, tsconfig.json, .gitignore, package.json written
+    next:
+      npm install
+      npx temper try
+      npx temper train"
+  `);
+  expect((await readdir(folder)).toSorted()).toEqual([
+    '.gitignore',
+    'agent.test.ts',
+    'agent.ts',
+    'package.json',
+    'temporal.config.ts',
+    'tsconfig.json',
+  ]);
+  expect(await read('.gitignore')).toBe('node_modules/\n.temper/\n');
+});
+
+test.each(TEMPLATE_NAMES)('the template %s goes into a new folder, as it is', async (template) => {
+  const { exitCode, stdout } = await init('my-agent', '--template', template, '--yes');
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('  cd my-agent && npm install\n');
+  const source = new URL(`../../cli/init/templates/${template}/`, import.meta.url);
+  for (const name of await readdir(source))
+    expect(await read('my-agent', name)).toBe(await readFile(new URL(name, source), 'utf8'));
+  const { name, scripts, dependencies } = await readManifest('my-agent');
+  expect(name).toBe('my-agent');
+  expect(scripts).toEqual(TEMPLATES[template].scripts);
+  expect(dependencies).toEqual({ 'temper-rl': `^${manifest.version}`, ...TEMPLATES[template].dependencies });
+});
+
+test('another base model stands in the configuration, without what only the pocket models need', async () => {
+  await init('--base-model', 'Qwen/Qwen3-4B', '--yes');
+  const config = await read('temporal.config.ts');
+  expect(config).toContain("  train: {\n    'base-model': 'Qwen/Qwen3-4B',\n  },\n");
+  expect(config).not.toContain('learning-rate');
+  expect(withBaseModel("baseModel: 'pocket' });", "./o'clock")).toBe("baseModel: './o\\'clock' });");
+});
+
+describe('what exists', () => {
+  test('is never overwritten: all of it is named, and nothing is written', async () => {
+    await writeFile(join(folder, 'agent.ts'), 'mine');
+    await writeFile(join(folder, 'temporal.config.ts'), 'mine');
+    const { exitCode, stdout, stderr } = await init();
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toBe(
+      `temper: temper init overwrites nothing, and ${folder} has agent.ts, temporal.config.ts; choose another folder, or move them away`,
+    );
+    expect((await readdir(folder)).toSorted()).toEqual(['agent.ts', 'temporal.config.ts']);
+  });
+
+  test('package.json and .gitignore get what they lack, and tsconfig.json is kept', async () => {
+    const own = {
+      name: '@me/shop',
+      type: 'commonjs',
+      scripts: { test: 'mine' },
+      dependencies: { 'temper-rl': 'file:x.tgz' },
+    };
+    await writeFile(join(folder, 'package.json'), JSON.stringify(own));
+    await writeFile(join(folder, '.gitignore'), '/node_modules\ndist');
+    await writeFile(join(folder, 'tsconfig.json'), '{}');
+    const { exitCode, stdout } = await init();
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(
+      'package.json existed: added scripts.try, scripts.train, devDependencies.@types/node, devDependencies.typescript, devDependencies.vitest',
+    );
+    expect(await readManifest()).toMatchObject({
+      ...own,
+      scripts: { test: 'mine', try: 'temper try', train: 'temper train' },
+      dependencies: { 'temper-rl': 'file:x.tgz' },
+    });
+    expect(await read('.gitignore')).toBe('/node_modules\ndist\n.temper/\n');
+    expect(await read('tsconfig.json')).toBe('{}');
+  });
+
+  test('npm’s own placeholder is no test', () => {
+    const existing = { type: 'module', scripts: { test: 'echo "Error: no test specified" && exit 1' } };
+    const { manifest: planned } = planManifest(existing, { name: 'a', version: '1.0.0', template: TEMPLATES.plain });
+    expect(planned['scripts']).toMatchObject({ test: 'vitest run' });
+  });
+
+  test('a file in the folder’s place, and a package.json that is none', async () => {
+    await writeFile(join(folder, 'taken'), '');
+    expect(await init('taken')).toMatchObject({
+      exitCode: 2,
+      stderr: `temper: FOLDER must be a folder, ${join(folder, 'taken')} is a file; choose another name`,
+    });
+    await mkdir(join(folder, 'broken'));
+    await writeFile(join(folder, 'broken', 'package.json'), '[');
+    expect(await init('broken')).toMatchObject({
+      exitCode: 2,
+      stderr: `temper: ${join(folder, 'broken', 'package.json')} must be a JSON object, but is not; correct it, or choose another folder`,
+    });
+    expect(await readdir(join(folder, 'broken'))).toEqual(['package.json']);
+  });
+});
+
+test.each([
+  ['my-agent', 'my-agent'],
+  ['My Agent (2)', 'my-agent-2'],
+  ['Süßes', 'su-es'],
+  ['.hidden_', 'hidden'],
+  ['日本', 'my-agent'],
+  ['node_modules', 'my-agent'],
+  ['x'.repeat(300), 'x'.repeat(214)],
+])('a folder named %s makes the package %s', (name, expected) => {
+  expect(packageNameOf(name)).toBe(expected);
+});
+
+test('lines of .gitignore are found however they are written', () => {
+  expect(planIgnored(null)).toBe('node_modules/\n.temper/\n');
+  expect(planIgnored('.temper\nnode_modules\n')).toBe('.temper\nnode_modules\n');
+});
+
+describe('on a terminal', () => {
+  async function choose(given: Partial<GivenChoices>, ...answers: string[]) {
+    const questions: string[] = [];
+    const ask = (question: string) => {
+      questions.push(question);
+      return Promise.resolve(answers[questions.length - 1] ?? '');
+    };
+    return { chosen: await chooseInit({ folder: null, template: null, baseModel: null, ...given }, ask), questions };
+  }
+
+  test('three things are asked, each with its default', async () => {
+    const { chosen, questions } = await choose({});
+    expect(chosen).toEqual({ folder: '.', template: 'plain', baseModel: 'pocket' });
+    expect(questions).toHaveLength(3);
+    expect(questions[1]).toContain('  2  tools: ');
+  });
+
+  test('a template is chosen by number or name, and asked for again where it is neither', async () => {
+    const { chosen, questions } = await choose({}, 'shop', 'tolls', '2', '');
+    expect(chosen).toEqual({ folder: 'shop', template: 'tools', baseModel: 'pocket-tools' });
+    expect(questions[2]).toMatch(/^There is no template tolls; did you mean tools\?\n/);
+    expect((await choose({}, '', 'ruler', './models/mine')).chosen).toMatchObject({
+      template: 'ruler',
+      baseModel: './models/mine',
+    });
+  });
+
+  test('what was passed is not asked', async () => {
+    const { chosen, questions } = await choose({ folder: 'a', template: 'tools', baseModel: 'mine' });
+    expect({ chosen, questions }).toEqual({
+      chosen: { folder: 'a', template: 'tools', baseModel: 'mine' },
+      questions: [],
+    });
+  });
+});
+
+test('a project’s tools are of the versions that Temper is tested with', () => {
+  const { manifest: planned } = planManifest(null, { name: 'a', version: '1.0.0', template: TEMPLATES.tools });
+  const { dependencies, devDependencies } = planned as Record<string, Record<string, string>>;
+  const wanted = { ...dependencies, ...devDependencies };
+  const own: Readonly<Record<string, string>> = { ...manifest.dependencies, ...manifest.devDependencies };
+  const major = (version = '') => /\d+/.exec(version)?.[0];
+  for (const [name, version] of Object.entries(wanted))
+    if (name !== 'temper-rl') expect(major(version), name).toBe(major(own[name]));
+});
+
+test('help', async () => {
+  expect(await COMMANDS.find(({ name }) => name === 'init')!.help()).toMatchInlineSnapshot(`
+    "start a project: an agent that learns, its test, and the configuration
+
+    Usage: temper init [FOLDER] [--template NAME] [--base-model MODEL] [--yes]
+
+    FOLDER is made if it does not exist; by default it is the working folder. On a terminal you are asked for what you did
+    not pass. Files that exist are never overwritten: the command names them and ends with exit code 2. package.json and
+    .gitignore get the lines that they lack; a tsconfig.json is kept as it is.
+
+    Templates:
+      plain       one question and one answer: learns the multiplication table on this machine
+      tools       two tools over several turns: learns to look words up on this machine
+      ruler       no reward function: a large model judges the attempts (needs its key)
+      ai-sdk      plain with the Vercel AI SDK: generateText
+      langgraph   plain with LangGraph.js: a graph that calls the model
+      imperative  a training loop of your own, in a script
+
+    Options:
+      --template NAME     what the project starts with; default: plain
+      --base-model MODEL  base model of temper train; default: pocket (pocket-tools for the template tools)
+      --yes               ask nothing, and use the defaults
+      -h, --help          print this help
+
+    Examples:
+      temper init
+      temper init my-agent --template tools
+      temper init my-agent --base-model Qwen/Qwen3-4B --yes"
+  `);
+});

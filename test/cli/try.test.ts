@@ -1,0 +1,304 @@
+/** `temper try` with a model that is served elsewhere; on the local stack: test/installation/own-project.test.ts. */
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { COMMANDS } from '../../cli/commands.ts';
+import { wrap } from '../../cli/try/lines.ts';
+import { tryCommand } from '../../cli/try/command.ts';
+import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
+import { placeOfThrow } from '../../cli/try/thrown-at.ts';
+import { defineAgent } from '../../sdk/index.ts';
+import { replayAttempt } from '../../sdk/testing/index.ts';
+import { startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../fake-engine.ts';
+import { write } from './agents.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { contextOf, runCli } from './run-cli.ts';
+
+const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
+
+let project: string;
+beforeEach(async () => {
+  project = await temporaryFolder();
+  await write(join(project, 'package.json'), '{"type":"module"}');
+});
+
+/** An agent that asks for its scenario's id in capitals, twice. */
+const ASKING = `
+  const messages = [{ role: 'user', content: scenario.id }];
+  for (const more of [', please', '']) {
+    const { choices } = await openai.chat.completions.create({ model, messages: [...messages] });
+    messages.push(choices[0].message, { role: 'user', content: 'Again' + more });
+  }
+  const said = String(messages.at(-2).content);`;
+
+async function writeAsking(rest: string, { evals = '', asking = ASKING } = {}): Promise<void> {
+  const text = `import { defineAgent } from '${SDK}';
+export default defineAgent({
+  name: 'echo',
+  scenarios: ['a', 'b', 'c', 'd'].map((id) => ({ id })),${evals}
+  async rollout({ scenario, openai, model, random, log }) {${asking}
+    ${rest}
+  },
+});
+`;
+  await write(join(project, 'agent.ts'), text);
+}
+
+let engine: FakeEngine;
+async function runTry(args: readonly string[], options: FakeEngineOptions = {}, signal?: AbortSignal) {
+  engine = await startFakeEngine({
+    answer: ({ messages }) => (messages[0]?.content ?? '').toUpperCase(),
+    ...options,
+  });
+  onTestFinished(() => engine.close());
+  const env = { OPENAI_BASE_URL: `${engine.url}/v1`, OPENAI_API_KEY: engine.key };
+  const line = ['try', 'agent.ts', '--model', 'openai/m', ...args];
+  return runCli(project, line, { env, ...(signal && { signal }) });
+}
+
+/** Without times; and vitest does not let Node read the source maps that lead to an agent's lines. */
+const settled = (text: string) =>
+  text.replaceAll(/\d+\.\d s$/gm, '… s').replaceAll(/agent\.ts:\d+:\d+/g, 'agent.ts:LINE:COLUMN');
+const asked = () => engine.executed.map(({ request }) => request);
+
+test('each conversation with its outcome, then scenarios, warnings and notes', async () => {
+  await writeAsking(
+    "if (said === 'B') throw new Error('cannot bear it');\n    return { reward: 1, metrics: { right: true } };",
+  );
+  const { exitCode, stdout } = await runTry(['--scenarios', '2']);
+  expect(exitCode).toBe(1);
+  expect(settled(stdout)).toMatchInlineSnapshot(`
+    "── a · attempt 1 of 2
+    user      a
+    assistant A
+    user      Again, please
+    assistant A
+    => reward 1.000 · right true
+       2 calls · 45 tokens read, 4 written · … s
+
+    ── a · attempt 2 of 2
+    user      a
+    assistant A
+    user      Again, please
+    assistant A
+    => reward 1.000 · right true
+       2 calls · 45 tokens read, 4 written · … s
+
+    ── b · attempt 1 of 2
+    user      b
+    assistant B
+    user      Again, please
+    assistant B
+    => failed: Error: cannot bear it (agent.ts:LINE:COLUMN)
+       2 calls · 45 tokens read, 4 written · … s
+
+    ── b · attempt 2 of 2
+    user      b
+    assistant B
+    user      Again, please
+    assistant B
+    => failed: Error: cannot bear it (agent.ts:LINE:COLUMN)
+       2 calls · 45 tokens read, 4 written · … s
+
+    echo, played by openai/m
+    scenario  attempts  failed  mean reward  lowest to highest
+    a         2         0       1.000        1.000 to 1.000
+    b         2         2       –            –
+    warning: 2 of 4 attempts failed, the first with: Error: cannot bear it (agent.ts:LINE:COLUMN)
+    warning: the reward never varies: all attempts at a scenario earned the same (1.000), which gives no learning signal; choose scenarios that are neither impossible nor trivial, give partial credit, or play more --attempts
+    note: a hosted model returns no token ids, and is asked whatever the agent asks: rewritten histories, and parameters that training refuses, were not checked; play on pocket or a checkpoint to check them"
+  `);
+  expect(await readdir(project)).toEqual(['agent.ts', 'package.json']);
+});
+
+test('--json has the calls, without token ids', async () => {
+  await writeAsking('return 0.5;');
+  const { exitCode, stdout } = await runTry(['--scenario', 'c', '--attempts', '3', '--json']);
+  expect(exitCode).toBe(0);
+  const shown = JSON.parse(stdout) as { scenarios: { attempts: object[] }[] };
+  expect(shown).toMatchObject({ agent: 'echo', model: 'openai/m', scenarios: [{ scenario: 'c', meanReward: 0.5 }] });
+  expect(shown.scenarios[0]!.attempts).toHaveLength(3);
+  expect(shown.scenarios[0]!.attempts[0]).toMatchObject({ reward: 0.5, failure: null, truncated: false });
+  expect(stdout).toContain('"finishReason": "stop"');
+  expect(stdout).not.toContain('tokenIds');
+});
+
+test('what a person says of temperature and limits goes to the hosted model', async () => {
+  await writeAsking('return 1;');
+  await runTry(['--scenarios', '1', '--attempts', '1', '--temperature', '0.3', '--max-tokens', '9']);
+  expect(asked()[0]).toMatchObject({ temperature: 0.3, max_completion_tokens: 9 });
+});
+
+test('--eval plays evalScenarios', async () => {
+  await writeAsking('return 1;', { evals: " evalScenarios: [{ id: 'exam' }]," });
+  const { stdout } = await runTry(['--eval']);
+  expect(stdout).toContain('── exam · attempt 2 of 2');
+  expect(asked()[0]?.messages[0]?.content).toBe('exam');
+});
+
+test('--save writes attempts that replayAttempt plays again', async () => {
+  await writeAsking('return random();');
+  const { stdout } = await runTry(['--scenario', 'd', '--attempts', '2', '--save', 'kept', '--json']);
+  expect(await readdir(join(project, 'kept'))).toEqual(['3-d-0.json', '3-d-1.json']);
+  const { scenarios } = JSON.parse(stdout) as { scenarios: { attempts: { reward: number }[] }[] };
+  const agent = defineAgent({
+    name: 'echo',
+    scenarios: [],
+    async rollout({ openai, model, random }) {
+      await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'd' }] });
+      return random();
+    },
+  });
+  const replayed = await replayAttempt(agent, join(project, 'kept', '3-d-1.json'));
+  expect(replayed.reward).toBe(scenarios[0]!.attempts[1]!.reward);
+  expect(replayed.calls[0]?.message.content).toBe('D');
+  expect(replayed.notAsked).toHaveLength(1);
+});
+
+test('--replay finds an agent whose requests hang on chance', async () => {
+  await writeAsking('return random();');
+  expect((await runTry(['--replay', '--json'])).stdout).not.toContain('when it was replayed');
+  await writeAsking('return 1;', {
+    asking:
+      "await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'it is ' + Math.random() }] });",
+  });
+  const { stdout } = await runTry(['--replay', '--scenarios', '1']);
+  expect(stdout).toContain('warning: 2 attempts did something else when it was replayed');
+  expect(stdout).toContain('recorded: "it is 0.');
+});
+
+test('control characters control nothing, and long messages are bounded', async () => {
+  await writeAsking("log('\\u001b[2J', 'x'.repeat(300)); return 1;");
+  const answer = () => Array.from({ length: 50 }, (_, line) => `line ${line} \u001b[31m`).join('\n');
+  const { stdout } = await runTry(['--scenarios', '1', '--attempts', '1'], { answer });
+  expect(stdout).not.toContain('\u001b');
+  expect(stdout).toContain('line 3 \\u001b[31m');
+  expect(stdout).toContain('… 37 more lines');
+  expect(
+    Math.max(
+      ...stdout
+        .split('\n')
+        .filter((line) => !line.startsWith('note'))
+        .map((line) => line.length),
+    ),
+  ).toBeLessThanOrEqual(100);
+});
+
+test('lines are wrapped at blanks where there are some', () => {
+  expect(wrap('to be or not to be', 9)).toEqual(['to be or', 'not to be']);
+  expect(wrap('abcdefghij', 4)).toEqual(['abcd', 'efgh', 'ij']);
+  expect(wrap('', 4)).toEqual(['']);
+});
+
+test('a thrown error is placed in the agent’s own files, below its folder, and nowhere else', () => {
+  const thrown = (...frames: string[]) => Object.assign(new Error('x'), { stack: ['Error: x', ...frames].join('\n') });
+  const inLibrary = '    at post (file:///project/node_modules/openai/client.mjs:9:9)';
+  const helper = '    at async parse (file:///project/lib/parse.ts?namespace=17:3:14)';
+  expect(placeOfThrow(thrown(inLibrary, helper), '/project/agent.ts')).toBe('lib/parse.ts:3:14');
+  expect(placeOfThrow(thrown('    at /project/my agent.ts:5:6'), '/project/agent.ts')).toBe('my agent.ts:5:6');
+  expect(placeOfThrow(thrown('    at parse (/elsewhere/a.ts:1:2)'), '/project/agent.ts')).toBeNull();
+  expect(placeOfThrow('no error', '/project/agent.ts')).toBeNull();
+});
+
+test('Ctrl-C in the middle of a call ends it', async () => {
+  await writeAsking('return 1;');
+  const stop = new AbortController();
+  const answer = (): string => {
+    stop.abort('SIGINT');
+    return 'late';
+  };
+  const { exitCode, stderr } = await runTry([], { answer, delayMs: 20 }, stop.signal);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
+});
+
+test('by default the working folder’s agent is played by the model that the project trains', async () => {
+  await writeAsking('return 1;');
+  const planned = () => readPlannedTry(contextOf(tryCommand, project, []));
+  expect((await planned()).player.name).toBe('pocket');
+  await write(join(project, 'temporal.config.ts'), "export default { train: { 'base-model': 'pocket-tools' } };\n");
+  const { player, agentFile, scenarios, attempts } = await planned();
+  expect([player.name, agentFile.path]).toEqual(['pocket-tools', join(project, 'agent.ts')]);
+  expect([scenarios.map(({ scenario }) => scenario.id), attempts]).toEqual([['a', 'b', 'c'], 2]);
+});
+
+describe('bad input is one line', () => {
+  async function complaint(...args: string[]): Promise<string> {
+    const { exitCode, stdout, stderr } = await runCli(project, ['try', 'agent.ts', ...args], {});
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(await readdir(project)).toEqual(['agent.ts', 'package.json']);
+    return stderr.replaceAll(project, 'PROJECT');
+  }
+
+  beforeEach(() => writeAsking('return 1;'));
+
+  test.each([
+    [['--scenario', 'bb'], 'temper: no scenario has the id "bb", of the 4 that were read; did you mean b?'],
+    [
+      ['--scenario', 'b', '--scenario', 'b'],
+      'temper: --scenario b is given twice; pass it once, and --attempts for more attempts',
+    ],
+    [
+      ['--scenario', 'b', '--scenarios', '2'],
+      'temper: --scenarios has no effect with --scenario, which names them; leave one of them out',
+    ],
+    [
+      ['--eval'],
+      'temper: --eval has no effect: the agent echo has no evalScenarios (PROJECT/agent.ts); add some, or leave it out',
+    ],
+    [
+      ['--save', 'package.json'],
+      'temper: --save must name a folder, got the file PROJECT/package.json; pass another name',
+    ],
+    [['--attempts', '0'], 'temper: --attempts must be a whole number of at least 1, got "0"; pass --attempts N'],
+    [['--model', 'openai/m'], 'temper: openai/m needs a key in OPENAI_API_KEY, which is not set; export it'],
+    [
+      ['--model', 'none@3'],
+      'temper: no run none in the store file://PROJECT/.temper/store (it has none yet); start it with temper train',
+    ],
+  ])('%j', async (args, message) => {
+    expect(await complaint(...args)).toBe(message);
+  });
+
+  test('a scenario file that is no JSON names its line', async () => {
+    await writeAsking('return 1;');
+    const file = join(project, 'agent.ts');
+    await writeFile(join(project, 'package.json'), '{"type":"module"}');
+    const text = `import { defineAgent } from '${SDK}';\nexport default defineAgent({ name: 'a', scenarios: './package.json', rollout: () => 1 });\n`;
+    await writeFile(file, text);
+    expect(await complaint()).toContain('scenario 0 must be an object with a non-empty string id');
+  });
+});
+
+test('help', async () => {
+  expect(await COMMANDS.find(({ name }) => name === 'try')!.help()).toMatchInlineSnapshot(`
+    "play an agent a few times and show what happens, without training
+
+    Usage: temper try [AGENT] [flags]
+
+    AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.
+    Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards
+    that never vary, missing metrics, rewritten histories, cut answers, failures. Writes nothing into the store.
+    MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model
+    (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama) or URL#MODEL.
+    On the local stack, requests stand under the rules of training: what would end a run is refused here, too.
+    Exit code 1 if an attempt failed.
+
+    Options:
+      --model MODEL    model that plays; default: base-model of temporal.config.ts, or pocket
+      --scenario ID    scenario to play, by its id; repeatable
+      --scenarios N    play the first N scenarios; default: 3
+      --attempts N     attempts at each scenario; default: 2
+      --temperature X  sampling temperature; default: the checkpoint's run's, or 1; for a hosted model its own
+      --max-tokens N   token limit of a call that sets none; of each call of a hosted model, whatever the agent sets
+      --eval           play evalScenarios, under the rules of evaluations: calls may set what training refuses
+      --replay         run the agent again on the recorded answers, and warn if it asks for others (side effects happen again)
+      --save FOLDER    write each attempt to a JSON file, for replayAttempt of temper-rl/testing
+      --json           print one JSON object
+      -h, --help       print this help
+
+    Examples:
+      temper try
+      temper try agent.ts --model demo@latest --scenario game-7 --attempts 8
+      temper try agent.ts --model openai/gpt-5-mini --eval --save attempts"
+  `);
+});
