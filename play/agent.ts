@@ -77,7 +77,7 @@ export interface Agent<S extends Scenario = Scenario> extends AgentParts<S> {
   readonly reward?: Ruler;
   /** Of the agent's file, where its programs run; absent for one that no file holds. */
   readonly folder?: string;
-  rollout(context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
+  rollout(this: void, context: RolloutContext<S>): JudgedResult | Promise<JudgedResult>;
   readonly [AGENT]: true;
 }
 
