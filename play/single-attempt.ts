@@ -2,6 +2,7 @@
 import type { AttemptRecord, CallRecord } from '../store/records/trajectories.ts';
 import type { Agent } from './agent.ts';
 import { Attempts, type AttemptsOptions, type AttemptsProgress, type PlannedAttempt } from './play-attempts.ts';
+import { agentProgram, PROGRAM } from './programs/program.ts';
 import { decodeSegment, type JournalEntry } from './recorder/journal.ts';
 import type { AnswerFacts, Recorder } from './recorder/recorder.ts';
 
@@ -73,6 +74,7 @@ function watchThrown(agent: Agent): { agent: Agent; thrown: () => { error: unkno
       throw error;
     }
   };
-  // What else stands on the function is the agent's.
-  return { agent: { ...agent, rollout: Object.assign(rollout, agent.rollout) }, thrown: () => found };
+  const program = agentProgram(agent);
+  const watched = program === null ? rollout : Object.assign(rollout, { [PROGRAM]: program });
+  return { agent: { ...agent, rollout: watched }, thrown: () => found };
 }

@@ -1,6 +1,7 @@
 /**
  * What a project may start with; the files are in `templates/`, a folder for each. Imports nothing: help shows the list.
- * Lint, the compiler and the unit tests leave `ai-sdk` and `langgraph` out: their SDKs are not installed here.
+ * Lint, the compiler and the unit tests leave `ai-sdk` and `langgraph` out: their SDKs are not installed here, but where
+ * the package is tried (test/installation).
  */
 export interface Template {
   readonly summary: string;

@@ -39,6 +39,16 @@ test('its agent is tried, trained, tried again from its checkpoint, and saved at
   expect(replayed).toMatchObject({ failure: null, changed: null, notAsked: [] });
 });
 
+test.each([
+  ['ai-sdk', 'pocket'],
+  ['langgraph', 'pocket'],
+  ['tools', 'pocket-tools'],
+])('the template %s is played with the SDKs that it names', async (template, model) => {
+  await succeed(`npx temper init ${template} --template ${template}`);
+  const stdout = await succeed(`npx temper try ${template} --model ${model} --scenarios 1`);
+  expect(stdout).toMatch(/^=> reward [01]\.000 · /m);
+});
+
 async function succeed(line: string): Promise<string> {
   const { code, stdout, stderr } = await project.run('sh', '-c', line);
   expect(code, `${line}\n${stdout}${stderr}`).toBe(0);

@@ -5,7 +5,7 @@ import { products } from './products.ts';
 import { rollout } from './rollout.ts';
 
 const backend = new LocalBackend();
-const model = new TrainableModel({ name: 'first', project: 'products', baseModel: 'pocket' });
+const model = new TrainableModel({ name: 'times-table', project: 'my-agent', baseModel: 'pocket' });
 await model.register(backend);
 
 const order = { groupsPerStep: 16, numEpochs: 8, initialStep: await model.getStep() };
