@@ -5,9 +5,11 @@ import { blocksOf, isTypeScript, PAGES, type Block } from '../docs/markdown.ts';
 
 const BLOCKS = PAGES.flatMap(blocksOf).filter(isTypeScript);
 const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
+/** Its program stands beside it, and needs what is not installed here: test/crash/program.test.ts and test/play have their own. */
+const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
 const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
 
-export const AGENTS = BLOCKS.filter(isAgent);
+export const AGENTS = BLOCKS.filter((block) => isAgent(block) && !isProgram(block));
 export const SCRIPTS = BLOCKS.filter((block) => !isAgent(block) && !isConfig(block));
 
 export const nameOf = ({ page, line }: Block) =>
