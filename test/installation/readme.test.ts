@@ -45,7 +45,7 @@ test('what `npm start` and `npm test` run exists', () => {
 
 test('a page shows whole agents, whole scripts and configurations, so that each of them can be run', () => {
   expect(AGENTS.map(({ page }) => page)).toContain('README.md');
-  for (const block of SCRIPTS) expect(block.code, titleOf(block)).toMatch(/^(await|const \w+ = await) /m);
+  for (const block of SCRIPTS) expect(block.code, titleOf(block)).toMatch(/^(await|const (?:\w+|\{.*\}) = await) /m);
 });
 
 describe('in an installation', async () => {
