@@ -77,8 +77,10 @@ export class S3Server {
     const sidecar = join(this.#root, 'sidecar', BUCKET);
     if (!existsSync(sidecar)) return;
     for (const path of readdirSync(sidecar, { recursive: true, encoding: 'utf8' })) {
-      const key = /^(.*)\/meta$/.exec(path)?.[1];
-      if (key !== undefined && !existsSync(this.file(key))) rmSync(join(sidecar, key), { recursive: true });
+      // In `.sgwtmp/` are uploads in parts, which the server keeps itself.
+      const key = /^(?!\.sgwtmp\/)(.*)\/meta$/.exec(path)?.[1];
+      if (key !== undefined && !existsSync(this.file(key)))
+        rmSync(join(sidecar, key), { recursive: true, force: true });
     }
   }
 
