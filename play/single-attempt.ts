@@ -1,4 +1,5 @@
 /** Plays one attempt outside of any run: the same recorder and the same rules, and all that it recorded stays in memory. */
+import type { Metrics } from '../core/statistics.ts';
 import type { AttemptRecord, CallRecord } from '../store/records/trajectories.ts';
 import type { Agent } from './agent.ts';
 import { Attempts, type AttemptsOptions, type AttemptsProgress, type PlannedAttempt } from './play-attempts.ts';
@@ -28,6 +29,25 @@ export interface SingleAttempt {
   readonly seconds: number;
   /** What the agent's code threw; null where it returned. */
   readonly thrown: { readonly error: unknown } | null;
+}
+
+/** What the agent made of the answers, as a test looks at it. */
+export interface AttemptOutcome {
+  /** Null where the attempt failed, was ended, or where a judge alone gives rewards. */
+  readonly reward: number | null;
+  readonly metrics: Readonly<Metrics>;
+  readonly logs: readonly string[];
+  /** As it would stand in a trajectory: what the agent threw, or which rule it broke; null where it returned. */
+  readonly failure: string | null;
+  /** What the agent threw, with its stack. */
+  readonly error: unknown;
+  /** Requests and answers, in the order in which the agent asked. */
+  readonly calls: readonly CallRecord[];
+}
+
+export function outcomeOf({ record, asked, thrown }: SingleAttempt): AttemptOutcome {
+  const { reward, metrics, logs, failure } = record;
+  return { reward, metrics, logs, failure: failure?.message ?? null, error: thrown?.error, calls: asked };
 }
 
 /** Throws the mark of an attempt that is no data. */

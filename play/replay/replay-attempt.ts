@@ -2,13 +2,12 @@
  * Plays a saved attempt again with the agent as it is now. A request that is unchanged gets its recorded answer; the
  * first one that is not ends the attempt, and is shown beside the recorded one.
  */
-import type { Metrics } from '../../core/statistics.ts';
-import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/trajectories.ts';
 import type { Agent } from '../agent.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import { callName } from '../recorder/recorded-calls.ts';
 import type { Recorder } from '../recorder/recorder.ts';
-import { playSingle } from '../single-attempt.ts';
+import { outcomeOf, playSingle, type AttemptOutcome } from '../single-attempt.ts';
 import { describeDifference, differencesOf, type Difference } from './difference.ts';
 import { firstChoices, journalOf, type SavedAttempt, type SavedCall } from './saved-attempt.ts';
 
@@ -24,15 +23,7 @@ export interface ChangedRequest {
   readonly text: string;
 }
 
-export interface ReplayedAttempt {
-  /** Null where the attempt failed, or was ended by a changed request. */
-  readonly reward: number | null;
-  readonly metrics: Readonly<Metrics>;
-  readonly logs: readonly string[];
-  readonly failure: string | null;
-  /** What the agent threw, if it did. */
-  readonly error: unknown;
-  readonly calls: readonly CallRecord[];
+export interface ReplayedAttempt extends AttemptOutcome {
   /** Null where every request was the recorded one. */
   readonly changed: ChangedRequest | null;
   /** Recorded calls that the agent did not make again. */
@@ -44,7 +35,7 @@ const SHOWN_DIFFERENCES = 5;
 export async function replaySaved(agent: Agent, saved: SavedAttempt): Promise<ReplayedAttempt> {
   const { scenario, scenarioIndex, attempt, place, mode, rollout, model, adapterSha256 } = saved;
   const engine = new RefusingEngine();
-  const { record, asked, thrown } = await playSingle({
+  const played = await playSingle({
     agent,
     engine,
     planned: { scenario, scenarioIndex, attempt },
@@ -56,16 +47,12 @@ export async function replaySaved(agent: Agent, saved: SavedAttempt): Promise<Re
     signal: new AbortController().signal,
     onRecorder: (recorder) => engine.attach(recorder),
   });
+  const { asked } = played;
   const made = new Set(asked.map(callName));
   const notAsked = saved.calls.filter((call) => !made.has(callName(call)));
   const { request } = engine;
   return {
-    reward: record.reward,
-    metrics: record.metrics,
-    logs: record.logs,
-    failure: record.failure?.message ?? null,
-    error: thrown?.error,
-    calls: asked,
+    ...outcomeOf(played),
     changed: request === null ? null : describeChange(saved, request, notAsked[0] ?? null, firstChoices(asked).length),
     notAsked,
   };

@@ -1,9 +1,7 @@
 /** An agent played without any engine: a test writes what the model says, and looks at what the agent made of it. */
 import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
-import type { Metrics } from '../../core/statistics.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
-import { playSingle } from '../../play/single-attempt.ts';
-import type { CallRecord } from '../../store/records/trajectories.ts';
+import { outcomeOf, playSingle, type AttemptOutcome } from '../../play/single-attempt.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { ScriptedEngine, type ScriptedAnswers } from './scripted-engine.ts';
 
@@ -19,17 +17,7 @@ export interface PlayAgentOptions<S extends Scenario> {
   rules?: 'train' | 'eval';
 }
 
-export interface PlayedAgent {
-  /** Null where the attempt failed, or where a judge alone gives rewards. */
-  readonly reward: number | null;
-  readonly metrics: Readonly<Metrics>;
-  readonly logs: readonly string[];
-  /** As it would stand in a trajectory: what the agent threw, or which rule it broke; null where it returned. */
-  readonly failure: string | null;
-  /** What the agent threw, with its stack. */
-  readonly error: unknown;
-  /** Requests and answers, in the order in which the agent asked. */
-  readonly calls: readonly CallRecord[];
+export interface PlayedAgent extends AttemptOutcome {
   /** An answer was cut: the attempt would not be trained. */
   readonly truncated: boolean;
 }
@@ -52,17 +40,9 @@ export async function playAgent<S extends Scenario>(
     signal: new AbortController().signal,
     onRecorder: (recorder) => engine.attach(recorder),
   });
-  const { record, asked, thrown } = await playing.catch((error: unknown) => {
+  const played = await playing.catch((error: unknown) => {
     throw engine.problem === null ? error : engine.problem.error;
   });
   if (engine.problem !== null) throw engine.problem.error;
-  return {
-    reward: record.reward,
-    metrics: record.metrics,
-    logs: record.logs,
-    failure: record.failure?.message ?? null,
-    error: thrown?.error,
-    calls: asked,
-    truncated: record.truncated,
-  };
+  return { ...outcomeOf(played), truncated: played.record.truncated };
 }
