@@ -5,13 +5,14 @@ import { complaintAboutLoss } from '../../core/loss-options.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
+import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import type { ForkContext } from './command.ts';
-import { checkFits, findParent, type Parent } from './find-parent.ts';
+import { checkFits, type Parent } from './check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
@@ -45,8 +46,8 @@ export async function readPlannedFork({ flags, args, project, cwd, env }: ForkCo
 async function findForkParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
   const began = recorded?.parent ?? null;
   const isSameRun = began?.run === name.run && (name.branch ?? began.branch) === began.branch;
-  if (began === null || !isSameRun || typeof name.step === 'number') return findParent(store, name);
-  return { ...(await findParent(store, began)), checkpoint: began };
+  if (began === null || !isSameRun || typeof name.step === 'number') return findConfiguredCheckpoint(store, name);
+  return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
 }
 
 /**

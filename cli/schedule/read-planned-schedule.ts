@@ -4,6 +4,7 @@ import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
 import { parseCron, parseInterval } from '../../core/schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
+import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { Surroundings } from '../command-line/command.ts';
@@ -11,7 +12,7 @@ import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { resolveBaseModel } from '../../workers/base-model.ts';
-import { checkFits, findParent, type Parent } from '../fork/find-parent.ts';
+import { checkFits, type Parent } from '../fork/check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
@@ -101,5 +102,5 @@ async function findFrom(
       `--from has no effect: a schedule ${name} has already trained ${run} and continues from it; choose another --name, or leave --from out`,
     );
   }
-  return findParent(store, readCheckpointName(text));
+  return findConfiguredCheckpoint(store, readCheckpointName(text));
 }

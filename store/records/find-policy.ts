@@ -1,4 +1,4 @@
-/** A committed policy whose weights can be used: by a person's name for it, with all that its run says of it. */
+/** Committed checkpoints by a person's name for them, with what their run says of them. */
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
@@ -10,27 +10,37 @@ import { isMarkedPruned } from './pruned.ts';
 import { readCommit, requireRun, type RunFile } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
-export interface TrainedPolicy {
+export interface ConfiguredCheckpoint {
+  readonly checkpoint: Checkpoint;
+  readonly file: RunFile;
+  /** Its run's, as it was when the checkpoint was made. */
+  readonly config: RunConfig;
+}
+
+/** A checkpoint whose weights can be used. */
+export interface TrainedPolicy extends ConfiguredCheckpoint {
   /** As engines serve it: `run@step`, or `run~branch@step`. */
   readonly name: string;
-  readonly checkpoint: Checkpoint;
   readonly manifest: Manifest;
-  readonly file: RunFile;
-  /** As it was when the checkpoint was made. */
-  readonly config: RunConfig;
+}
+
+/** Refused where there is no such checkpoint. */
+export async function findConfiguredCheckpoint(store: Store, wanted: CheckpointName): Promise<ConfiguredCheckpoint> {
+  const checkpoint = await findCheckpoint(store, wanted);
+  const { file } = await requireRun(store, checkpoint.run);
+  const { changes } = await readAllChanges(store, checkpoint.run);
+  return { checkpoint, file, config: configAt(file.config, changes, checkpoint) };
 }
 
 /** Refused where there is no such checkpoint, or where its weights are gone. */
 export async function findTrainedPolicy(store: Store, wanted: CheckpointName): Promise<TrainedPolicy> {
-  const checkpoint = await findCheckpoint(store, wanted);
-  const { file } = await requireRun(store, checkpoint.run);
-  const { changes } = await readAllChanges(store, checkpoint.run);
-  const config = configAt(file.config, changes, checkpoint);
+  const configured = await findConfiguredCheckpoint(store, wanted);
+  const { checkpoint } = configured;
   const { manifest } = (await readCommit(store, checkpoint))!;
   const name = policyName(checkpoint);
   if (await isMarkedPruned(store, checkpoint)) throw pruned(name, checkpoint.run);
   for (const ref of [manifest.adapter, manifest.adapterConfig]) await store.getBlob(ref);
-  return { name, checkpoint, manifest, file, config };
+  return { ...configured, name, manifest };
 }
 
 function pruned(name: string, run: string): TemperError {

@@ -1,0 +1,25 @@
+/** What a run may not do otherwise than the checkpoint that it begins with. */
+import type { RunConfig } from '../../core/contract.ts';
+import { policyName } from '../../core/policy-name.ts';
+import type { ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { flagOf } from '../train/run-flags.ts';
+
+export type Parent = Pick<ConfiguredCheckpoint, 'checkpoint' | 'config'>;
+
+/** An adapter goes on in its own shape on its own base model: anything else is another adapter. */
+export function checkFits({ checkpoint, config: recorded }: Parent, config: RunConfig): void {
+  const because = `the run continues the adapter of ${policyName(checkpoint)}`;
+  if (recorded.baseModel !== config.baseModel)
+    throw new UsageError(
+      `--base-model must be ${recorded.baseModel} (${because}), got ${config.baseModel}; pass --base-model ${recorded.baseModel}`,
+    );
+  const asked = new Map<string, unknown>(Object.entries(config.train.lora));
+  for (const [key, value] of Object.entries(recorded.train.lora)) {
+    const [before, after] = [value, asked.get(key)].map((each) => JSON.stringify(each));
+    if (before !== after)
+      throw new UsageError(
+        `--${flagOf(`train.lora.${key}`)} must stay ${before} (${because}), got ${after}; leave it out`,
+      );
+  }
+}
