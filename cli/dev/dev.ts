@@ -1,3 +1,4 @@
+import { aborted } from 'node:util';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
@@ -30,16 +31,9 @@ export async function dev(context: CommandContext<typeof devCommand>): Promise<n
   if (stack.uiUrl !== null) output.line(`UI         ${stack.uiUrl}`);
   output.line(`engine     ${stack.engineUrl}/v1 (key in .temper/engine.key)`);
   output.line(`store      ${stack.storeUri}`);
-  await aborted(signal);
+  // A pending promise does not keep Node alive, the stack's socket does.
+  await aborted(signal, signal);
   const { others } = await stack.close();
   output.line(others === 0 ? 'the local stack has ended' : 'left the local stack: another command keeps it running');
   return EXIT.ok;
-}
-
-/** A pending promise does not keep Node alive, the stack's socket does. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((end) => {
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', () => end(), { once: true });
-  });
 }

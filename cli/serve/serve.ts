@@ -1,3 +1,4 @@
+import { aborted } from 'node:util';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
@@ -66,11 +67,7 @@ function startEngine(
 }
 
 async function untilStopped(engine: ServedEngine, signal: AbortSignal): Promise<void> {
-  const stopped = new Promise<null>((resolve) => {
-    if (signal.aborted) resolve(null);
-    else signal.addEventListener('abort', () => resolve(null), { once: true });
-  });
-  const reason = await Promise.race([stopped, engine.ended]);
-  if (reason === null || signal.aborted) return;
+  const reason = await Promise.race([aborted(signal, signal), engine.ended]);
+  if (reason === undefined || signal.aborted) return;
   throw new WorkFailed(`the engine ended (${reason}); see .temper/logs/serve.jsonl, then start it again`);
 }
