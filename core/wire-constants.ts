@@ -21,6 +21,8 @@ export const DEADLINE_HEADER = 'x-temper-deadline-ms';
 export const INTERNAL_ERROR = 'internal';
 export const CONTEXT_TOO_LONG = 'context_length_exceeded';
 export const BODY_TOO_LARGE = 'too_large';
+/** Of one request to a model; a longer conversation has outgrown any. */
+export const MAX_BODY_BYTES = 16 * 1024 ** 2;
 
 /** Base models that ship with the GPU worker. */
 export const BUILT_IN_MODELS = ['pocket', 'pocket-tools'] as const;

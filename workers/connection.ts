@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { loadClientConfigProfile, loadClientConnectConfig } from '@temporalio/envconfig';
 import { TemperError } from '../core/failures.ts';
+import { isLoopback } from '../core/loopback.ts';
 
 export interface TemporalTarget {
   readonly address: string;
@@ -18,7 +19,6 @@ export interface TemporalClient extends TemporalTarget {
 /** The command that asks starts and looks around for some seconds as well; fifteen were promised in all. */
 const ANSWER_WITHIN_MS = 7_000;
 const PAUSE_MS = 500;
-const LOOPBACK = /^(127(\.\d+){3}|localhost|\[::1\]):\d+$/;
 /** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
 const PASSING_CODES: readonly number[] = [4, 8, 14];
 
@@ -55,7 +55,7 @@ export async function connectClient(
       address: target.address,
       connectTimeout: ANSWER_WITHIN_MS,
       // `http_proxy` is for other hosts.
-      ...(LOOPBACK.test(target.address) ? { channelArgs: { 'grpc.enable_http_proxy': 0 } } : {}),
+      ...(isLoopback(target.address.replace(/:\d+$/, '')) ? { channelArgs: { 'grpc.enable_http_proxy': 0 } } : {}),
       ...credentials,
     });
     return {

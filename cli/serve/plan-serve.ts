@@ -1,6 +1,6 @@
 /** Where `temper serve` listens and which key it takes: checked before anything is started. */
 import { randomBytes } from 'node:crypto';
-import { isIPv4 } from 'node:net';
+import { isLoopback } from '../../core/loopback.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { DEFAULT_SERVE_PORT, type ServeContext } from './command.ts';
 
@@ -48,8 +48,4 @@ function checkNewKey(host: string, canBeShown: boolean): void {
     throw new UsageError(
       `temper serve shows a new key on a terminal only, and needs one in ${SERVE_KEY_VARIABLE} here; ${EXPORT_KEY}`,
     );
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -1,4 +1,5 @@
 /** What processes that Temper starts find in their environment: never a key that is not theirs. */
+import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 
 /** How a program finds its files, its language, the network and the system's libraries. */
 const SYSTEM =
@@ -6,8 +7,6 @@ const SYSTEM =
 /** How the languages of programs find what is installed. */
 const LANGUAGES =
   /^(VIRTUAL_ENV|CONDA_PREFIX|CONDA_DEFAULT_ENV|PYTHON(PATH|HOME|UTF8|IOENCODING|UNBUFFERED)|JAVA_HOME|GOPATH|GEM_(HOME|PATH)|(REQUESTS|CURL)_CA_BUNDLE|NODE_EXTRA_CA_CERTS)$/;
-
-const LOOPBACK = ['127.0.0.1', 'localhost', '::1'];
 
 /** The variables of the system's own, and those that are `allowed` besides. */
 export function systemEnvironment(env: NodeJS.ProcessEnv, ...allowed: readonly RegExp[]): NodeJS.ProcessEnv {
@@ -24,6 +23,6 @@ export function programEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 export function withoutLoopbackProxy(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (!Object.keys(env).some((name) => /^(https?|all|grpc)_proxy$/i.test(name))) return env;
   const direct = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(',').map((host) => host.trim());
-  const hosts = [...new Set([...direct, ...LOOPBACK])].filter(Boolean).join(',');
+  const hosts = [...new Set([...direct, ...LOOPBACK_NAMES])].filter(Boolean).join(',');
   return { ...env, no_proxy: hosts, NO_PROXY: hosts };
 }

@@ -4,14 +4,20 @@
  * key finds the attempt, and dies with it. The engine's key stays here.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
-
+import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import { BODY_TOO_LARGE } from '../../core/wire-constants.ts';
 import type { ModelReply, ModelRequest } from '../dialects/answer-request.ts';
 import { findDialect } from '../dialects/find-dialect.ts';
 import { Connections } from './gateway-connections.ts';
-import { checkSender, discardBody, MAX_HELD_BYTES, readBody, keyOf, GatewayRefusal } from './gateway-request.ts';
+import { discardBody, headersOf, HttpRefusal, keyOf, readBody, writeReply } from './http.ts';
 
 /** An attempt's way to its recorder. */
 export interface Door {
@@ -45,6 +51,8 @@ const RESULT_PATH = '/attempt/result';
 const CALL_PATH = /^(\/v1){1,2}(\/[a-z_]+)+$/;
 /** Of one attempt, at once. */
 const MAX_REQUESTS = 128;
+/** Of all requests of one attempt that are answered at the same time. */
+const MAX_HELD_BYTES = 128 * 1024 ** 2;
 /** Of all: more than all attempts of a worker have together. */
 const MAX_CONNECTIONS = 8192;
 const HEADERS_MS = 10_000;
@@ -137,7 +145,7 @@ export class Gateway {
         return door.heldBytes <= MAX_HELD_BYTES;
       };
       const body = await readBody(request, hold).catch((error: unknown) => {
-        if (error instanceof GatewayRefusal && error.code === BODY_TOO_LARGE) door.visitor.onTooLong();
+        if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) door.visitor.onTooLong();
         throw error;
       });
       if (path === RESULT_PATH) {
@@ -155,7 +163,7 @@ export class Gateway {
     const [, id = '', secret = ''] = /^temper-([0-9a-f]{16})-([0-9a-f]{64})$/.exec(key) ?? [];
     const door = this.#doors.get(id);
     if (door !== undefined && timingSafeEqual(door.secret, Buffer.from(secret))) return door;
-    throw new GatewayRefusal(
+    throw new HttpRefusal(
       401,
       'the key must be that of an attempt that is being played; pass the one the program was given',
     );
@@ -165,11 +173,22 @@ export class Gateway {
 /** This process's. */
 export const gateway = new Gateway();
 
+/** A page in a browser names itself, or another host that it made point here. */
+function checkSender({ host, origin }: IncomingHttpHeaders, port: number): void {
+  const names = LOOPBACK_NAMES.map((name) => `${name.includes(':') ? `[${name}]` : name}:${port}`);
+  if (!names.includes(host ?? ''))
+    throw new HttpRefusal(
+      403,
+      `the gateway answers to ${names.join(', ')}, got the host ${JSON.stringify(host ?? '')}`,
+    );
+  if (origin !== undefined) throw new HttpRefusal(403, 'the gateway answers programs, not pages of a browser');
+}
+
 /** Compared as it was sent: nothing is decoded, and no `..` is followed. */
 function pathOf({ method, url = '' }: IncomingMessage): string {
   const [path = ''] = url.split('?');
   if (method === 'POST' && (path === RESULT_PATH || (CALL_PATH.test(path) && findDialect(path) !== null))) return path;
-  throw new GatewayRefusal(
+  throw new HttpRefusal(
     404,
     `the gateway has no ${method} ${path.slice(0, 100)}; POST to a model's API below /v1, or to ${RESULT_PATH}`,
   );
@@ -183,35 +202,21 @@ async function callModel(
   response.on('close', () => {
     if (!response.writableFinished) gone.abort(new Error('the program gave the request up'));
   });
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') headers.set(name, value);
-  await write(response, await visitor.answer({ path, headers, body, signal: gone.signal }));
-}
-
-async function write(response: ServerResponse, answer: ModelReply): Promise<void> {
-  response.writeHead(answer.status, answer.headers);
-  if ('json' in answer) {
-    response.end(JSON.stringify(answer.json));
-    return;
-  }
-  for await (const event of answer.events) response.write(event);
-  response.end();
+  await writeReply(response, await visitor.answer({ path, headers: headersOf(request), body, signal: gone.signal }));
 }
 
 /** Errors have OpenAI's form; a client that is gone is told nothing. */
 function refuse(response: ServerResponse, error: unknown): void {
-  if (!(error instanceof GatewayRefusal) || response.headersSent || response.destroyed) {
+  if (!(error instanceof HttpRefusal) || response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
-  const { status, message, code } = error;
   const headers = { 'content-type': 'application/json', connection: 'close', 'x-should-retry': 'false' };
-  const type = status === 401 ? 'authentication_error' : 'invalid_request_error';
-  response.writeHead(status, headers).end(JSON.stringify({ error: { message, type, code, param: null } }));
+  response.writeHead(error.status, headers).end(JSON.stringify({ error: error.error }));
 }
 
-function tooMuch(of: string): GatewayRefusal {
-  return new GatewayRefusal(429, `an attempt may not have so many ${of}; make fewer calls in parallel`);
+function tooMuch(of: string): HttpRefusal {
+  return new HttpRefusal(429, `an attempt may not have so many ${of}; make fewer calls in parallel`);
 }
 
 function portOf(server: Server): number {

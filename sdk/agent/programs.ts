@@ -1,5 +1,6 @@
 /** Rollouts that are programs: `rollout: command(['python3', 'agent.py'])`, `rollout: endpoint('http://127.0.0.1:9000')`. */
 import { TemperError } from '../../core/failures.ts';
+import { isLoopback } from '../../core/loopback.ts';
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { PLAY_PROGRAM, PROGRAM, type PlayProgram, type Program, type Rewrite } from '../../play/programs/program.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
@@ -27,8 +28,6 @@ export interface ProgramRollout {
   readonly [PROGRAM]: Program;
 }
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
-
 /**
  * A program that plays an attempt, started for each attempt in the folder of the agent's file. It reaches the model by
  * `OPENAI_BASE_URL` and `OPENAI_API_KEY`, and tells its reward as the last line that it prints.
@@ -55,7 +54,7 @@ export function endpoint(url: string, options: EndpointProgramOptions = {}): Pro
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
     throw bad('endpoint must be given an http(s) URL without a password', url, "pass 'http://127.0.0.1:9000/rollout'");
   // A key is sent in the clear, and what it opens listens on loopback alone.
-  if (!LOOPBACK.test(parsed.hostname))
+  if (!isLoopback(parsed.hostname))
     throw bad('endpoint must be on this machine (127.0.0.1, localhost or [::1])', url, 'run it beside the worker');
   const { concurrency, rewrite } = checkOptions('endpoint', options);
   checkCount('concurrency of endpoint', concurrency, { least: 1, example: 4 });

@@ -3,10 +3,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
+import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
 import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
+import { headersOf, HttpRefusal, keyOf, readBody, writeReply } from '../../play/transports/http.ts';
 
 export interface FrontOptions {
   readonly host: string;
@@ -25,13 +26,9 @@ export interface Front {
   close(): Promise<void>;
 }
 
-const LOOPBACK = ['127.0.0.1', 'localhost', '::1'];
-/** As the engine's own server has it. */
-const MAX_BODY_BYTES = 16 * 1024 ** 2;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_MS = 75_000;
-const DRAIN_MS = 10_000;
 const MAX_CONNECTIONS = 1024;
 
 export async function openFront(options: FrontOptions): Promise<Front> {
@@ -64,18 +61,6 @@ async function listen(server: Server, { host, port }: FrontOptions): Promise<voi
   }
 }
 
-/** A request that no dialect gets to see. */
-class Refusal extends Error {
-  readonly status: number;
-  readonly code: string;
-
-  constructor(status: number, code: string, message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
-
 class Desk {
   readonly #options: FrontOptions;
   readonly #names: ReadonlySet<string>;
@@ -83,7 +68,7 @@ class Desk {
 
   constructor(options: FrontOptions) {
     this.#options = options;
-    this.#names = new Set([...LOOPBACK, ...options.hosts.map((name) => name.toLowerCase())]);
+    this.#names = new Set([...LOOPBACK_NAMES, ...options.hosts.map((name) => name.toLowerCase())]);
     this.#key = digest(options.key);
   }
 
@@ -108,32 +93,29 @@ class Desk {
     this.#checkKey(request);
     if (path === '/v1/models') return json(listOf(this.#options.models));
     if (findDialect(path) === null)
-      throw new Refusal(404, 'not_found', `no endpoint ${path.slice(0, 80)}; see temper serve --help`);
-    if (request.method !== 'POST') throw new Refusal(405, 'method', `${path} must be requested with POST`);
+      throw new HttpRefusal(404, `no endpoint ${path.slice(0, 80)}; see temper serve --help`, 'not_found');
+    if (request.method !== 'POST') throw new HttpRefusal(405, `${path} must be requested with POST`, 'method');
     const body = await readBody(request);
-    return this.#options.answer({ path, headers: new Headers(headersOf(request)), body, signal });
+    return this.#options.answer({ path, headers: headersOf(request), body, signal });
   }
 
   /** A web page that points its own name at this address sends that name. */
   #checkHost(header: string): void {
     const name = hostName(header);
     if (this.#names.has(name)) return;
-    throw new Refusal(
+    throw new HttpRefusal(
       403,
-      'host',
       `Host must be one of ${[...this.#names].join(', ')}, got ${JSON.stringify(name.slice(0, 80))}; use one of these, or start temper serve with --allow-host`,
+      'host',
     );
   }
 
-  /** As OpenAI's clients send it, or as Anthropic's do. */
   #checkKey({ headers }: IncomingMessage): void {
-    const bearer = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
-    const given = bearer ?? headers['x-api-key'];
-    if (typeof given === 'string' && timingSafeEqual(digest(given), this.#key)) return;
-    throw new Refusal(
+    if (timingSafeEqual(digest(keyOf(headers)), this.#key)) return;
+    throw new HttpRefusal(
       401,
-      'invalid_api_key',
       'the key must be the one that temper serve was started with; send it as "Authorization: Bearer KEY" or "x-api-key: KEY"',
+      'invalid_api_key',
     );
   }
 }
@@ -148,35 +130,6 @@ function hostName(header: string): string {
   return (bracketed ?? header.split(':')[0] ?? '').toLowerCase();
 }
 
-function headersOf({ headers }: IncomingMessage): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
-  );
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // The connection stays open: the client is to read why it is refused.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) break;
-    chunks.push(chunk);
-  }
-  if (size <= MAX_BODY_BYTES) return Buffer.concat(chunks).toString('utf8');
-  await drain(request);
-  throw new Refusal(413, 'too_large', `a body must have at most ${MAX_BODY_BYTES} bytes; shorten the conversation`);
-}
-
-/** Who is still writing reads no answer. What never ends is cut off. */
-async function drain(request: IncomingMessage): Promise<void> {
-  request.resume();
-  const late = new AbortController();
-  const rest = once(request, 'end', { signal: late.signal }).catch(() => undefined);
-  await Promise.race([rest, sleep(DRAIN_MS, undefined, { ref: false })]);
-  late.abort();
-}
-
 function listOf(models: readonly string[]): object {
   return { object: 'list', data: models.map((id) => ({ id, object: 'model', created: 0, owned_by: 'temper' })) };
 }
@@ -187,23 +140,8 @@ function json(body: object, status = 200): ModelReply {
 
 function refuse(path: string, error: unknown): ModelReply {
   const dialect = findDialect(path) ?? DEFAULT_DIALECT;
-  if (error instanceof Refusal) {
-    const { status, code, message } = error;
-    const type = status === 401 ? 'authentication_error' : 'invalid_request_error';
-    return json(dialect.writeError({ message, type, code, param: null }), status);
-  }
+  if (error instanceof HttpRefusal) return json(dialect.writeError(error.error), error.status);
   const message = 'temper serve failed on this request; its terminal says more';
   console.error(error);
   return json(dialect.writeError({ message, type: 'EngineFailed', code: 'internal', param: null }), 500);
-}
-
-async function writeReply(response: ServerResponse, reply: ModelReply): Promise<void> {
-  response.writeHead(reply.status, reply.headers);
-  if ('json' in reply) {
-    response.end(JSON.stringify(reply.json));
-    return;
-  }
-  for await (const event of reply.events)
-    if (!response.write(event)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
-  response.end();
 }

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from ..contract import MAX_BODY_BYTES
+
 
 @dataclass(frozen=True)
 class ServerSettings:
-    max_body_bytes: int = 16 << 20
+    max_body_bytes: int = MAX_BODY_BYTES
     # Names under which clients may address this server, besides loopback (protection from DNS rebinding).
     hosts: frozenset[str] = frozenset()
     # `max_tokens` of a request that names none.

@@ -1,0 +1,90 @@
+/** What Temper's HTTP servers for clients of a model share: whose key it is, how much of a request is read, how a reply is written. */
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { BODY_TOO_LARGE, MAX_BODY_BYTES } from '../../core/wire-constants.ts';
+import type { ModelReply } from '../dialects/answer-request.ts';
+
+/** A client sees a refusal only once all that it sends was taken; for this much it is. */
+const MAX_SENT_BYTES = 256 * 1024 ** 2;
+
+/** A request that no dialect gets to see. */
+export class HttpRefusal extends Error {
+  readonly status: number;
+  readonly code: string | null;
+
+  constructor(status: number, message: string, code: string | null = null) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+
+  /** As OpenAI's errors are. */
+  get error(): { message: string; type: string; code: string | null; param: null } {
+    const type = this.status === 401 ? 'authentication_error' : 'invalid_request_error';
+    return { message: this.message, type, code: this.code, param: null };
+  }
+}
+
+/** As OpenAI's clients send it, or as Anthropic's do. Empty where there is none. */
+export function keyOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string {
+  const bearer = /^Bearer +(.*\S) *$/i.exec(authorization)?.[1];
+  return bearer ?? (typeof key === 'string' ? key : '');
+}
+
+/** Those that were sent once. */
+export function headersOf({ headers }: IncomingMessage): Headers {
+  const single = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' ? [[name, value]] : [],
+  );
+  return new Headers(single);
+}
+
+/** `hold` is told of each piece that is kept, and says whether there is room for it. */
+export async function readBody(
+  request: IncomingMessage,
+  hold: (bytes: number) => boolean = () => true,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let sent = 0;
+  let hasRoom = true;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    sent += chunk.length;
+    if (sent > MAX_SENT_BYTES) break;
+    if (sent <= MAX_BODY_BYTES && hasRoom) hasRoom = hold(chunk.length);
+    if (sent <= MAX_BODY_BYTES && hasRoom) chunks.push(chunk);
+    else chunks.length = 0;
+  }
+  if (sent > MAX_BODY_BYTES)
+    throw new HttpRefusal(
+      413,
+      `a request may have ${MAX_BODY_BYTES} bytes, this one has more; shorten the conversation`,
+      BODY_TOO_LARGE,
+    );
+  if (!hasRoom) throw new HttpRefusal(429, 'too many long requests at once; send fewer');
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Takes what a refused client still sends. */
+export async function discardBody(request: IncomingMessage): Promise<void> {
+  let sent = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      sent += chunk.length;
+      if (sent > MAX_SENT_BYTES) break;
+    }
+  } catch {
+    // The client is gone.
+  }
+}
+
+/** No faster than its client reads. */
+export async function writeReply(response: ServerResponse, reply: ModelReply): Promise<void> {
+  response.writeHead(reply.status, reply.headers);
+  if ('json' in reply) {
+    response.end(JSON.stringify(reply.json));
+    return;
+  }
+  for await (const event of reply.events)
+    if (!response.write(event)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+  response.end();
+}
