@@ -38,10 +38,11 @@ interface PlannedFile {
 
 function planFiles(folder: string, { template, baseModel }: InitChoices): Map<string, PlannedFile> {
   const files = new Map<string, PlannedFile>();
-  for (const name of readdirSync(join(TEMPLATES_FOLDER, template))) {
-    const text = readFileSync(join(TEMPLATES_FOLDER, template, name), 'utf8');
-    const isOwn = baseModel === TEMPLATES[template].baseModel;
-    files.set(name, { text: isOwn ? text : withBaseModel(text, baseModel), note: null, isCompleted: false });
+  const { baseModel: usual, extends: base } = TEMPLATES[template];
+  for (const name of [base ?? template, template].flatMap(filesOf)) {
+    const text = readFileSync(join(TEMPLATES_FOLDER, name), 'utf8');
+    const adapted = baseModel === usual ? text : withBaseModel(text, baseModel);
+    files.set(basename(name), { text: adapted, note: null, isCompleted: false });
   }
   if (!existsSync(join(folder, 'tsconfig.json'))) {
     const text = readFileSync(join(TEMPLATES_FOLDER, 'tsconfig.project.json'), 'utf8');
@@ -50,6 +51,11 @@ function planFiles(folder: string, { template, baseModel }: InitChoices): Map<st
   files.set('.gitignore', { text: planIgnored(readText(join(folder, '.gitignore'))), note: null, isCompleted: true });
   files.set('package.json', planPackage(folder, template));
   return files;
+}
+
+/** Paths below the folder of templates. */
+function filesOf(template: TemplateName): string[] {
+  return readdirSync(join(TEMPLATES_FOLDER, template)).map((name) => join(template, name));
 }
 
 function planPackage(folder: string, template: TemplateName): PlannedFile {

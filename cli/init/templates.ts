@@ -10,6 +10,8 @@ export interface Template {
   /** What the project needs besides `temper-rl`. */
   readonly dependencies: Readonly<Record<string, string>>;
   readonly scripts: Readonly<Record<string, string>>;
+  /** The template whose files it has where it has none of its own. */
+  readonly extends: 'plain' | null;
 }
 
 const AGENT_SCRIPTS = { try: 'temper try', train: 'temper train', test: 'vitest run' };
@@ -20,36 +22,42 @@ export const TEMPLATES = {
     baseModel: 'pocket',
     dependencies: {},
     scripts: AGENT_SCRIPTS,
+    extends: null,
   },
   tools: {
     summary: 'two tools over several turns: learns to look words up on this machine',
     baseModel: 'pocket-tools',
     dependencies: { zod: '^4.2.0' },
     scripts: AGENT_SCRIPTS,
+    extends: null,
   },
   ruler: {
     summary: 'no reward function: a large model judges the attempts (needs its key)',
     baseModel: 'pocket',
     dependencies: {},
     scripts: AGENT_SCRIPTS,
+    extends: null,
   },
   'ai-sdk': {
     summary: 'plain with the Vercel AI SDK: generateText',
     baseModel: 'pocket',
     dependencies: { '@ai-sdk/openai-compatible': '^2.0.0', ai: '^6.0.0' },
     scripts: AGENT_SCRIPTS,
+    extends: 'plain',
   },
   langgraph: {
     summary: 'plain with LangGraph.js: a graph that calls the model',
     baseModel: 'pocket',
     dependencies: { '@langchain/core': '^1.0.0', '@langchain/langgraph': '^1.0.0', '@langchain/openai': '^1.0.0' },
     scripts: AGENT_SCRIPTS,
+    extends: 'plain',
   },
   imperative: {
     summary: 'a training loop of your own, in a script',
     baseModel: 'pocket',
     dependencies: {},
     scripts: { train: 'node --import temper-rl/typescript loop.mts', test: 'vitest run' },
+    extends: null,
   },
 } as const satisfies Readonly<Record<string, Template>>;
 

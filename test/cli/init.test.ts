@@ -1,6 +1,6 @@
 /** `temper init`: what it writes, what it leaves alone, and what it asks. The templates' own tests run beside these. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
@@ -44,9 +44,18 @@ test.each(TEMPLATE_NAMES)('the template %s goes into a new folder, as it is', as
   const { exitCode, stdout } = await init('my-agent', '--template', template, '--yes');
   expect(exitCode).toBe(0);
   expect(stdout).toContain('  cd my-agent && npm install\n');
-  const source = new URL(`../../cli/init/templates/${template}/`, import.meta.url);
-  for (const name of await readdir(source))
-    expect(await read('my-agent', name)).toBe(await readFile(new URL(name, source), 'utf8'));
+  const templates = new URL('../../cli/init/templates/', import.meta.url);
+  const own = await readdir(new URL(template, templates));
+  const inherited = (await readdir(new URL(TEMPLATES[template].extends ?? template, templates))).filter(
+    (file) => !own.includes(file),
+  );
+  const expected = [
+    ...own.map((file) => `${template}/${file}`),
+    ...inherited.map((file) => `${TEMPLATES[template].extends}/${file}`),
+  ];
+  for (const path of expected)
+    expect(await read('my-agent', basename(path))).toBe(await readFile(new URL(path, templates), 'utf8'));
+  expect(expected.map((path) => basename(path))).toContain('temporal.config.ts');
   const { name, scripts, dependencies } = await readManifest('my-agent');
   expect(name).toBe('my-agent');
   expect(scripts).toEqual(TEMPLATES[template].scripts);

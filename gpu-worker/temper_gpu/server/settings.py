@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..contract import MAX_BODY_BYTES
+from temper_gpu.contract import MAX_BODY_BYTES
 
 
 @dataclass(frozen=True)
