@@ -2,16 +2,15 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { write, writeAgent, writeModel } from './agents.ts';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { writeAgent, writeModel } from './agents.ts';
+import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 let project: string;
 let agent: string;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   agent = await writeAgent(project);
 });
 

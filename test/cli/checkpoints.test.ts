@@ -13,8 +13,7 @@ import { verifyRun } from '../../store/records/verify/verify-run.ts';
 import type { Store } from '../../store/store.ts';
 import { until } from '../crash/project.ts';
 import { makeBranch, makeRun } from '../store/records/made-run.ts';
-import { write } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
+import { temporaryProject } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
@@ -23,8 +22,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
 });
 

@@ -2,16 +2,15 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { write, writeAgent } from './agents.ts';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { writeAgent } from './agents.ts';
+import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 let project: string;
 let agent: string;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   agent = await writeAgent(project);
 });
 

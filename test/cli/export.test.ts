@@ -6,16 +6,14 @@ import { readManifest } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
-import { write } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
+import { temporaryProject } from './fixture-store.ts';
 import { runCli, type CliResult } from './run-cli.ts';
 
 let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 3, evals: { 0: 0.25, 2: 0.75 } });
 });

@@ -1,5 +1,5 @@
 /** A store with one finished run in it, as a real one leaves it behind; the games are made up, but follow the rules. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -21,6 +21,13 @@ export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'temper-cli-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** An empty project: commands that are run in a folder of it find it. */
+export async function temporaryProject(): Promise<string> {
+  const project = await temporaryFolder();
+  await writeFile(join(project, 'package.json'), '{}');
+  return project;
 }
 
 export interface FixtureOptions {

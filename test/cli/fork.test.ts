@@ -11,8 +11,8 @@ import { encodeJson } from '../../store/bytes/json.ts';
 import { changesKey, evalKey, manifestKey, runKey } from '../../store/layout.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { write, writeAgent, writeModel } from './agents.ts';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { writeAgent, writeModel } from './agents.ts';
+import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { contextOf, runCli } from './run-cli.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
@@ -21,8 +21,7 @@ let agent: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   agent = await writeAgent(project);
   store = await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 2 });
   for (const step of [0, 1, 2]) await commit(0, step);

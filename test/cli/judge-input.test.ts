@@ -1,15 +1,13 @@
 /** What a person can get wrong about a judge: one line that says what to do, exit code 2, and nothing left behind. */
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { write, writeAgent } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
+import { writeAgent } from './agents.ts';
+import { temporaryProject } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
 });
 
 async function complaint(

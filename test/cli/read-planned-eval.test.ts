@@ -16,7 +16,7 @@ import { createOutputLogger } from '../../workers/worker/logs.ts';
 import { call } from '../activities/world.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { write, writeAgent } from './agents.ts';
-import { fixtureState, temporaryFolder } from './fixture-store.ts';
+import { fixtureState, temporaryProject } from './fixture-store.ts';
 import { contextOf } from './run-cli.ts';
 
 const SHA = 'e'.repeat(64);
@@ -25,8 +25,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   await writeAgent(project, { scenarios: "[{ id: 'own-1' }, { id: 'own-2' }]" });
   store = await openStore(join(project, '.temper', 'store'));
 });

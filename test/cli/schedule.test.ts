@@ -6,8 +6,8 @@ import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { conclusionKey, firingKey, manifestKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
-import { write, writeAgent, writeModel } from './agents.ts';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { writeAgent, writeModel } from './agents.ts';
+import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
@@ -15,8 +15,7 @@ let project: string;
 let agent: string;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   agent = await writeAgent(project);
 });
 

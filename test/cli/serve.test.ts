@@ -14,8 +14,7 @@ import { until } from '../crash/project.ts';
 import { freePort } from '../free-port.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
-import { write } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
+import { temporaryProject } from './fixture-store.ts';
 import { contextOf, runCli } from './run-cli.ts';
 
 const KEY = 'a key of this test';
@@ -23,8 +22,7 @@ let project: string;
 let store: Store;
 
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{}');
+  project = await temporaryProject();
   store = await openStore(join(project, '.temper', 'store'));
   await makeRun(store, { steps: 2, evals: { 1: 0.75 } });
 });
