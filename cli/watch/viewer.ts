@@ -35,6 +35,8 @@ export function createViewer(output: Output, options: ViewerOptions): Viewer {
 
 /** A wait as short as this is no news. */
 const SLOW_MS = 15_000;
+/** A worker that is starting polls soon. */
+const PENDING_MS = 5_000;
 
 function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
   const { line: joined, told: start } = joinRun(before);
@@ -46,6 +48,7 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
     if (reason !== null) said.add(reason);
   };
   const slow = createSlowness(SLOW_MS);
+  const lasting = createSlowness(PENDING_MS);
   let pending: readonly PendingActivity[] = [];
   if (joined !== null) output.line(joined);
   return {
@@ -58,7 +61,7 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
     },
     pending(activities) {
       pending = activities;
-      waiting(worstReason(activities));
+      waiting(lasting(worstReason(activities)));
     },
     note: (text) => output.line(text),
     close: () => undefined,
@@ -89,11 +92,12 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
   let pending: readonly PendingActivity[] = [];
   const events: string[] = [];
   const slow = createSlowness(SHOWN_WAIT_MS);
+  const lasting = createSlowness(PENDING_MS);
   let drawnHeight = 0;
   const draw = () => {
     const { columns, rows } = output;
     const shown = asItRuns(progress, pending);
-    const reason = worstReason(pending) ?? slow(shown.state?.waitingFor ?? null);
+    const reason = lasting(worstReason(pending)) ?? slow(shown.state?.waitingFor ?? null);
     const status = stackLine ?? (reason === null ? null : `waiting for ${reason}`);
     const text = renderLive({ run, ...shown, status, events, hint }, { columns, rows, colors: pc });
     const height = text.split('\n').length;

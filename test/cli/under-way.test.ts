@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { withPending } from '../../cli/watch/under-way.ts';
+import { createViewer } from '../../cli/watch/viewer.ts';
 import { fixtureState } from './fixture-store.ts';
 
 const since = '2026-11-21T09:00:00.000Z';
@@ -20,4 +21,22 @@ test.each([
 ] as const)('a run with %s pending is shown as it was told', (_, state, phase, pending) => {
   const seen = { ...told, state, phase };
   expect(withPending(seen, pending)).toBe(seen);
+});
+
+test('a queue without a worker is told once it has lasted: a worker that is starting polls soon', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const lines: string[] = [];
+  const screen = { isTerminal: false, columns: 80, rows: 24, stream: process.stdout, errorLine: () => undefined };
+  const before = { file: null, state: null, steps: [] };
+  const viewer = createViewer({ ...screen, line: (text = '') => lines.push(text) }, { run: 'demo', before, hint: '' });
+  const pending = [{ ...none, activity: 'initialise', queue: 'gpu', since, reason: 'no worker polls queue gpu' }];
+  viewer.pending(pending);
+  vi.advanceTimersByTime(4000);
+  viewer.pending(pending);
+  expect(lines).toEqual([]);
+  vi.advanceTimersByTime(4000);
+  viewer.pending(pending);
+  viewer.pending(pending);
+  expect(lines).toEqual(['waiting for initialise: no worker polls queue gpu']);
 });
