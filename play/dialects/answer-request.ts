@@ -8,7 +8,7 @@ import type { CallOptions } from '../recorder/recorder.ts';
 import type { AskedRequest } from '../recorder/asked-request.ts';
 import { RequestRefused } from '../recorder/send.ts';
 import type { Dialect, Memory, ParsedCall } from './dialect.ts';
-import { DEFAULT_DIALECT, findDialect } from './find-dialect.ts';
+import { DEFAULT_DIALECT, DIALECTS, findDialect } from './find-dialect.ts';
 import { KEEP_ALIVE } from './server-sent-events.ts';
 
 export interface ModelRequest {
@@ -165,6 +165,7 @@ function isSettled(promise: Promise<unknown>, withinMs: number): Promise<boolean
 }
 
 function unsupported(path: string): TemperError {
-  const rule = 'a model call must be a POST to /chat/completions, /responses or /messages below /v1';
+  const paths = DIALECTS.map((dialect) => dialect.path).join(' or ');
+  const rule = `a model call must be a POST to ${paths} below /v1`;
   return new TemperError('BadConfig', `${rule}, got a request to ${path}; call the model, or use the global fetch`);
 }

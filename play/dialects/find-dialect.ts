@@ -3,8 +3,8 @@ import type { Dialect } from './dialect.ts';
 import { messages } from './messages.ts';
 import { responses } from './responses.ts';
 
-/** To add a dialect, add a file beside `chat.ts` and list it here: every transport then answers it. */
-const DIALECTS: readonly Dialect[] = [chat, responses, messages];
+/** To add a dialect, whose path is fixed, add a file beside `chat.ts` and list it here: every transport then answers it. */
+export const DIALECTS: readonly Dialect[] = [chat, responses, messages];
 
 /** By the path of a URL, with `/v1` before it or without. Null if the recorder does not answer there. */
 export function findDialect(path: string): Dialect | null {
