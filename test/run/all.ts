@@ -23,23 +23,27 @@ const total: Counts = { ...NONE };
 
 type Job = () => Promise<void>;
 
-/** Whole stacks, the longest first: at most two are there at once, and their waiting leaves processors to the third lane. */
+const DEMO = 'test/e2e/demo.test.ts';
+const COPIES = 'test/e2e/copies.test.ts';
+/** Whole stacks, the longest first: their waiting leaves processors to the third lane. What is short fills the end. */
 const stacks: Job[] = [
-  () => runVitest('e2e', 'at once'),
-  () => runVitest('installation', 'at its end'),
+  () => runVitest('installation', 'at once'),
   () => runVitest('crash', 'at its end'),
   () => runCrashes('at its end'),
+  () => runVitest('e2e', 'at its end', [DEMO]),
+  () => runVitest('e2e', 'at its end', [COPIES]),
+  () => runVitest('e2e', 'at its end', ['--exclude', DEMO, '--exclude', COPIES]),
+  ...(process.arch === 'x64' ? [() => runNarrow('at its end')] : []),
 ];
 const others: Job[] = [
   () => runChecks('at its end'),
   () => runPytestOf('tests of Python', [], {}, 'at its end'),
   () => runVitest('workflows', 'at its end'),
   () => runVitest('unit', 'at its end'),
-  ...(process.arch === 'x64' ? [() => runNarrow('at its end')] : []),
 ];
 
 // A lane that is through takes what is left of the others.
-await Promise.all([work(others), work(stacks, others), work(stacks, others)]);
+await Promise.all([work(others, stacks), work(stacks, others), work(stacks, others)]);
 rmSync(results, { recursive: true });
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(total.failed === 0 ? 0 : 1);
@@ -94,14 +98,13 @@ async function runPytestOf(
   });
 }
 
-async function runVitest(project: string, showing: Showing): Promise<void> {
-  const report = join(results, `${project}.json`);
+/** `selection`: files of the project, or which to leave out. */
+async function runVitest(project: string, showing: Showing, selection: readonly string[] = []): Promise<void> {
+  const report = join(mkdtempSync(join(results, project)), 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const succeeded = await runStep(
-    { title: `tests: ${project}`, command: ['vitest', 'run', '--project', project, ...reporters] },
-    env,
-    showing,
-  );
+  const title = ['tests:', project, ...selection].join(' ');
+  const command = ['vitest', 'run', '--project', project, ...selection, ...reporters] as const;
+  const succeeded = await runStep({ title, command }, env, showing);
   addSuite(succeeded, () => {
     const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'));
     return { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests };
