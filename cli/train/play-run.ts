@@ -4,7 +4,7 @@ import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
-import { readProgress } from '../watch/follow-run.ts';
+import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { PlannedRun } from './read-planned-run.ts';
 
 export function playRun(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
@@ -47,7 +47,8 @@ async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags)
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.
-    viewer.progress(await readProgress(plan.store, run));
+    const last = await unlessAway(readProgress(plan.store, run));
+    if ('seen' in last) viewer.progress(last.seen);
     viewer.close();
     if (signal.aborted) return detached(context, plan, left);
     if (error instanceof WorkFailed) await tellResult(context, plan).catch(() => undefined);

@@ -8,21 +8,24 @@ import type { Store } from '../../store/store.ts';
 export interface RunProgress {
   readonly state: RunState | null;
   readonly steps: readonly StepSummary[];
-  /** Why the store could not be read; what stands above is what was seen last. */
-  readonly away?: string;
 }
+
+/** `away`: why the store could not be read. */
+export type Look<T> = { readonly seen: T } | { readonly away: string };
 
 const POLL_MS = 250;
 
 /** Yields at each look until the signal, changed or not (a wait that lasts is news too); steps are read anew only when there are more of them. */
-export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<RunProgress> {
-  let progress = await readProgress(store, run);
+export async function* followRun(store: Store, run: string, signal: AbortSignal): AsyncGenerator<Look<RunProgress>> {
+  let progress: RunProgress | null = null;
   for (;;) {
-    yield progress;
+    const look: Look<RunProgress> = await unlessAway(
+      progress === null ? readProgress(store, run) : readOn(store, run, progress),
+    );
+    if ('seen' in look) progress = look.seen;
+    yield look;
     if (signal.aborted) return;
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
-    const look = await unlessAway(readOn(store, run, progress));
-    progress = 'seen' in look ? look.seen : { state: progress.state, steps: progress.steps, away: look.away };
   }
 }
 
@@ -34,7 +37,7 @@ async function readOn(store: Store, run: string, progress: RunProgress): Promise
 }
 
 /** A run continues once its store answers again, and so does the command that watches it. */
-export async function unlessAway<T>(reading: Promise<T>): Promise<{ seen: T } | { away: string }> {
+export async function unlessAway<T>(reading: Promise<T>): Promise<Look<T>> {
   try {
     return { seen: await reading };
   } catch (error) {

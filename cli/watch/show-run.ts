@@ -14,12 +14,15 @@ export async function showRun(
 ): Promise<void> {
   let hasToldFailure = false;
   let hasToldAway = false;
-  for await (const progress of followRun(store, run, signal)) {
+  for await (const look of followRun(store, run, signal)) {
+    if ('away' in look) {
+      if (!hasToldAway) viewer.note(`${look.away}; retrying until the store answers`);
+      hasToldAway = true;
+      continue;
+    }
+    hasToldAway = false;
+    const progress = look.seen;
     viewer.progress(progress);
-    const { away } = progress;
-    if (away !== undefined && !hasToldAway) viewer.note(`${away}; retrying until the store answers`);
-    hasToldAway = away !== undefined;
-    if (hasToldAway) continue;
     const failure: string | null = hasToldFailure ? null : await firstFailure(store, progress);
     if (failure !== null) viewer.note(failure);
     hasToldFailure ||= failure !== null;

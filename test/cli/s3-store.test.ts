@@ -85,15 +85,21 @@ test('who looks at a run goes on looking while the store is away', async () => {
     progress: ({ state }) => void states.push(state?.state),
   };
   const signal = new AbortController().signal;
+  const isAway = expect.stringMatching(/ECONNREFUSED.*retrying/);
+  // At the first look, and later.
+  await server.kill();
   const showing = showRun(store, 'demo', viewer, { signal, isOver: isFinal });
+  await expect.poll(() => notes, { timeout: 20_000 }).toEqual([isAway]);
+  expect(states).toEqual([]);
+  await server.start();
   await expect.poll(() => states, { timeout: 20_000 }).toContain('running');
   await server.kill();
-  await expect.poll(() => notes, { timeout: 20_000 }).toEqual([expect.stringMatching(/ECONNREFUSED.*retrying/)]);
+  await expect.poll(() => notes, { timeout: 20_000 }).toEqual([isAway, isAway]);
   await server.start();
   await store.replace(stateKey('demo'), encodeJson(fixtureState('demo', 2)));
   await showing;
   expect(states.at(-1)).toBe('completed');
-  expect(notes).toHaveLength(1);
+  expect(notes).toHaveLength(2);
 });
 
 const TEMPER = fileURLToPath(new URL('../../cli/temper.js', import.meta.url));
