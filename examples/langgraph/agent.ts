@@ -1,5 +1,5 @@
 /** Looks a word up in a mailbox, with LangGraph.js: a model, its tools, and a check that sends answers without a source back. */
-import { HumanMessage, isAIMessage, RemoveMessage } from '@langchain/core/messages';
+import { AIMessage, HumanMessage, RemoveMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
 import { Annotation, END, MessagesAnnotation, REMOVE_ALL_MESSAGES, START, StateGraph } from '@langchain/langgraph';
 import { ToolNode } from '@langchain/langgraph/prebuilt';
@@ -7,7 +7,7 @@ import { ChatOpenAI } from '@langchain/openai';
 import { defineAgent, type RolloutContext } from 'temper-rl';
 import { EDITION, examScenarios, Lookup, parseSmallAnswer, scenarios, type Scenario } from '../email-search/lookup.ts';
 
-/** Of the model, in all drafts together. */
+/** Of the model, in all conversations of an attempt together. */
 const MAX_TURNS = 8;
 
 const count = () => Annotation<number>({ reducer: (sum, more) => sum + more, default: () => 0 });
@@ -57,7 +57,7 @@ function createResearcher({ model, baseURL, apiKey, fetch }: RolloutContext, mai
 
 function callsTools(messages: typeof State.State.messages): boolean {
   const last = messages.at(-1);
-  return last !== undefined && isAIMessage(last) && (last.tool_calls?.length ?? 0) > 0;
+  return AIMessage.isInstance(last) && (last.tool_calls?.length ?? 0) > 0;
 }
 
 /** An answer passes if it cites a mail that was read. Otherwise the conversation begins again with the question. */
