@@ -1,26 +1,18 @@
 /** The same with nine mails of three words, so that a pocket model can do it: with real calls of real tools. */
 import { defineAgent, tool } from 'temper-rl';
 import { z } from 'zod';
-import type { Answer, Edition, Trail } from './grade.ts';
+import type { Trail } from './grade.ts';
+import { EDITION, examScenarios, parseSmallAnswer, scenarios, type Scenario } from './lookup.ts';
 import { openMailboxes } from './mail-index.ts';
 import { research } from './research.ts';
-import { FIRST_EXAM_SEED, makeSmallMailbox } from './small-mailbox.ts';
-
-interface Scenario {
-  readonly id: string;
-  readonly seed: number;
-}
-
-// It cannot say that it does not know, so a wrong answer is no worse than none.
-const EDITION: Edition = { maxTurns: 5, maxTokensPerTurn: 64, wrong: 0 };
+import { makeSmallMailbox } from './small-mailbox.ts';
 
 const mailboxOf = openMailboxes(makeSmallMailbox, 128);
 
 export default defineAgent<Scenario>({
   name: 'email-search-small',
-  scenarios: mailboxes(0, 4000),
-  // Of words that are never asked for in the training.
-  evalScenarios: mailboxes(FIRST_EXAM_SEED, 200),
+  scenarios,
+  evalScenarios: examScenarios,
 
   async rollout(context) {
     const { seed } = context.scenario;
@@ -34,10 +26,6 @@ export default defineAgent<Scenario>({
     });
   },
 });
-
-function mailboxes(firstSeed: number, count: number): Scenario[] {
-  return Array.from({ length: count }, (_, index) => ({ id: `mailbox-${firstSeed + index}`, seed: firstSeed + index }));
-}
 
 /** To the byte what the warm start of `pocket-tools` has: it has never seen other tools. */
 function smallTools(seed: number, { found, read }: Trail) {
@@ -64,11 +52,4 @@ function smallTools(seed: number, { found, read }: Trail) {
     },
   });
   return [search, readText];
-}
-
-/** A word, and the id of the mail that tells it: `KEL 4`. */
-export function parseSmallAnswer(text: string): Answer | null {
-  const [, word, id] = /^([A-Z]+)(?: (\d+))?$/.exec(text) ?? [];
-  if (word === undefined) return null;
-  return { text: word, sources: id === undefined ? [] : [Number(id)] };
 }

@@ -4,7 +4,7 @@ import { grade, type Answer, type Edition } from '../../examples/email-search/gr
 import type { Mail, Mailbox } from '../../examples/email-search/mail.ts';
 import { MailIndex, openMailboxes } from '../../examples/email-search/mail-index.ts';
 import { FIRST_EXAM_SEED, makeMailbox, QUESTIONS_EACH } from '../../examples/email-search/mailbox.ts';
-import { parseSmallAnswer } from '../../examples/email-search/small-email.ts';
+import { Lookup, parseSmallAnswer } from '../../examples/email-search/lookup.ts';
 import { isHeldOut, makeSmallMailbox } from '../../examples/email-search/small-mailbox.ts';
 
 const open: MailIndex[] = [];
@@ -235,6 +235,26 @@ describe('the search', () => {
       expect(ids(searched.search({ query: `${name} ${word}` }))).toContain(sources[0]);
     }
   });
+
+  test.each([0, 7, FIRST_EXAM_SEED])(
+    'of seed %i says the same without SQLite, to agents with a loop of their own',
+    (seed) => {
+      const indexed = indexOf(makeSmallMailbox(seed));
+      const [asked] = indexed.questions;
+      const lookup = new Lookup({ id: 'one', seed });
+      for (const word of ['is', 'XYZ', asked!.text.slice(8, 11), asked!.answer]) {
+        const hits = indexed.search({ query: word });
+        expect(lookup.search(word)).toBe(`[${ids(hits).join(', ')}]`);
+        for (const { id } of hits) expect(lookup.read(id)).toBe(indexed.read(id).body);
+      }
+      expect(lookup.read(10)).toBe('Error: no such id');
+      expect([lookup.hasRead(1), lookup.hasRead(10)]).toEqual([true, false]);
+      const { reward, metrics } = lookup.grade(`${asked!.answer} ${asked!.sources[0]}`, 3);
+      expect(reward).toBeCloseTo(1.34);
+      expect(metrics).toMatchObject({ correct: true, sourced: true, found: true, read: true, turns: 3 });
+      expect(lookup.grade(null, 5).metrics).toMatchObject({ correct: false, answered: false });
+    },
+  );
 
   test('keeps the mailboxes open that were used last', () => {
     const made: number[] = [];

@@ -1,0 +1,25 @@
+/** What the pages of the examples on other SDKs tell people to install. test/installation plays them, where the SDKs are. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { blocksOf, readPage } from '../docs/markdown.ts';
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const { dependencies: tried } = JSON.parse(read('test/installation/project/package.json')) as {
+  dependencies: Readonly<Record<string, string>>;
+};
+
+test.each(['ai-sdk', 'langgraph', 'anthropic-sdk'])(
+  '%s: its page installs what the agent imports, in the major versions that are tried',
+  (example) => {
+    const imported = [...read(`examples/${example}/agent.ts`).matchAll(/ from '((?:@[\w-]+\/)?[\w-]+)/g)].flatMap(
+      ([, name = '']) => (name === 'temper-rl' ? [] : [name]),
+    );
+    const packages = [...new Set(imported)].map((name) => `${name}@${/^\d+/.exec(tried[name] ?? '')?.[0]}`);
+    const page = `examples/${example}/README.md`;
+    const [line = ''] = blocksOf(page).flatMap(({ code }) => code.match(/^npm install .*$/m) ?? []);
+    const [, told = ''] = /^npm install --no-save --prefix examples\/[\w-]+ (.*)$/.exec(line) ?? [];
+    expect(line).toContain(` examples/${example} `);
+    expect(told.split(' ').toSorted()).toEqual(packages.toSorted());
+    expect(readPage(page)).toContain(`\`npm install ${told}\``);
+  },
+);

@@ -1,0 +1,86 @@
+/** The examples on other SDKs, in an installation that has these SDKs: typed, played against scripted answers, and trained. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, inject, test } from 'vitest';
+import { blocksOf } from '../docs/markdown.ts';
+import type { Ended } from '../e2e/command.ts';
+import { ProjectFolder } from '../e2e/project-folder.ts';
+import { SMALL } from './installation.ts';
+
+const EXAMPLES = ['ai-sdk', 'langgraph', 'anthropic-sdk'];
+
+const { folder, env } = inject('installation');
+const project = new ProjectFolder(folder, { env });
+
+test('their types are those that the SDKs want', async () => {
+  const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, target: 'es2023', types: ['node'] };
+  const modules = { module: 'nodenext', allowImportingTsExtensions: true };
+  const include = [...EXAMPLES.map((example) => `examples/${example}`), 'play-examples.ts'];
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: { ...compilerOptions, ...modules }, include }),
+  );
+  await succeed(project.run('node', 'node_modules/typescript-7/bin/tsc', '--project', '.'));
+});
+
+interface Played {
+  readonly agent: string;
+  readonly script: string;
+  readonly reward: number;
+  readonly metrics: Readonly<Record<string, number | boolean>>;
+  readonly failure: unknown;
+  readonly requests: readonly { readonly messages: readonly { readonly content: string }[] }[];
+}
+
+let played: Played[];
+beforeAll(async () => {
+  const stdout = await succeed(project.run('node', '--import', 'temper-rl/typescript', 'play-examples.ts'));
+  played = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Played);
+});
+const find = (agent: string, script: string) => played.find((each) => each.agent === agent && each.script === script)!;
+
+test.each(EXAMPLES)('%s: the newest mail is the answer, an older one is wrong, and mistakes are told', (agent) => {
+  expect(find(agent, 'right')).toMatchObject({ failure: null, metrics: { correct: true, sourced: true, turns: 3 } });
+  expect(find(agent, 'right').reward).toBeCloseTo(1.34);
+  expect(find(agent, 'older')).toMatchObject({ failure: null, metrics: { correct: false, found: true, read: false } });
+  expect(find(agent, 'lost')).toMatchObject({ failure: null, metrics: { correct: true, turns: 4 } });
+  expect(find(agent, 'lost').requests[1]?.messages.at(-1)?.content).toBe('Error: no such id');
+  expect(find(agent, 'malformed')).toMatchObject({ failure: null, metrics: { toolCalls: 3 } });
+  expect(find(agent, 'endless')).toMatchObject({ failure: null, metrics: { correct: false, answered: false } });
+  expect(find(agent, 'endless').requests).toHaveLength(agent === 'langgraph' ? 8 : 5);
+});
+
+test.each(['right', 'older', 'lost'])('all of them make the same requests: %s', (script) => {
+  const [first, ...others] = EXAMPLES.map((agent) => find(agent, script).requests);
+  for (const requests of others) expect(requests).toEqual(first);
+});
+
+test('the graph sends an answer back whose source was not read, and begins again', () => {
+  const sentBack = find('langgraph', 'guessed');
+  expect(sentBack).toMatchObject({ failure: null, metrics: { correct: true, sourced: true, rejected: 1, turns: 4 } });
+  expect(sentBack.requests[1]).toEqual(sentBack.requests[0]);
+  for (const agent of ['ai-sdk', 'anthropic-sdk'])
+    expect(find(agent, 'guessed')).toMatchObject({ metrics: { correct: true, read: false, turns: 1 } });
+});
+
+test.concurrent.each(EXAMPLES)('the line of its page trains %s', train);
+
+/** Under a name of this test: other files have runs on this stack too. */
+async function train(example: string): Promise<void> {
+  const blocks = blocksOf(`examples/${example}/README.md`);
+  const [line = ''] = blocks.flatMap(
+    ({ code }) => code.replaceAll(/\\\n\s*/g, ' ').match(/^npx temper train .*$/gm) ?? [],
+  );
+  const small = `${line} --run example-${example} --steps 2 ${SMALL.join(' ')}`;
+  const stdout = await succeed(project.run('sh', '-c', small));
+  expect(stdout).toMatch(/^step +2\/2 /m);
+}
+
+async function succeed(ended: Promise<Ended>): Promise<string> {
+  const { code, stdout, stderr } = await ended;
+  expect(code, stdout + stderr).toBe(0);
+  return stdout;
+}
