@@ -2,6 +2,7 @@
 import type OpenAI from 'openai';
 
 import type { Metrics } from '../core/statistics.ts';
+import type { Hosted } from './hosted/hosted.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Ruler } from './judge/ruler.ts';
 
@@ -40,6 +41,11 @@ export interface RolloutContext<S extends Scenario = Scenario> {
   baseURL: string;
   /** For SDKs that require one. */
   apiKey: string;
+  /**
+   * Another model than the policy: `hosted('openai/gpt-5-mini')` has a client, or what an SDK's client needs. Its answers
+   * are journaled, and never trained.
+   */
+  hosted: Hosted;
   /** The run's sampling temperature: what a call gets that names none. */
   temperature: number;
   /** In [0, 1), seeded: the same in every repetition of this attempt. */

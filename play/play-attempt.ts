@@ -9,6 +9,9 @@ import type { Agent, RolloutContext, Scenario } from './agent.ts';
 import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
 import type { ProgramAttempt } from './programs/program-attempt.ts';
 import { slotsOf } from './programs/program-slots.ts';
+import type { ConnectHosted } from './hosted/connect-hosted.ts';
+import { createHosted } from './hosted/hosted.ts';
+import { HostedCalls } from './hosted/hosted-calls.ts';
 import type { Journal } from './recorder/journal.ts';
 import type { Recorder } from './recorder/recorder.ts';
 import { captureAs } from './transports/ambient.ts';
@@ -26,6 +29,8 @@ export interface AttemptOptions {
   recorder: Recorder;
   journal: Journal;
   isFresh: () => boolean;
+  /** By default with the keys of this process's environment. */
+  connectHosted?: ConnectHosted;
 }
 
 type Outcome = { reward: number | null; metrics: Metrics } | { failure: string };
@@ -42,16 +47,19 @@ const MAX_METRIC_NAME = 100;
 export async function playAttempt(options: AttemptOptions): Promise<AttemptRecord> {
   const { recorder, attempt, journal } = options;
   const log = new AttemptLog();
-  const outcome = await play(options, log);
+  const hosted = new HostedCalls(recorder, journal, attempt);
+  const outcome = await play(options, log, hosted);
   if (recorder.ending.mark !== null) throw recorder.ending.mark;
   const calls = recorder.takeCalls();
+  const hostedCalls = hosted.records();
   return {
     attempt,
-    ...describeOutcome(outcome, recorder.toolCounts.metrics()),
+    ...describeOutcome(outcome, { ...recorder.toolCounts.metrics(), ...hosted.metrics() }),
     logs: log.lines(),
     truncated: recorder.hasOutgrown || calls.some(wasCut),
     unclaimedAnswers: journal.unclaimed(attempt),
     calls,
+    ...(hostedCalls === null ? {} : { hostedCalls }),
   };
 }
 
@@ -67,7 +75,7 @@ function describeOutcome(outcome: Outcome, counted: Metrics): Described {
 }
 
 /** The agent's promise, or the end of the attempt: an agent that goes on after that is not waited for. */
-async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> {
+async function play(options: AttemptOptions, log: AttemptLog, hosted: HostedCalls): Promise<Outcome> {
   const { recorder } = options;
   const { ending } = recorder;
   const stopDeadline = startDeadline(options);
@@ -76,7 +84,7 @@ async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> 
     if (ending.isOver) resolve(null);
   });
   const programs = new Set<Promise<unknown>>();
-  const outcome = await Promise.race([runAgent(options, log, programs), ended]);
+  const outcome = await Promise.race([runAgent(options, { log, hosted, programs }), ended]);
   stopDeadline();
   await recorder.close();
   await Promise.allSettled(programs);
@@ -85,11 +93,20 @@ async function play(options: AttemptOptions, log: AttemptLog): Promise<Outcome> 
   return outcome ?? { failure: 'the attempt was ended' };
 }
 
-/** `programs`: those that it plays, each until nothing of it is left. */
-async function runAgent(options: AttemptOptions, log: AttemptLog, programs: Set<Promise<unknown>>): Promise<Outcome> {
+interface Playing {
+  log: AttemptLog;
+  hosted: HostedCalls;
+  /** Those that it plays, each until nothing of it is left. */
+  programs: Set<Promise<unknown>>;
+}
+
+async function runAgent(options: AttemptOptions, playing: Playing): Promise<Outcome> {
   const metrics: Metrics = {};
   try {
-    const context = { ...createContext(options, log, metrics), [PLAY_PROGRAM]: createPlayer(options, log, programs) };
+    const context = {
+      ...createContext(options, playing, metrics),
+      [PLAY_PROGRAM]: createPlayer(options, playing.log, playing.programs),
+    };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
     const outcome = checkResult(result, metrics, mayLackReward(options.agent));
     if ('failure' in outcome || outcome.reward === null) return outcome;
@@ -107,7 +124,7 @@ function captured<T>({ captureModel }: Agent, { model, baseURL, fetch }: Rollout
   return captureModel === undefined ? rollout() : captureAs({ asked: captureModel, model, baseURL, fetch }, rollout);
 }
 
-function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metrics): RolloutContext {
+function createContext(options: AttemptOptions, { log, hosted }: Playing, metrics: Metrics): RolloutContext {
   const { recorder, scenario, model, rollout, seed } = options;
   const address = { baseURL: `${recorder.engineUrl}/v1`, apiKey: API_KEY };
   const fetch = createFetch(recorder, address.baseURL);
@@ -117,6 +134,7 @@ function createContext(options: AttemptOptions, log: AttemptLog, metrics: Metric
     model,
     fetch,
     ...address,
+    hosted: createHosted({ recorder, calls: hosted, connect: options.connectHosted }),
     temperature: rollout.temperature,
     random: createRandom(seed),
     signal: recorder.ending.signal,

@@ -16,6 +16,7 @@ import { agentProgram } from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './connections/engine-connection.ts';
+import type { ConnectHosted } from './hosted/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
 import type { OutageClock } from './recorder/outage-clock.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
@@ -48,6 +49,8 @@ export interface AttemptsOptions extends Pick<RecorderOptions, 'rewrite' | 'onAn
   isFresh: () => boolean;
   /** See `RecorderOptions`. */
   tagsChoices?: boolean;
+  /** By default with the keys of this process's environment. */
+  connectHosted?: ConnectHosted;
   /** Told of each attempt's recorder before the attempt begins. */
   onRecorder?: (attempt: number, recorder: Recorder) => void;
 }
@@ -158,7 +161,7 @@ export class Attempts {
 
   async #playOne(planned: PlannedAttempt): Promise<AttemptRecord> {
     if (this.#ended !== null) throw this.#ended;
-    const { agent, policy, rollout, isFresh } = this.#options;
+    const { agent, policy, rollout, isFresh, connectHosted } = this.#options;
     const { attempt, scenario } = planned;
     const recorder = this.#createRecorder(planned);
     this.#options.onRecorder?.(attempt, recorder);
@@ -167,7 +170,7 @@ export class Attempts {
       const seed = deriveSeed([...this.#seedParts(planned), 'random']);
       const journal = this.#journal;
       const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
-      const record = await playAttempt(played);
+      const record = await playAttempt({ ...played, ...(connectHosted && { connectHosted }) });
       this.#orders.set(attempt, recorder.askedOrder());
       const { numbers, rewards, isInTurn } = recorder.turns;
       this.#turns.set(attempt, { numbers, rewards, tellsOrder: agent.reward !== undefined && isInTurn });

@@ -1,6 +1,6 @@
 /** Plays one attempt outside of any run: the same recorder and the same rules, and all that it recorded stays in memory. */
 import type { Metrics } from '../core/statistics.ts';
-import type { AttemptRecord, CallRecord } from '../store/records/trajectories.ts';
+import type { AttemptRecord, CallRecord, HostedCallRecord } from '../store/records/trajectories.ts';
 import type { Agent } from './agent.ts';
 import { Attempts, type AttemptsOptions, type AttemptsProgress, type PlannedAttempt } from './play-attempts.ts';
 import { agentProgram, PROGRAM } from './programs/program.ts';
@@ -9,7 +9,7 @@ import type { AnswerFacts, Recorder } from './recorder/recorder.ts';
 
 export interface SingleOptions extends Pick<
   AttemptsOptions,
-  'agent' | 'engine' | 'policy' | 'mode' | 'rollout' | 'place' | 'signal' | 'rewrite'
+  'agent' | 'engine' | 'policy' | 'mode' | 'rollout' | 'place' | 'signal' | 'rewrite' | 'connectHosted'
 > {
   readonly planned: PlannedAttempt;
   /** Segments of a journal: what they hold is answered from them. */
@@ -43,11 +43,13 @@ export interface AttemptOutcome {
   readonly error: unknown;
   /** Requests and answers, in the order in which the agent asked. */
   readonly calls: readonly CallRecord[];
+  /** Calls of hosted models, the shortest prompts first. */
+  readonly hostedCalls: readonly HostedCallRecord[];
 }
 
 export function outcomeOf({ record, asked, thrown }: SingleAttempt): AttemptOutcome {
-  const { reward, metrics, logs, failure } = record;
-  return { reward, metrics, logs, failure: failure?.message ?? null, error: thrown?.error, calls: asked };
+  const { reward, metrics, logs, failure, hostedCalls = [] } = record;
+  return { reward, metrics, logs, failure: failure?.message ?? null, error: thrown?.error, calls: asked, hostedCalls };
 }
 
 /** Throws the mark of an attempt that is no data. */

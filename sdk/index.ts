@@ -1,4 +1,5 @@
 /** What an agent file imports, and what a script needs that owns its loop. */
+export type { Hosted, HostedModelContext, HostedOptions } from '../play/hosted/hosted.ts';
 export type { Agent, JudgedResult, RolloutContext, RolloutResult, Scenario, ScenarioSource } from '../play/agent.ts';
 export { defineAgent, type AgentDefinition, type JudgedAgentDefinition } from './agent/define-agent.ts';
 export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';

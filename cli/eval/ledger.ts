@@ -1,5 +1,5 @@
 /** What each attempt took: calls, tokens, money and time, as the servers counted them. */
-import { costOf, type HostedModel, type Price } from '../../play/connections/providers.ts';
+import { costOf, readUsed, type HostedModel, type Price } from '../../play/connections/providers.ts';
 import type { AnswerFacts } from '../../play/recorder/recorder.ts';
 
 export interface AttemptCost {
@@ -25,10 +25,10 @@ export class Ledger {
   /** Attempts that asked nothing are not among them. */
   costs(price: Price | null, hosted: Pick<HostedModel, 'isFree' | 'tellsCost'> | null): AttemptCost[] {
     return [...this.#facts].map(([attempt, facts]) => {
-      const promptTokens = total(facts, ({ usage }) => member(usage, 'prompt_tokens'));
-      const completionTokens = total(facts, ({ usage }) => member(usage, 'completion_tokens'));
+      const promptTokens = total(facts, ({ usage }) => readUsed(usage).promptTokens);
+      const completionTokens = total(facts, ({ usage }) => readUsed(usage).completionTokens);
       const seconds = facts.reduce((sum, { ms }) => sum + ms, 0) / 1000;
-      const cost = total(facts, ({ usage }) => member(usage, 'cost'));
+      const cost = total(facts, ({ usage }) => readUsed(usage).cost);
       const costUsd = costOf(hosted ?? {}, price, { promptTokens, completionTokens, cost });
       return {
         attempt,
@@ -40,12 +40,6 @@ export class Ledger {
       };
     });
   }
-}
-
-/** `cost` is in US dollars. */
-function member(usage: unknown, name: 'prompt_tokens' | 'completion_tokens' | 'cost'): number | null {
-  const value = (usage as Record<string, unknown> | null | undefined)?.[name];
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null;
 }
 
 function total(facts: readonly AnswerFacts[], value: (facts: AnswerFacts) => number | null): number | null {

@@ -1,8 +1,8 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
 import { Attempts, forgetfulSegments } from '../../play/play-attempts.ts';
-import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
+import { connectEngine, hostedAddress, type EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { createRewrite, hostedAddress } from './hosted-player.ts';
+import { createRewrite } from './hosted-player.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';
 import type { PlannedEval } from './read-planned-eval.ts';
 import type { Player } from './players.ts';

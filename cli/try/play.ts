@@ -3,12 +3,17 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
-import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
+import {
+  connectEngine,
+  hostedAddress,
+  type EngineAddress,
+  type EngineConnection,
+} from '../../play/connections/engine-connection.ts';
 import type { AttemptsProgress } from '../../play/play-attempts.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import { playSingle, type SingleAttempt, type SingleOptions } from '../../play/single-attempt.ts';
-import { createRewrite, hostedAddress } from '../eval/hosted-player.ts';
+import { createRewrite } from '../eval/hosted-player.ts';
 import { Ledger } from '../eval/ledger.ts';
 import type { PlannedTry, TriedScenario } from './read-planned-try.ts';
 import { placeOfThrow } from './thrown-at.ts';

@@ -30,7 +30,10 @@ export interface HostedModel extends Pick<
   readonly key: string | null;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** Whoever asks it adds the key. */
+export type NamedModel = Omit<HostedModel, 'key'>;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PROVIDERS: readonly Provider[] = [
   { ...provider('openai', 'https://api.openai.com/v1'), maxTokensName: 'max_completion_tokens' },
@@ -72,6 +75,16 @@ export interface Used {
   readonly cost: number | null;
 }
 
+/** As a server tells it in `usage` of its answer, unchecked. */
+export function readUsed(usage: unknown): Used {
+  const { prompt_tokens: prompt, completion_tokens: completion, cost } = (usage ?? {}) as Record<string, unknown>;
+  return { promptTokens: asAmount(prompt), completionTokens: asAmount(completion), cost: asAmount(cost) };
+}
+
+function asAmount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null;
+}
+
 /** US dollars: as the person says, or as the server counts; null where nobody knows. Prices change: none is built in. */
 export function costOf(
   { isFree = false, tellsCost = false }: Pick<Provider, 'isFree' | 'tellsCost'>,
@@ -90,6 +103,12 @@ export function findProvider(name: string): Provider | null {
 
 /** Null where the text names no hosted model; throws where it does and its key is missing. */
 export function findHostedModel(text: string, env: Environment): HostedModel | null {
+  const named = parseHostedModel(text, env);
+  return named === null ? null : { ...named, key: readKey(text, named.keyVariable, env) };
+}
+
+/** The same without its key; the environment may name another address of its provider. */
+export function parseHostedModel(text: string, env: Environment): NamedModel | null {
   if (/^https?:\/\//.test(text)) return parseUrl(text);
   const slash = text.indexOf('/');
   const found = slash < 0 ? null : findProvider(text.slice(0, slash));
@@ -99,7 +118,7 @@ export function findHostedModel(text: string, env: Environment): HostedModel | n
   const { baseUrlVariable, ...rest } = found;
   const own = readVariable(env, baseUrlVariable);
   const baseUrl = own === null ? found.baseUrl : checkBaseUrl(baseUrlVariable, own);
-  return { ...rest, name: text, model, baseUrl, key: readKey(text, found.keyVariable, env) };
+  return { ...rest, name: text, model, baseUrl };
 }
 
 /** The key that a variable holds; null where none is needed. */
@@ -133,6 +152,13 @@ function told(text: string, url: URL | null): string {
   return `, got another one at ${url.host || url.protocol}`;
 }
 
+/** A limit of tokens under the name by which the model's server knows it; both names are the same to an agent. */
+export function nameMaxTokens({ maxTokensName }: Pick<Provider, 'maxTokensName'>, body: object): object {
+  const { max_tokens: old, max_completion_tokens: newer, ...rest } = body as Record<string, unknown>;
+  const limit = newer ?? old;
+  return limit === undefined ? rest : { ...rest, [maxTokensName]: limit };
+}
+
 /**
  * Options of the official client for one address. By itself the client takes a key, an organization, a project and headers
  * from the environment, which are meant for OpenAI, and follows redirects with the prompt.
@@ -160,7 +186,7 @@ function withoutCustomHeaders(): Record<string, null> {
 /** For `fetch`: prompts and keys go to the address that was named, never to one that an answer names. */
 const NO_REDIRECT = { redirect: 'manual' } as const;
 
-function parseUrl(text: string): HostedModel {
+function parseUrl(text: string): NamedModel {
   const hash = text.indexOf('#');
   const [url, model] = hash < 0 ? [text, ''] : [text.slice(0, hash), text.slice(hash + 1)];
   if (URL.canParse(url)) checkBaseUrl('the address of a model', url);
@@ -168,7 +194,7 @@ function parseUrl(text: string): HostedModel {
     const example = 'http://127.0.0.1:8000/v1#my-model';
     throw new TemperError('BadConfig', `a model of another server must be URL#MODEL, got ${text}; write ${example}`);
   }
-  return { name: text, model, baseUrl: url, key: null, keyVariable: null, maxTokensName: 'max_tokens' };
+  return { name: text, model, baseUrl: url, keyVariable: null, maxTokensName: 'max_tokens' };
 }
 
 /** An empty variable is none. */

@@ -5,7 +5,14 @@ import { CONTEXT_TOO_LONG } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { SYSTEM_CLOCK, type Clock } from '../recorder/clock.ts';
-import { readOutage, retryCall, type CallLimits, type Outage, type RetryPolicy } from '../recorder/retry-call.ts';
+import {
+  HOSTED_RETRIES,
+  readOutage,
+  retryCall,
+  type CallLimits,
+  type Outage,
+  type RetryPolicy,
+} from '../recorder/retry-call.ts';
 import { ENGINE_INTERNAL, namedFailure } from '../recorder/send.ts';
 import type { Judge, JudgeMessage } from './judge-client.ts';
 
@@ -18,19 +25,10 @@ export interface JudgePatience extends Pick<CallLimits, 'checkFresh' | 'outage'>
   readonly signal: AbortSignal;
 }
 
-export const JUDGE_RETRIES: RetryPolicy = {
-  // 402: nothing left on the account. Somebody may fill it, and until then the run waits with that reason.
-  statuses: new Set([402, 408, 409, 425, 429]),
-  finalCodes: new Set(),
-  firstWaitMs: 200,
-  longestWaitMs: 10_000,
-  internal: null,
-};
-
 /** The GPU worker's own errors mean what they mean for an agent's call. */
-const ENGINE_JUDGE_RETRIES: RetryPolicy = { ...JUDGE_RETRIES, internal: ENGINE_INTERNAL };
+const ENGINE_JUDGE_RETRIES: RetryPolicy = { ...HOSTED_RETRIES, internal: ENGINE_INTERNAL };
 
-const policyOf = ({ isOnEngine }: Judge): RetryPolicy => (isOnEngine ? ENGINE_JUDGE_RETRIES : JUDGE_RETRIES);
+const policyOf = ({ isOnEngine }: Judge): RetryPolicy => (isOnEngine ? ENGINE_JUDGE_RETRIES : HOSTED_RETRIES);
 
 export function askPatiently(
   judge: Judge,

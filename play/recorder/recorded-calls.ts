@@ -3,19 +3,26 @@ import type { CallRecord, CallRequest } from '../../store/records/trajectories.t
 import type { CallFrame } from './answer.ts';
 import { callKey } from './request.ts';
 
+type KeyOf = (request: CallRequest, label: string | null) => string;
+
 export class RecordedCalls {
+  readonly #keyOf: KeyOf;
   readonly #occurrences = new Map<string, number>();
   /** By key: what was asked and given up before it was answered. */
   readonly #givenUp = new Map<string, CallFrame[]>();
   readonly #asked: string[] = [];
   readonly #records: CallRecord[] = [];
 
+  constructor(keyOf: KeyOf = callKey) {
+    this.#keyOf = keyOf;
+  }
+
   /**
    * Identical calls are told apart by the order in which they are asked. `isRepeated`: its client asks again, and it is
    * the call that was given up, or else the last one.
    */
   number(request: CallRequest, label: string | null, isRepeated = false): { frame: CallFrame; isNew: boolean } {
-    const key = callKey(request, label);
+    const key = this.#keyOf(request, label);
     const occurrence = this.#occurrences.get(key) ?? 0;
     if (isRepeated && occurrence > 0) {
       const givenUp = this.#givenUp.get(key)?.shift();

@@ -29,6 +29,7 @@ import { OnceValues } from './once.ts';
 import { OutageClock } from './outage-clock.ts';
 import { callName, RecordedCalls } from './recorded-calls.ts';
 import { checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
+import type { CallLimits } from './retry-call.ts';
 import { RequestRefused, send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
@@ -76,6 +77,8 @@ export interface CallOptions {
   isOutside?: boolean;
 }
 
+type SendLimits = Omit<CallLimits, 'budgetMs'>;
+
 const LONGEST_REFUSAL_MS = 5000;
 
 export class Recorder {
@@ -98,7 +101,7 @@ export class Recorder {
   readonly #clock: Clock;
   readonly #beganAt: number;
   /** Calls that the engine works on. */
-  readonly #sending = new Set<Promise<Sent>>();
+  readonly #sending = new Set<Promise<unknown>>();
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -172,8 +175,7 @@ export class Recorder {
       this.ending.check();
       return await this.#answer(asked, options);
     } catch (error) {
-      const isAgents = error instanceof RequestRefused || (!(error instanceof TemperError) && signal?.aborted === true);
-      if (isAgents) throw error;
+      if (isForAgent(error, signal)) throw error;
       const wrong = options.isOutside === true ? refusedByEngine(error) : null;
       throw await (wrong === null ? this.refuse(error) : this.fail(wrong));
     } finally {
@@ -257,38 +259,27 @@ export class Recorder {
   /** The client may ask again for what it gave up. */
   async #sendOrGiveUp(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
     try {
-      return await this.#sendInTime(frame, signal);
+      const { engine, rollout } = this.#options;
+      const [body, headers] = [this.#body(frame), this.#headers(frame)];
+      return await this.sendInTime(signal, (limits) => send(body, { engine, rollout, headers, ...limits }));
     } catch (error) {
       if (signal?.aborted === true) this.#calls.giveUp(frame);
       throw error;
     }
   }
 
-  /** Past the attempt's time no call goes out; those that are out are waited for, since an outage gives time back. */
-  async #sendInTime(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
+  /**
+   * Sends a call of the attempt, to the engine or elsewhere. Past the attempt's time none goes out; those that are out are
+   * waited for, since an outage gives time back.
+   */
+  async sendInTime<T>(signal: AbortSignal | null, send: (limits: SendLimits) => Promise<T>): Promise<T> {
     while (this.leftMs <= 0 && this.#sending.size > 0) await Promise.race(this.#sending).catch(() => undefined);
     this.endIfLate();
     this.ending.check();
-    const sending = this.#send(frame, signal);
+    const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
+    const sending = send({ signals, checkFresh: () => this.#checkFresh(), outage: this.outage, clock: this.#clock });
     this.#sending.add(sending);
     return sending.finally(() => this.#sending.delete(sending));
-  }
-
-  #send(frame: CallFrame, signal: AbortSignal | null): Promise<Sent> {
-    const { engine, rollout } = this.#options;
-    const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
-    const checkFresh = (): void => this.#checkFresh();
-    const { outage } = this;
-    const clock = this.#clock;
-    return send(this.#body(frame), {
-      engine,
-      rollout,
-      headers: this.#headers(frame),
-      signals,
-      checkFresh,
-      outage,
-      clock,
-    });
   }
 
   #body({ request, key, occurrence }: CallFrame): string {
@@ -335,6 +326,11 @@ export class Recorder {
     this.ending.markAs(stale);
     throw stale;
   }
+}
+
+/** What a call threw, where the agent itself aborted it or may handle it; anything else ends the attempt. */
+export function isForAgent(error: unknown, signal: AbortSignal | null): boolean {
+  return error instanceof RequestRefused || (!(error instanceof TemperError) && signal?.aborted === true);
 }
 
 /** Its words; null for what is no fault of the request. */

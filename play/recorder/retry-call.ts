@@ -20,6 +20,16 @@ export interface RetryPolicy {
   readonly internal: { readonly code: string; readonly tries: number; readonly spanMs: number } | null;
 }
 
+/** Of hosted models: those that judge, and those that an agent calls. */
+export const HOSTED_RETRIES: RetryPolicy = {
+  // 402: nothing left on the account. Somebody may fill it, and until then the run waits with that reason.
+  statuses: new Set([402, 408, 409, 425, 429]),
+  finalCodes: new Set(),
+  firstWaitMs: 200,
+  longestWaitMs: 10_000,
+  internal: null,
+};
+
 /** Why a try failed that may succeed later. */
 export interface Outage {
   /** For people. */

@@ -41,7 +41,7 @@ export class RequestRefused extends Error {
   }
 }
 
-interface ErrorBody {
+export interface ErrorBody {
   readonly message?: unknown;
   readonly type?: unknown;
   readonly code?: unknown;
@@ -147,12 +147,12 @@ function exhausted(engine: EngineConnection, budgetMs: number, { reason, retryAf
 }
 
 /** What the engine says for itself, or the beginning of what it sent. */
-function excerpt(text: string): string {
+export function excerpt(text: string): string {
   const message = parseError(text)?.message;
   return (typeof message === 'string' ? message : text).slice(0, 300);
 }
 
-function parseError(text: string): ErrorBody | null {
+export function parseError(text: string): ErrorBody | null {
   try {
     const body = JSON.parse(text) as { error?: ErrorBody | null } | null;
     return body?.error ?? null;
@@ -161,7 +161,7 @@ function parseError(text: string): ErrorBody | null {
   }
 }
 
-function describeFailure(error: unknown): string {
+export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
   return `${code}${error.message || 'connection refused'}`;

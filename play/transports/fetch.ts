@@ -2,12 +2,11 @@
 import { TemperError } from '../../core/failures.ts';
 import { answerRequest, type Answerer, type ModelReply } from '../dialects/answer-request.ts';
 import type { Memory } from '../dialects/dialect.ts';
-import type { Recorder } from '../recorder/recorder.ts';
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** `baseURL`: requests elsewhere are refused; null answers at any address. */
-export function createFetch(recorder: Recorder, baseURL: string | null = null): Fetch {
+/** `baseURL`: requests elsewhere are refused; null answers at any address. `owner` has both, for messages. */
+export function createFetch(answerer: Answerer, baseURL: string | null = null, owner = 'context'): Fetch {
   const memory: Memory = new Map();
   return async (input, init = {}) => {
     const {
@@ -18,8 +17,8 @@ export function createFetch(recorder: Recorder, baseURL: string | null = null): 
     } = input instanceof Request ? fromRequest(input, init) : fromInit(input, init);
     // A string is not waited for: the order in which requests come decides which is which.
     const body = typeof given === 'string' ? given : await new Response(given).text();
-    const answerer = baseURL === null || isBelow(url, baseURL) ? recorder : refuseAll(recorder, url, baseURL);
-    return asResponse(await answerRequest({ path: url.pathname, headers, body, signal }, answerer, { memory }));
+    const own = baseURL === null || isBelow(url, baseURL) ? answerer : refuseAll(answerer, url, baseURL, owner);
+    return asResponse(await answerRequest({ path: url.pathname, headers, body, signal }, own, { memory }));
   };
 }
 
@@ -37,11 +36,11 @@ function isBelow(url: URL, baseURL: string): boolean {
   return url.href.startsWith(`${baseURL.replace(/\/v1$/, '')}/`);
 }
 
-function refuseAll(recorder: Recorder, { origin, pathname }: URL, baseURL: string): Answerer {
-  const refuse = (): Promise<TemperError> => {
-    const rule = `context.fetch answers model calls below context.baseURL ${baseURL}`;
-    const remedy = 'pass baseURL: context.baseURL to the client, and use the global fetch for anything else';
-    return recorder.refuse(new TemperError('BadConfig', `${rule}, got a request to ${origin}${pathname}; ${remedy}`));
+function refuseAll(answerer: Answerer, { origin, pathname }: URL, baseURL: string, owner: string): Answerer {
+  const refuse = (): Promise<unknown> => {
+    const rule = `${owner}.fetch answers model calls below ${owner}.baseURL ${baseURL}`;
+    const remedy = `pass baseURL: ${owner}.baseURL to the client, and use the global fetch for anything else`;
+    return answerer.refuse(new TemperError('BadConfig', `${rule}, got a request to ${origin}${pathname}; ${remedy}`));
   };
   return { call: async () => Promise.reject(await refuse()), refuse };
 }

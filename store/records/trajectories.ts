@@ -49,6 +49,24 @@ export interface CallRecord {
   reward?: number;
 }
 
+/** One call of a hosted model: never trained, so its tokens are counts. */
+export interface HostedCallRecord {
+  /** As the agent names it: `openai/gpt-5-mini`. */
+  model: string;
+  key: string;
+  occurrence: number;
+  label: string | null;
+  request: CallRequest;
+  choices: { message: ChatMessage; finishReason: string }[];
+  /** What the model's server said against the request; null where it answered. */
+  refusal: string | null;
+  /** As the server counts; null where it does not say. */
+  promptTokens: number | null;
+  completionTokens: number | null;
+  /** Null where nobody knows. */
+  usd: number | null;
+}
+
 interface AttemptFailure {
   type: FailureType;
   message: string;
@@ -69,6 +87,8 @@ export interface AttemptRecord {
   /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
   unclaimedAnswers: number;
   calls: CallRecord[];
+  /** Where the agent called hosted models, in an order that does not depend on timing. */
+  hostedCalls?: HostedCallRecord[];
   /** In a script's own loop alone. */
   trajectory?: TrajectoryRecord;
 }

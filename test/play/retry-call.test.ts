@@ -3,15 +3,21 @@ import { describe, expect, test } from 'vitest';
 
 import { TemperError } from '../../core/failures.ts';
 import { OutageClock } from '../../play/recorder/outage-clock.ts';
-import { readOutage, retryCall, type Outage, type RetryPolicy, type Trial } from '../../play/recorder/retry-call.ts';
+import {
+  HOSTED_RETRIES,
+  readOutage,
+  retryCall,
+  type Outage,
+  type RetryPolicy,
+  type Trial,
+} from '../../play/recorder/retry-call.ts';
 import { ENGINE_RETRIES } from '../../play/recorder/send.ts';
-import { JUDGE_RETRIES } from '../../play/judge/ask.ts';
 import { skippingClock } from './play.ts';
 
 const AWAY: Outage = { reason: 'away', retryAfterMs: 0, internal: null };
 const POLICIES: [string, RetryPolicy][] = [
   ['an agent', ENGINE_RETRIES],
-  ['a judge', JUDGE_RETRIES],
+  ['a hosted model', HOSTED_RETRIES],
 ];
 
 interface Script {
@@ -86,7 +92,7 @@ test('an internal error of the engine is given up after four tries and 15 second
   const ofAgent = await play({ policy: ENGINE_RETRIES, budgetMs: 10, trials: trials[0]! });
   expect(ofAgent.answer).toBe('gave up: oh');
   expect(ofAgent.waits.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThanOrEqual(15_000);
-  const ofJudge = await play({ policy: JUDGE_RETRIES, budgetMs: 10, trials: trials[1]! });
+  const ofJudge = await play({ policy: HOSTED_RETRIES, budgetMs: 10, trials: trials[1]! });
   expect(ofJudge.answer).toMatchObject({ type: 'EngineFailed', retryAfterMs: 60_000 });
 });
 
