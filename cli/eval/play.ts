@@ -1,6 +1,7 @@
 /** Plays scenarios once each, outside of any run: the same recorder and the same rules as in training, nothing is kept. */
 import { Attempts, forgetfulSegments } from '../../play/play-attempts.ts';
-import { connectEngine, hostedAddress, type EngineAddress } from '../../play/connections/engine-connection.ts';
+import { connectEngine, type EngineAddress } from '../../play/connections/engine-connection.ts';
+import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { createRewrite } from './hosted-player.ts';
 import { Ledger, type AttemptCost } from './ledger.ts';

@@ -1,5 +1,6 @@
 /** One recorded attempt as the report shows it: the conversation turn by turn, without what earlier turns already showed. */
-import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
+import { formatUsd } from '../../core/judge-spending.ts';
+import type { AttemptRecord, CallRecord, ChatMessage, HostedCallRecord } from '../../store/records/trajectories.ts';
 import { BOUNDS, clipText, type AttemptView, type MessageView, type TurnView } from './data.ts';
 
 export function viewAttempt(record: AttemptRecord, title: string, rewards: Rewards): AttemptView {
@@ -16,6 +17,7 @@ export function viewAttempt(record: AttemptRecord, title: string, rewards: Rewar
     truncated: record.truncated,
     turns: shown.map((call, index) => viewTurn(call, index === 0 ? null : shown[index - 1]!)),
     leftOut: leftOut > 0 ? `${leftOut} more calls` : null,
+    hosted: (record.hostedCalls ?? []).slice(0, BOUNDS.callsPerAttempt).map((call) => clipText(viewHosted(call), 500)),
   };
 }
 
@@ -54,6 +56,18 @@ function sharedLength(previous: CallRecord, messages: readonly ChatMessage[]): n
     return other.role === message.role && other.text === message.text;
   });
   return extendsIt ? history.length : 0;
+}
+
+/** `openai/gpt-5-mini, 412 + 9 tokens, $0.001: Yes.` */
+function viewHosted({ model, choices, refusal, promptTokens, completionTokens, usd }: HostedCallRecord): string {
+  if (refusal !== null) return `${model} refused: ${refusal}`;
+  const tokens =
+    promptTokens === null || completionTokens === null
+      ? 'tokens unknown'
+      : `${promptTokens} + ${completionTokens} tokens`;
+  const cost = usd === null ? [] : [`$${formatUsd(usd)}`];
+  const said = choices.map(({ message }) => viewMessage(message).text).join('\n');
+  return `${[model, tokens, ...cost].join(', ')}: ${said}`;
 }
 
 function viewMessage(message: ChatMessage): MessageView {

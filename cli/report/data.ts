@@ -41,6 +41,8 @@ export interface AttemptView {
   readonly truncated: boolean;
   readonly turns: readonly TurnView[];
   readonly leftOut: string | null;
+  /** Answers of hosted models, a line each. */
+  readonly hosted: readonly string[];
 }
 
 export interface MessageView {

@@ -24,7 +24,7 @@ export function groupLines({ scenarioId, attempts }: TriedGroup, columns: number
 
 function attemptLines(tried: TriedAttempt, columns: number): string[] {
   const { record, asked } = tried;
-  const { turns, leftOut } = viewAttempt({ ...record, calls: [...asked] }, '', {
+  const { turns, leftOut, hosted } = viewAttempt({ ...record, calls: [...asked] }, '', {
     own: null,
     mean: null,
     ...NO_VERDICT,
@@ -32,6 +32,7 @@ function attemptLines(tried: TriedAttempt, columns: number): string[] {
   return [
     ...turns.flatMap((turn) => turnLines(turn, columns)),
     ...(leftOut === null ? [] : [`… ${leftOut}`]),
+    ...hosted.flatMap((text) => messageLines({ role: 'hosted', text }, columns)),
     ...logLines(record.logs, columns),
     ...outcomeLines(tried),
   ];

@@ -3,12 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
-import {
-  connectEngine,
-  hostedAddress,
-  type EngineAddress,
-  type EngineConnection,
-} from '../../play/connections/engine-connection.ts';
+import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
+import { hostedAddress } from '../../play/connections/providers.ts';
 import type { AttemptsProgress } from '../../play/play-attempts.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
@@ -147,7 +143,8 @@ function countTokens({ record, facts }: SingleAttempt, { player }: PlannedTry) {
 async function describeReplay({ agentFile }: PlannedTry, saved: SavedAttempt): Promise<string | null> {
   const { changed, notAsked } = await replaySaved(agentFile.agent, saved);
   if (changed !== null) return changed.text;
-  return notAsked.length === 0 ? null : `it did not ask again for ${notAsked.length} of ${saved.calls.length} answers`;
+  const answers = saved.calls.length + (saved.hostedCalls?.length ?? 0);
+  return notAsked.length === 0 ? null : `it did not ask again for ${notAsked.length} of ${answers} answers`;
 }
 
 /** Named after the scenario and the attempt: the same command writes the same files. */

@@ -12,7 +12,7 @@ function viewGroup({ scenarioId, attempts }: TriedGroup): object {
 }
 
 function viewTried({ record, asked, seconds, promptTokens, completionTokens, thrownAt, replay }: TriedAttempt): object {
-  const { attempt, reward, metrics, failure, logs, truncated } = record;
+  const { attempt, reward, metrics, failure, logs, truncated, hostedCalls } = record;
   return {
     attempt,
     reward,
@@ -26,5 +26,6 @@ function viewTried({ record, asked, seconds, promptTokens, completionTokens, thr
     seconds,
     replay,
     calls: asked.map(({ request, message, finishReason }) => ({ request, message, finishReason })),
+    ...(hostedCalls && { hostedCalls }),
   };
 }

@@ -5,7 +5,6 @@
 import { Pool, type Dispatcher } from 'undici';
 
 import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
-import type { HostedModel } from './providers.ts';
 
 export interface EngineAddress {
   /** `http://host:port`, with or without `/v1`. */
@@ -16,11 +15,6 @@ export interface EngineAddress {
   isBaseUrl?: boolean;
   /** Where a person finds the key, for messages; absent: the engine's own. */
   keyVariable?: string | null;
-}
-
-/** Of a hosted model. A bare host is completed; what has a path is an API's base as it stands. */
-export function hostedAddress({ baseUrl, key, keyVariable }: HostedModel): EngineAddress {
-  return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/' };
 }
 
 export interface HttpAnswer {

@@ -3,6 +3,7 @@
  * A key is found in the environment under its provider's usual name, and stands nowhere else.
  */
 import { TemperError } from '../../core/failures.ts';
+import type { EngineAddress } from './engine-connection.ts';
 
 export interface Provider {
   readonly name: string;
@@ -119,6 +120,11 @@ export function parseHostedModel(text: string, env: Environment): NamedModel | n
   const own = readVariable(env, baseUrlVariable);
   const baseUrl = own === null ? found.baseUrl : checkBaseUrl(baseUrlVariable, own);
   return { ...rest, name: text, model, baseUrl };
+}
+
+/** Where a hosted model is asked. A bare host is completed; what has a path is an API's base as it stands. */
+export function hostedAddress({ baseUrl, key, keyVariable }: HostedModel): EngineAddress {
+  return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/' };
 }
 
 /** The key that a variable holds; null where none is needed. */

@@ -1,11 +1,6 @@
-/** Connections to hosted models: a pool for each address and key, kept for as long as the process lives. */
-import {
-  connectEngine,
-  hostedAddress,
-  type EngineAddress,
-  type EngineConnection,
-} from '../connections/engine-connection.ts';
-import { readKey, type Environment, type NamedModel } from '../connections/providers.ts';
+/** Connections to hosted models: one for each address and key, kept for as long as the process lives. */
+import type { EngineAddress, EngineConnection } from '../connections/engine-connection.ts';
+import { hostedAddress, readKey, type Environment, type NamedModel } from '../connections/providers.ts';
 
 /** Throws if the model's key is missing. */
 export type ConnectHosted = (model: NamedModel) => EngineConnection;
@@ -16,13 +11,20 @@ const connections = new Map<string, EngineConnection>();
 export function connectByKeys(env: Environment): ConnectHosted {
   return (model) => {
     const address = hostedAddress({ ...model, key: readKey(model.name, model.keyVariable, env) });
-    const place = placeOf(address);
-    const connection = connections.get(place) ?? connectEngine(address);
-    connections.set(place, connection);
-    return connection;
+    return {
+      url: model.baseUrl,
+      keyVariable: model.keyVariable,
+      post: async (body, options) => (await connectTo(address)).post(body, options),
+      close: () => Promise.resolve(),
+    };
   };
 }
 
-function placeOf({ url, key, keyVariable = null }: EngineAddress): string {
-  return JSON.stringify([url, key, keyVariable]);
+/** HTTP is loaded where a hosted model is asked: an agent's own copy of this module needs none of it. */
+async function connectTo(address: EngineAddress): Promise<EngineConnection> {
+  const { connectEngine } = await import('../connections/engine-connection.ts');
+  const place = JSON.stringify([address.url, address.key]);
+  const connection = connections.get(place) ?? connectEngine(address);
+  connections.set(place, connection);
+  return connection;
 }

@@ -272,12 +272,12 @@ export class Recorder {
    * Sends a call of the attempt, to the engine or elsewhere. Past the attempt's time none goes out; those that are out are
    * waited for, since an outage gives time back.
    */
-  async sendInTime<T>(signal: AbortSignal | null, send: (limits: SendLimits) => Promise<T>): Promise<T> {
+  async sendInTime<T>(signal: AbortSignal | null, ask: (limits: SendLimits) => Promise<T>): Promise<T> {
     while (this.leftMs <= 0 && this.#sending.size > 0) await Promise.race(this.#sending).catch(() => undefined);
     this.endIfLate();
     this.ending.check();
     const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
-    const sending = send({ signals, checkFresh: () => this.#checkFresh(), outage: this.outage, clock: this.#clock });
+    const sending = ask({ signals, checkFresh: () => this.#checkFresh(), outage: this.outage, clock: this.#clock });
     this.#sending.add(sending);
     return sending.finally(() => this.#sending.delete(sending));
   }

@@ -9,7 +9,7 @@ import { callName } from '../recorder/recorded-calls.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { outcomeOf, playSingle, type AttemptOutcome } from '../single-attempt.ts';
 import { describeDifference, differencesOf, type Difference } from './difference.ts';
-import { firstChoices, journalOf, type SavedAttempt, type SavedCall } from './saved-attempt.ts';
+import { firstChoices, journalOf, type SavedAttempt, type SavedCall, type SavedHostedCall } from './saved-attempt.ts';
 
 /** A request that the record does not answer. */
 export interface ChangedRequest {
@@ -26,18 +26,18 @@ export interface ChangedRequest {
 export interface ReplayedAttempt extends AttemptOutcome {
   /** Null where every request was the recorded one. */
   readonly changed: ChangedRequest | null;
-  /** Recorded calls that the agent did not make again. */
-  readonly notAsked: readonly SavedCall[];
+  /** Recorded calls that the agent did not make again; those of hosted models name their model. */
+  readonly notAsked: readonly (SavedCall | SavedHostedCall)[];
 }
 
 const SHOWN_DIFFERENCES = 5;
 
 export async function replaySaved(agent: Agent, saved: SavedAttempt): Promise<ReplayedAttempt> {
   const { scenario, scenarioIndex, attempt, place, mode, rollout, model, adapterSha256 } = saved;
-  const engine = new RefusingEngine();
+  const record = new UnansweredRecord();
   const played = await playSingle({
     agent,
-    engine,
+    engine: record.engineOf(null),
     planned: { scenario, scenarioIndex, attempt },
     existing: [journalOf(saved)],
     policy: { model, adapterSha256 },
@@ -45,70 +45,74 @@ export async function replaySaved(agent: Agent, saved: SavedAttempt): Promise<Re
     rollout,
     place,
     signal: new AbortController().signal,
-    onRecorder: (recorder) => engine.attach(recorder),
+    onRecorder: (recorder) => record.attach(recorder),
+    connectHosted: ({ name }) => record.engineOf(name),
   });
-  const { asked } = played;
+  const asked = [...firstChoices(played.asked), ...(played.record.hostedCalls ?? [])];
   const made = new Set(asked.map(callName));
-  const notAsked = saved.calls.filter((call) => !made.has(callName(call)));
-  const { request } = engine;
+  const notAsked = [...saved.calls, ...(saved.hostedCalls ?? [])].filter((call) => !made.has(callName(call)));
+  const { unanswered } = record;
   return {
     ...outcomeOf(played),
-    changed: request === null ? null : describeChange(saved, request, notAsked[0] ?? null, firstChoices(asked).length),
+    changed: unanswered === null ? null : describeChange(saved, unanswered, made),
     notAsked,
   };
 }
 
-function describeChange(
-  saved: SavedAttempt,
-  asked: CallRequest,
-  expected: SavedCall | null,
-  made: number,
-): ChangedRequest {
-  const call = made + 1;
-  if (expected === null) {
-    const text = `the agent asks for answer ${call}, but the record has ${saved.calls.length}: ${JSON.stringify(asked.messages.at(-1))}`;
+/** The first request without an answer; `model` is a hosted one's name, null is the policy. */
+interface Unanswered {
+  readonly model: string | null;
+  readonly request: CallRequest;
+}
+
+function describeChange(saved: SavedAttempt, { model, request: asked }: Unanswered, made: Set<string>): ChangedRequest {
+  const calls = model === null ? saved.calls : (saved.hostedCalls ?? []).filter((call) => call.model === model);
+  const left = calls.filter((call) => !made.has(callName(call)));
+  const call = calls.length - left.length + 1;
+  const of = model === null ? '' : ` of ${model}`;
+  const [expected] = left;
+  if (expected === undefined) {
+    const text = `the agent asks for answer ${call}${of}, but the record has ${calls.length}: ${JSON.stringify(asked.messages.at(-1))}`;
     return { call, recorded: null, asked, differences: [], text };
   }
-  // A seed that the agent sets itself is no part of what is asked.
-  const { seed: _seed, ...recorded } = expected.request;
+  // A seed that the agent sets itself is no part of what the policy is asked.
+  const { seed, ...rest } = expected.request;
+  const recorded = model === null || seed === undefined ? rest : { ...rest, seed };
   const differences = differencesOf(recorded, asked);
   const shown = differences.slice(0, SHOWN_DIFFERENCES).map(describeDifference);
   const more = differences.length - shown.length;
   const lines = [...shown, ...(more > 0 ? [`and ${more} more differences`] : [])];
-  const text = `call ${call} is not the recorded one:\n${lines.join('\n')}`;
+  const text = `call ${call}${of} is not the recorded one:\n${lines.join('\n')}`;
   return { call, recorded: expected.request, asked, differences, text };
 }
 
-/** Has no answers: the first request that reaches it ends the attempt. */
-class RefusingEngine implements EngineConnection {
-  readonly url = 'http://recorded.invalid';
-  readonly keyVariable = null;
-  request: CallRequest | null = null;
+/** Has no answers beyond those of the journal: the first request that reaches it ends the attempt. */
+class UnansweredRecord {
+  unanswered: Unanswered | null = null;
   #recorder: Recorder | null = null;
 
   attach(recorder: Recorder): void {
     this.#recorder = recorder;
   }
 
-  post(body: string): Promise<never> {
-    this.request ??= requestOf(body);
-    this.#recorder?.ending.failAs('the agent asks what the record does not answer');
-    return Promise.reject(new Error('the record has no answer'));
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
+  engineOf(model: string | null): EngineConnection {
+    return {
+      url: 'http://recorded.invalid',
+      keyVariable: null,
+      post: (body) => {
+        this.unanswered ??= { model, request: requestOf(body, model) };
+        this.#recorder?.ending.failAs('the agent asks what the record does not answer');
+        return Promise.reject(new Error('the record has no answer'));
+      },
+      close: () => Promise.resolve(),
+    };
   }
 }
 
-/** Without what the recorder added for the engine. */
-function requestOf(body: string): CallRequest {
-  const {
-    model: _model,
-    seed: _seed,
-    logprobs: _logprobs,
-    return_token_ids: _ids,
-    ...request
-  } = JSON.parse(body) as CallRequest;
+/** Without what the recorder added for the engine; a hosted model is asked as the agent asked. */
+function requestOf(body: string, hosted: string | null): CallRequest {
+  const { model: _model, ...asked } = JSON.parse(body) as CallRequest;
+  if (hosted !== null) return asked;
+  const { seed: _seed, logprobs: _logprobs, return_token_ids: _ids, ...request } = asked;
   return request;
 }

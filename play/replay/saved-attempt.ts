@@ -21,6 +21,13 @@ export interface SavedCall {
   readonly answer: Completion;
 }
 
+/** A call of a hosted model; its answer is what its server said, or that it refused. */
+export interface SavedHostedCall extends Omit<SavedCall, 'answer'> {
+  /** As the agent names it: `openai/gpt-5-mini`. */
+  readonly model: string;
+  readonly answer: object;
+}
+
 export interface SavedAttempt {
   readonly schema: 1;
   readonly agent: string;
@@ -36,6 +43,8 @@ export interface SavedAttempt {
   readonly place: { readonly seed: number; readonly branch: number; readonly step: number };
   /** In the order in which the agent asked. */
   readonly calls: readonly SavedCall[];
+  /** Absent where the agent called no hosted model. */
+  readonly hostedCalls?: readonly SavedHostedCall[];
   /** Values of `once` by name. */
   readonly once: Readonly<Record<string, unknown>>;
   /** The turn from which calls overlapped; null where none did. */
@@ -48,9 +57,14 @@ export interface SavedAttempt {
 
 export function saveAttempt({ record, asked, entries }: SingleAttempt, options: SingleOptions): SavedAttempt {
   const { agent, policy, mode, rollout, place, planned } = options;
-  const answers = new Map<string, Completion>(
-    entries.flatMap((entry) => ('k' in entry ? [[`${entry.k}/${entry.o}`, entry.r as Completion] as const] : [])),
+  const answers = new Map<string, unknown>(
+    entries.flatMap((entry) => ('k' in entry ? [[`${entry.k}/${entry.o}`, entry.r] as const] : [])),
   );
+  const hostedCalls = record.hostedCalls?.flatMap((call) => {
+    const { model, key, occurrence, label, request } = call;
+    const answer = answers.get(callName(call));
+    return answer === undefined ? [] : [{ model, key, occurrence, label, request, answer: answer as object }];
+  });
   return {
     schema: 1,
     agent: agent.name,
@@ -65,8 +79,9 @@ export function saveAttempt({ record, asked, entries }: SingleAttempt, options: 
     calls: firstChoices(asked).flatMap((call) => {
       const { key, occurrence, label, request } = call;
       const answer = answers.get(callName(call));
-      return answer === undefined ? [] : [{ key, occurrence, label, request, answer }];
+      return answer === undefined ? [] : [{ key, occurrence, label, request, answer: answer as Completion }];
     }),
+    ...(hostedCalls && { hostedCalls }),
     once: Object.fromEntries(entries.flatMap((entry) => ('n' in entry ? [[entry.n, entry.v]] : []))),
     overlap: overlapOf(entries),
     reward: record.reward,
@@ -87,14 +102,21 @@ function overlapOf(entries: readonly JournalEntry[]): number | null {
 }
 
 /** The journal that a repetition of the attempt would find. */
-export function journalOf({ attempt: a, calls, once, overlap }: SavedAttempt): Uint8Array {
+export function journalOf({ attempt: a, calls, hostedCalls = [], once, overlap }: SavedAttempt): Uint8Array {
   const entries: JournalEntry[] = [
-    ...calls.map(({ key, occurrence, answer }) => ({ a, k: key, o: occurrence, r: answer })),
+    ...[...calls, ...hostedCalls].map(({ key, occurrence, answer }) => ({ a, k: key, o: occurrence, r: answer })),
     ...Object.entries(once).map(([n, v]) => ({ a, n, v })),
     ...(overlap === null ? [] : [{ a, t: overlap }]),
   ];
   return Buffer.concat(entries.map((entry) => encodeRecord(JSON.stringify(entry))));
 }
+
+const SavedCallSchema = z.looseObject({
+  key: z.string(),
+  occurrence: z.number(),
+  request: z.looseObject({}),
+  answer: z.looseObject({}),
+});
 
 const SavedSchema = z.looseObject({
   schema: z.literal(1),
@@ -103,9 +125,8 @@ const SavedSchema = z.looseObject({
   mode: z.enum(['train', 'eval', 'text']),
   scenario: z.looseObject({ id: z.string() }),
   attempt: z.number(),
-  calls: z.array(
-    z.looseObject({ key: z.string(), occurrence: z.number(), request: z.looseObject({}), answer: z.looseObject({}) }),
-  ),
+  calls: z.array(SavedCallSchema),
+  hostedCalls: z.array(SavedCallSchema.extend({ model: z.string() })).optional(),
   once: z.record(z.string(), z.unknown()),
 });
 

@@ -105,6 +105,7 @@ export const OPTION_TABLES = {
   playAgent: {
     scenario: 'required',
     answers: 'required',
+    hosted: 'optional',
     seed: 'optional',
     temperature: 'optional',
     rules: 'optional',

@@ -4,11 +4,14 @@ import type { Agent, Scenario } from '../../play/agent.ts';
 import { outcomeOf, playSingle, type AttemptOutcome } from '../../play/single-attempt.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { ScriptedEngine, type ScriptedAnswers } from './scripted-engine.ts';
+import { ScriptedHosted } from './scripted-hosted.ts';
 
 export interface PlayAgentOptions<S extends Scenario> {
   scenario: S;
   /** What the model says: one answer for each call, or a function of the request. */
   answers: ScriptedAnswers;
+  /** What hosted models say, by the name that the agent calls them by: `{ 'openai/gpt-5-mini': ['Yes.'] }`. */
+  hosted?: Readonly<Record<string, ScriptedAnswers>>;
   /** Of the agent's `random`; 1. */
   seed?: number;
   /** The run's sampling temperature; 1. */
@@ -27,8 +30,16 @@ export async function playAgent<S extends Scenario>(
   agent: Agent<S>,
   options: PlayAgentOptions<S>,
 ): Promise<PlayedAgent> {
-  const { scenario, answers, seed = 1, temperature = 1, rules = 'train' } = checkOptions('playAgent', options);
+  const {
+    scenario,
+    answers,
+    hosted = {},
+    seed = 1,
+    temperature = 1,
+    rules = 'train',
+  } = checkOptions('playAgent', options);
   const engine = new ScriptedEngine(answers);
+  const models = new ScriptedHosted(hosted);
   const playing = playSingle({
     agent: agent,
     engine,
@@ -38,11 +49,16 @@ export async function playAgent<S extends Scenario>(
     rollout: { ...DEFAULT_ROLLOUT, temperature },
     place: { seed, branch: 0, step: 0 },
     signal: new AbortController().signal,
-    onRecorder: (recorder) => engine.attach(recorder),
+    onRecorder: (recorder) => {
+      engine.attach(recorder);
+      models.attach(recorder);
+    },
+    connectHosted: (model) => models.connect(model),
   });
   const played = await playing.catch((error: unknown) => {
-    throw engine.problem === null ? error : engine.problem.error;
+    throw (engine.problem ?? models.problem ?? { error }).error;
   });
-  if (engine.problem !== null) throw engine.problem.error;
+  const problem = engine.problem ?? models.problem;
+  if (problem !== null) throw problem.error;
   return { ...outcomeOf(played), truncated: played.record.truncated };
 }

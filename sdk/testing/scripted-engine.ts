@@ -33,9 +33,12 @@ export class ScriptedEngine implements EngineConnection {
   #count = 0;
   #recorder: Recorder | null = null;
   readonly #answers: ScriptedAnswers;
+  readonly #option: string;
 
-  constructor(answers: ScriptedAnswers) {
+  /** `option`: where the test wrote the answers. */
+  constructor(answers: ScriptedAnswers, option = 'answers') {
     this.#answers = answers;
+    this.#option = option;
   }
 
   attach(recorder: Recorder): void {
@@ -65,7 +68,7 @@ export class ScriptedEngine implements EngineConnection {
     if (scripted === undefined) {
       const last = JSON.stringify(request.messages.at(-1));
       throw new Error(
-        `the agent asks for answer ${index + 1}, but answers has ${this.#answers.length}; add one, or end the conversation before it (the last message was ${last})`,
+        `the agent asks for answer ${index + 1}, but ${this.#option} has ${this.#answers.length}; add one, or end the conversation before it (the last message was ${last})`,
       );
     }
     const answer = typeof scripted === 'function' ? await scripted(request, index) : scripted;

@@ -107,6 +107,18 @@ const Call = z.looseObject({
   turn: z.number().optional(),
   reward: z.number().optional(),
 });
+const HostedCall = z.looseObject({
+  model: z.string(),
+  key: z.string(),
+  occurrence: z.number(),
+  label: z.string().nullable(),
+  request: z.looseObject({ messages: z.array(Message) }),
+  choices: z.array(z.looseObject({ message: Message, finishReason: z.string() })),
+  refusal: z.string().nullable(),
+  promptTokens: z.number().nullable(),
+  completionTokens: z.number().nullable(),
+  usd: z.number().nullable(),
+});
 const failureTypes = Object.keys(FAILURES) as FailureType[];
 
 export const AttemptSchema = z.looseObject({
@@ -121,6 +133,7 @@ export const AttemptSchema = z.looseObject({
   truncated: z.boolean(),
   unclaimedAnswers: z.number(),
   calls: z.array(Call),
+  hostedCalls: z.array(HostedCall).optional(),
 });
 export const RolloutHeaderSchema = z.looseObject({
   schema,

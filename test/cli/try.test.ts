@@ -1,7 +1,7 @@
 /** `temper try` with a model that is served elsewhere; on the local stack: test/installation/own-project.test.ts. */
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { wrap } from '../../cli/try/lines.ts';
 import { tryCommand } from '../../cli/try/command.ts';
@@ -36,7 +36,7 @@ async function writeAsking(rest: string, { evals = '', asking = ASKING } = {}): 
 export default defineAgent({
   name: 'echo',
   scenarios: ['a', 'b', 'c', 'd'].map((id) => ({ id })),${evals}
-  async rollout({ scenario, openai, model, random, log }) {${asking}
+  async rollout({ scenario, openai, model, hosted, random, log }) {${asking}
     ${rest}
   },
 });
@@ -153,6 +153,27 @@ test('--save writes attempts that replayAttempt plays again', async () => {
   expect(replayed.reward).toBe(scenarios[0]!.attempts[1]!.reward);
   expect(replayed.calls[0]?.message.content).toBe('D');
   expect(replayed.notAsked).toHaveLength(1);
+});
+
+test('a hosted model beside the policy is shown with its cost, saved, and answered from the record', async () => {
+  const asking = `
+    const other = hosted('openrouter/judge', { usdPerMillionInput: 1, usdPerMillionOutput: 2 });
+    const messages = [{ role: 'user', content: 'is it good?' }];
+    const { choices } = await other.openai.chat.completions.create({ model: other.model, messages });
+    await openai.chat.completions.create({ model, messages: [{ role: 'user', content: choices[0].message.content }] });`;
+  await writeAsking('return 1;', { asking });
+  const provider = await startFakeEngine({ answer: () => 'fairly good' });
+  onTestFinished(() => provider.close());
+  vi.stubEnv('OPENROUTER_BASE_URL', `${provider.url}/v1`);
+  vi.stubEnv('OPENROUTER_API_KEY', provider.key);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { stdout } = await runTry(['--scenario', 'd', '--attempts', '1', '--save', 'kept', '--replay']);
+  expect(stdout).toContain('hosted    openrouter/judge, 17 + 2 tokens, $0.000021: fairly good');
+  expect(stdout).toContain('=> reward 1.000 · hostedCalls 1.000 · hostedUsd 2.1e-5');
+  expect(stdout).not.toContain('when it was replayed');
+  expect(provider.executed).toHaveLength(1);
+  const file = join(project, 'kept', '3-d-0.json');
+  expect(await readFile(file, 'utf8')).not.toContain(provider.key);
 });
 
 test('--replay finds an agent whose requests hang on chance', async () => {

@@ -3,7 +3,6 @@ import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import type { HostedModelContext } from '../../play/hosted/hosted.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { FAKE_ENGINE_KEY, startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engine.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, skippingClock, type TestRollout } from './play.ts';
 
@@ -40,9 +39,6 @@ const both: TestRollout = async (context) => {
   }
   return heard.length;
 };
-
-/** What is trained, and by what it is seeded. */
-const trainedOf = ({ calls }: AttemptRecord) => calls.map(({ key, tokenIds, message }) => ({ key, tokenIds, message }));
 
 test('a hosted model answers beside the policy, and stands in the trajectory with its tokens and its cost', async () => {
   const { reward, calls, hostedCalls = [], metrics } = await playOne(engine, both);

@@ -176,7 +176,8 @@
     if (attempt.explanation) node.append(element('p', 'verdict', attempt.explanation));
     node.append(...attempt.turns.map(drawTurn));
     if (attempt.leftOut) node.append(element('p', 'note', `${attempt.leftOut} not shown`));
-    if (attempt.logs.length > 0) node.append(drawLogs(attempt.logs));
+    if (attempt.hosted.length > 0) node.append(drawLines('hosted models', attempt.hosted));
+    if (attempt.logs.length > 0) node.append(drawLines('log', attempt.logs));
     return node;
   }
 
@@ -188,9 +189,9 @@
     return facts.join(' · ') || '\u00a0';
   }
 
-  function drawLogs(logs) {
+  function drawLines(title, lines) {
     const node = element('details');
-    node.append(element('summary', '', `log (${logs.length})`), element('pre', '', logs.join('\n')));
+    node.append(element('summary', '', `${title} (${lines.length})`), element('pre', '', lines.join('\n')));
     return node;
   }
 

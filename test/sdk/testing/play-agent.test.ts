@@ -105,6 +105,34 @@ describe('what goes wrong', () => {
   });
 });
 
+describe('hosted models', () => {
+  const agent = agentOf(async ({ openai, model, hosted }) => {
+    const critic = hosted('openai/gpt-5-mini');
+    const messages = [{ role: 'user' as const, content: 'Is it good?' }];
+    const { choices } = await critic.openai.chat.completions.create({ model: critic.model, messages });
+    await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'hi' }] });
+    return choices[0]?.message.content === 'Yes.' ? 1 : 0;
+  });
+
+  test('say what the test has written for them, without a key', async () => {
+    const hosted = { 'openai/gpt-5-mini': ['Yes.'] };
+    const { reward, calls, hostedCalls } = await playAgent(agent, { scenario: one, answers: ['x'], hosted });
+    expect(reward).toBe(1);
+    expect(calls).toHaveLength(1);
+    expect(hostedCalls).toMatchObject([{ model: 'openai/gpt-5-mini', request: { messages: [{ role: 'user' }] } }]);
+  });
+
+  test('without answers reject, and say what to add', async () => {
+    await expect(playAgent(agent, { scenario: one, answers: ['x'] })).rejects.toThrow(
+      "the agent calls the hosted model openai/gpt-5-mini, but hosted has no answers of it; add hosted: { 'openai/gpt-5-mini': ['…'] }",
+    );
+    const hosted = { 'openai/gpt-5-mini': [] };
+    await expect(playAgent(agent, { scenario: one, answers: ['x'], hosted })).rejects.toThrow(
+      "the agent asks for answer 1, but hosted['openai/gpt-5-mini'] has 0",
+    );
+  });
+});
+
 test('broken JSON in a tool call is told to the model, as in a run', async () => {
   const look = tool({ name: 'look', parameters: {}, run: () => 'seen' });
   const agent = agentOf(async (context) => {

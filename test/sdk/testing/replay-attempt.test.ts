@@ -9,6 +9,7 @@ import { playSingle, type SingleOptions } from '../../../play/single-attempt.ts'
 import { defineAgent } from '../../../sdk/index.ts';
 import { replayAttempt } from '../../../sdk/testing/index.ts';
 import { ScriptedEngine } from '../../../sdk/testing/scripted-engine.ts';
+import { ScriptedHosted } from '../../../sdk/testing/scripted-hosted.ts';
 import { temporaryFolder } from '../../cli/fixture-store.ts';
 
 interface Talk {
@@ -42,7 +43,7 @@ function talker({ questions, chance }: Talk): Agent {
 
 const QUESTIONS = ['Who is there?', 'Which Ada do you mean, of the two that I know?'];
 
-async function record(agent: Agent): Promise<SavedAttempt> {
+async function record(agent: Agent, hosted: ScriptedHosted | null = null): Promise<SavedAttempt> {
   const engine = new ScriptedEngine(['Ada.', 'Lovelace.']);
   const options: SingleOptions = {
     agent,
@@ -54,6 +55,7 @@ async function record(agent: Agent): Promise<SavedAttempt> {
     place: { seed: 1, branch: 0, step: 4 },
     signal: new AbortController().signal,
     onRecorder: (recorder) => engine.attach(recorder),
+    ...(hosted && { connectHosted: (model) => hosted.connect(model) }),
   };
   return saveAttempt(await playSingle(options), options);
 }
@@ -81,6 +83,45 @@ test('a file does as well, and one that is none is refused by name', async () =>
   await expect(replayAttempt(talker({ questions: QUESTIONS }), file)).rejects.toThrow(
     `${file} must be an attempt that temper try --save has written`,
   );
+});
+
+describe('answers of hosted models', () => {
+  const asking = (question: string) =>
+    defineAgent({
+      name: 'asker',
+      scenarios: [],
+      rollout: async ({ openai, model, hosted }) => {
+        const other = hosted('openai/gpt-5-mini');
+        const messages = [{ role: 'user' as const, content: question }];
+        const { choices } = await other.openai.chat.completions.create({ model: other.model, messages });
+        const content = String(choices[0]?.message.content);
+        await openai.chat.completions.create({ model, messages: [{ role: 'user', content }] });
+        return content.length;
+      },
+    });
+  const models = () => new ScriptedHosted({ 'openai/gpt-5-mini': ['Ask for Ada.'] });
+
+  test('stand in the record, and need neither a key nor the network', async () => {
+    const kept = await record(asking('Whom?'), models());
+    expect(kept.hostedCalls).toMatchObject([{ model: 'openai/gpt-5-mini', occurrence: 0 }]);
+    const replayed = await replayAttempt(asking('Whom?'), kept);
+    expect(replayed).toMatchObject({ reward: 12, changed: null, notAsked: [] });
+    expect(replayed.hostedCalls).toHaveLength(1);
+  });
+
+  test('whose question has changed are shown beside it', async () => {
+    const { changed, notAsked } = await replayAttempt(asking('Who?'), await record(asking('Whom?'), models()));
+    expect(changed).toMatchObject({ call: 1, recorded: { messages: [{ content: 'Whom?' }] } });
+    expect(changed?.text).toMatch(/^call 1 of openai\/gpt-5-mini is not the recorded one:\nmessages\[0\]\.content/);
+    expect(notAsked).toHaveLength(2);
+  });
+
+  test('that the record does not have are told of', async () => {
+    const { changed } = await replayAttempt(asking('Whom?'), saved);
+    expect(changed?.text).toBe(
+      'the agent asks for answer 1 of openai/gpt-5-mini, but the record has 0: {"role":"user","content":"Whom?"}',
+    );
+  });
 });
 
 describe('an agent that has changed', () => {
