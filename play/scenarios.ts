@@ -11,10 +11,30 @@ import type { Agent, Scenario, ScenarioSource } from './agent.ts';
 export async function readScenarios(source: ScenarioSource<Scenario>, limit: number): Promise<Scenario[]> {
   const scenarios: Scenario[] = [];
   for await (const value of await open(source)) {
-    scenarios.push(checkScenario(value, scenarios.length));
+    scenarios.push(value instanceof Line ? value.scenario() : checkScenario(value, `scenario ${scenarios.length}`));
     if (scenarios.length === limit) break;
   }
   return scenarios;
+}
+
+/** Where a scenario of a file stands, as a person looks for it. */
+const LINES = new WeakMap<Scenario, string>();
+
+class Line {
+  readonly #value: unknown;
+  readonly #place: string;
+
+  constructor(value: unknown, place: string) {
+    this.#value = value;
+    this.#place = place;
+  }
+
+  scenario(): Scenario {
+    const remedy = Array.isArray(this.#value) ? 'write one object on each line, without a list' : undefined;
+    const scenario = checkScenario(this.#value, this.#place, remedy);
+    LINES.set(scenario, this.#place);
+    return scenario;
+  }
 }
 
 /** The agent with absolute paths and its folder: a path in an agent file is relative to that file, in the CLI and in workers. */
@@ -30,8 +50,9 @@ export function locateScenarios(agent: Agent, file: string): Agent {
 export function checkUnique(lists: Record<string, readonly Scenario[]>): void {
   const seen = new Map<string, string>();
   for (const [list, scenarios] of Object.entries(lists)) {
-    for (const [index, { id }] of scenarios.entries()) {
-      const place = `${list}[${index}]`;
+    for (const [index, scenario] of scenarios.entries()) {
+      const { id } = scenario;
+      const place = LINES.get(scenario) ?? `${list}[${index}]`;
       const first = seen.get(id);
       if (first !== undefined) throw duplicate(id, first, place);
       seen.set(id, place);
@@ -45,13 +66,14 @@ async function open(source: ScenarioSource<Scenario>): Promise<Iterable<unknown>
   return typeof source === 'function' ? await source() : source;
 }
 
-async function* readLines(file: string): AsyncGenerator {
+async function* readLines(file: string): AsyncGenerator<Line> {
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity });
   let number = 0;
   try {
     for await (const line of lines) {
       number += 1;
-      if (line.trim() !== '') yield JSON.parse(line) as unknown;
+      const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
+      if (text.trim() !== '') yield new Line(JSON.parse(text) as unknown, `line ${number} of ${file}`);
     }
   } catch (cause) {
     const problem =
@@ -60,23 +82,20 @@ async function* readLines(file: string): AsyncGenerator {
   }
 }
 
-function checkScenario(value: unknown, index: number): Scenario {
-  const json = toJson(value, index);
+function checkScenario(value: unknown, place: string, remedy = 'give it one'): Scenario {
+  const json = toJson(value, place);
   const { id } = (json ?? {}) as { id?: unknown };
   if (typeof id === 'string' && id !== '') return json as Scenario;
   const found = (JSON.stringify(json) ?? 'nothing').slice(0, 80);
-  throw new TemperError(
-    'BadConfig',
-    `scenario ${index} must be an object with a non-empty string id, got ${found}; give it one`,
-  );
+  throw new TemperError('BadConfig', `${place} must be an object with a non-empty string id, got ${found}; ${remedy}`);
 }
 
 /** As it will be after a restart, in another process. */
-function toJson(value: unknown, index: number): unknown {
+function toJson(value: unknown, place: string): unknown {
   try {
     return JSON.parse(JSON.stringify(value) ?? 'null') as unknown;
   } catch (cause) {
-    throw new TemperError('BadConfig', `scenario ${index} must be JSON: ${String(cause)}; remove what is not JSON`, {
+    throw new TemperError('BadConfig', `${place} must be JSON: ${String(cause)}; remove what is not JSON`, {
       cause,
     });
   }

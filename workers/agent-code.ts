@@ -34,7 +34,8 @@ export async function agentCodeSha256(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-function reachableFiles(entry: string): Set<string> {
+/** The file and its relative imports, however deep. */
+export function reachableFiles(entry: string): Set<string> {
   const found = new Set([entry]);
   for (const file of found) {
     if (file.endsWith('.json')) continue;

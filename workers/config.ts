@@ -16,6 +16,7 @@ import {
 import { TemperError } from '../core/failures.ts';
 import { WORKFLOW_QUEUE } from '../core/queues.ts';
 import { DEVICE } from './engine-choices.ts';
+import { explainImport } from './explain-import.ts';
 import { CONFIG_FILE } from './folders.ts';
 import { importDefault } from './import-file.ts';
 
@@ -79,10 +80,26 @@ type TemperConfigInput = z.input<typeof TemperConfigSchema>;
 /** Gives `temporal.config.ts` its types and defaults; a key that means nothing is an error. */
 export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
   const parsed = TemperConfigSchema.safeParse(input);
-  if (!parsed.success)
-    throw new TemperError('BadConfig', `temporal.config.ts: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new TemperError(
+      'BadConfig',
+      `temporal.config.ts: ${describeIssue(issue!, input)}; see docs/configuration.md`,
+    );
+  }
   if (parsed.data.engine.url !== null) refuseIdle(parsed.data, 'engine.url', 'remove one of them');
   return parsed.data;
+}
+
+function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
+  const path = issue.path.join('.');
+  if (issue.code === 'unrecognized_keys') {
+    const keys = issue.keys.map((key) => JSON.stringify(key)).join(', ');
+    return `unknown ${issue.keys.length === 1 ? 'key' : 'keys'} ${keys}${path === '' ? '' : ` in ${path}`}`;
+  }
+  const rule = issue.message.replace('Invalid input: ', '');
+  const got = issue.code === 'invalid_type' ? '' : `, got ${JSON.stringify(fieldOf(input, issue.path))}`;
+  return `${path === '' ? '' : `${path}: `}${rule}${got}`;
 }
 
 /** Where the local stack starts no GPU worker. The stack's own workers are told of its engine by the same variable. */
@@ -111,11 +128,12 @@ const LOCAL_ENGINE = [
 ] as const;
 
 function isDefault(config: TemperConfig, path: string): boolean {
-  return fieldOf(config, path) === fieldOf(TemperConfigSchema.parse({}), path);
+  const names = path.split('.');
+  return fieldOf(config, names) === fieldOf(TemperConfigSchema.parse({}), names);
 }
 
-function fieldOf(config: TemperConfig, path: string): unknown {
-  return path.split('.').reduce<unknown>((nested, key) => (nested as Record<string, unknown>)[key], config);
+function fieldOf(config: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((nested, key) => (nested as Record<PropertyKey, unknown>)[key], config);
 }
 
 /** The project's configuration (the defaults where it has no `temporal.config.ts`), under what the environment says. */
@@ -140,10 +158,19 @@ export async function loadConfig(project: string, env: NodeJS.ProcessEnv = proce
   return { ...config, store: store || config.store, engine };
 }
 
+async function importConfig(file: string): Promise<unknown> {
+  try {
+    return await importDefault(file);
+  } catch (cause) {
+    if (cause instanceof TemperError) throw cause;
+    throw new TemperError('BadConfig', `${file} cannot be loaded: ${explainImport(cause, file)}`, { cause });
+  }
+}
+
 async function readConfigFile(project: string): Promise<TemperConfig> {
   const file = join(project, CONFIG_FILE);
   if (!existsSync(file)) return defineConfig();
-  const exported = await importDefault(file);
+  const exported = await importConfig(file);
   if (exported === undefined) {
     throw new TemperError(
       'BadConfig',

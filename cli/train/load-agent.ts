@@ -6,6 +6,7 @@ import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
 import { checkUnique, locateScenarios, readScenarios } from '../../play/scenarios.ts';
 import { findAgentFile, importAgentFile } from '../../workers/agent-code.ts';
+import { explainImport } from '../../workers/explain-import.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 export interface AgentFile {
@@ -52,23 +53,6 @@ async function importAgent(path: string): Promise<unknown> {
     return await importAgentFile(path);
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    const reason = `${describeCause(cause, path)}${describeMissing(cause)}`;
-    throw new UsageError(`the agent file ${path} cannot be loaded: ${reason}`, { cause });
+    throw new UsageError(`the agent file ${path} cannot be loaded: ${explainImport(cause, path)}`, { cause });
   }
-}
-
-/** Of a package by its name, as `import` and `require` say it. */
-const MISSING_PACKAGE = /Cannot find (?:package|module) '((?:@[^/']+\/)?[^./'][^/']*)/;
-
-function describeMissing(cause: unknown): string {
-  const name = cause instanceof Error ? MISSING_PACKAGE.exec(cause.message)?.[1] : undefined;
-  return name === undefined ? '' : `; install it with npm install ${name}`;
-}
-
-/** The message, and the line of the agent's own file where there is one. */
-function describeCause(cause: unknown, path: string): string {
-  if (!(cause instanceof Error)) return String(cause);
-  const at = cause.stack?.split('\n').find((line) => line.includes(path) && /:\d+:\d+/.test(line));
-  const place = at === undefined ? '' : ` (line ${/:(\d+):\d+/.exec(at)?.[1]})`;
-  return `${cause.name}: ${cause.message}${place}`;
 }

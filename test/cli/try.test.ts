@@ -286,7 +286,7 @@ describe('bad input is one line', () => {
     await writeFile(join(project, 'package.json'), '{"type":"module"}');
     const text = `import { defineAgent } from '${SDK}';\nexport default defineAgent({ name: 'a', scenarios: './package.json', rollout: () => 1 });\n`;
     await writeFile(file, text);
-    expect(await complaint()).toContain('scenario 0 must be an object with a non-empty string id');
+    expect(await complaint()).toContain('line 1 of PROJECT/package.json must be an object with a non-empty string id');
   });
 });
 

@@ -84,10 +84,40 @@ test.each<[unknown, RegExp]>([
   await expect(readScenarios(source as Scenario[], 10)).rejects.toThrow(message);
 });
 
-test('a line that is no JSON is named', async () => {
+function scenarioFile(text: string): string {
   const file = join(mkdtempSync(join(tmpdir(), 'temper-scenarios-')), 'data.jsonl');
-  writeFileSync(file, '{"id":"a"}\n\n{"id":\n');
-  await expect(readScenarios(file, 10)).rejects.toThrow(/line 3 of the dataset is not valid JSON/);
+  writeFileSync(file, text);
+  return file;
+}
+
+test('a line that is no JSON is named', async () => {
+  await expect(readScenarios(scenarioFile('{"id":"a"}\n\n{"id":\n'), 10)).rejects.toThrow(
+    /line 3 of the dataset is not valid JSON/,
+  );
+});
+
+test.each([
+  [
+    '{"id":"a"}\n\n{"name":"b"}\n',
+    /^line 3 of .*data\.jsonl must be an object with a non-empty string id, got {"name":"b"}/,
+  ],
+  ['{"id":"a"}\nnull\n', /^line 2 of .*data\.jsonl must be an object with a non-empty string id, got null/],
+  [
+    '[{"id":"a"}]\n',
+    /^line 1 of .*data\.jsonl must be an object .*, got \[{"id":"a"}\]; write one object on each line, without a list$/,
+  ],
+])('a line that is no scenario is named: %j', async (text, message) => {
+  await expect(readScenarios(scenarioFile(text), 10)).rejects.toThrow(message);
+});
+
+test('a byte order mark before the first line is no part of it', async () => {
+  expect(await readScenarios(scenarioFile('\uFEFF{"id":"a"}\n'), 10)).toEqual([{ id: 'a' }]);
+});
+
+test('an id that stands twice in a file is named with both lines', async () => {
+  const file = scenarioFile('{"id":"a"}\n\n{"id":"b"}\n{"id":"a"}\n');
+  const scenarios = await readScenarios(file, 10);
+  expect(() => checkUnique({ scenarios })).toThrow(`got "a" at line 1 of ${file} and line 4 of ${file}; rename one`);
 });
 
 test('an id that stands twice is named with both places', () => {

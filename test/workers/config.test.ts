@@ -16,12 +16,43 @@ afterEach(() => {
   for (const undo of clean.splice(0)) undo();
 });
 
+function projectOf(text: string): string {
+  const folder = projectWith();
+  writeFileSync(join(folder, 'temporal.config.ts'), text);
+  return folder;
+}
+
 function projectWith(config?: object): string {
   const folder = makeProject();
   clean.push(() => removeProject(folder));
   if (config) writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   return folder;
 }
+
+describe('a temporal.config.ts that is wrong', () => {
+  it.each([
+    [
+      'export default {\n  store: ./x,\n};\n',
+      /^.*temporal\.config\.ts cannot be loaded: .*temporal\.config\.ts:2:9: ERROR: Unexpected "\."/s,
+    ],
+    ["throw new Error('boom');\n", /^.*temporal\.config\.ts cannot be loaded: Error: boom/],
+    ["import 'dotenv-of-nobody';\n", /cannot be loaded: .*; install it with npm install dotenv-of-nobody$/s],
+    ["export default { stor: './x' };", /^temporal\.config\.ts: unknown key "stor"; see docs\/configuration\.md$/],
+    [
+      'export default { engine: { knd: 1, kid: 2 } };',
+      /^temporal\.config\.ts: unknown keys "knd", "kid" in engine; see/,
+    ],
+    ['export default { store: 7 };', /^temporal\.config\.ts: store: expected string, received number; see/],
+    [
+      'export default { engine: { slots: 0 } };',
+      /^temporal\.config\.ts: engine\.slots: Too small: expected number to be >=\d+, got 0; see/,
+    ],
+    ['export default null;', /^temporal\.config\.ts: expected object, received null; see/],
+  ])('says what and where: %j', async (text, message) => {
+    const error: unknown = await loadConfig(projectOf(text), {}).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ type: 'BadConfig', message: expect.stringMatching(message) as string });
+  });
+});
 
 describe('the environment', () => {
   it('says where store and engine are, over temporal.config.ts', async () => {

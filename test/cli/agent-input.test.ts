@@ -1,0 +1,100 @@
+/** What a person can get wrong in an agent's file: one line, exit code 2, and nothing left behind. */
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { writeAgent } from './agents.ts';
+import { temporaryProject } from './fixture-store.ts';
+import { runCli } from './run-cli.ts';
+
+let project: string;
+let agent: string;
+
+beforeEach(async () => {
+  project = await temporaryProject();
+  agent = await writeAgent(project);
+});
+
+/** The message without the folder that differs from test to test. */
+async function complaint(args: readonly string[]): Promise<string> {
+  const before = await readdir(project, { recursive: true });
+  const { exitCode, stdout, stderr } = await runCli(project, args);
+  expect(stdout).toBe('');
+  expect(stderr.split('\n')).toHaveLength(1);
+  expect(exitCode).toBe(2);
+  expect(await readdir(project, { recursive: true })).toEqual(before);
+  return stderr.replaceAll(project, 'PROJECT');
+}
+
+const train = (...flags: string[]) => complaint(['train', agent, '--base-model', 'pocket', ...flags]);
+
+test('a file that does not exist', async () => {
+  expect(await complaint(['train', 'nope.ts', '--base-model', 'pocket'])).toMatchInlineSnapshot(
+    `"temper: the agent file PROJECT/nope.ts does not exist; name the file that exports defineAgent({ … }) by default"`,
+  );
+});
+
+test('a file without a default export', async () => {
+  await writeAgent(project, { exported: 'export const agent =' });
+  expect(await train()).toMatchInlineSnapshot(
+    `"temper: the agent file PROJECT/agent.ts must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })"`,
+  );
+});
+
+test('a default export that defineAgent did not make', async () => {
+  await writeFile(agent, "export default { name: 'guess' };\n");
+  expect(await train()).toMatchInlineSnapshot(
+    `"temper: the agent file PROJECT/agent.ts must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })"`,
+  );
+});
+
+test('a file that throws names its line', async () => {
+  await writeFile(agent, 'const nothing: any = null;\n\nexport default nothing.agent;\n');
+  expect(await train()).toMatchInlineSnapshot(
+    `"temper: the agent file PROJECT/agent.ts cannot be loaded: TypeError: Cannot read properties of null (reading 'agent')"`,
+  );
+});
+
+test.each(['mjs', 'cjs'])('a syntax error in an agent.%s names its line', async (ending) => {
+  const file = join(project, `wrong.${ending}`);
+  await writeFile(file, 'const a = 1;\n\nconst b = [,,}];\n');
+  expect(await complaint(['train', file, '--base-model', 'pocket'])).toBe(
+    `temper: the agent file PROJECT/wrong.${ending} cannot be loaded: SyntaxError: Unexpected token '}' (line 3)`,
+  );
+});
+
+test('a syntax error in a module that it imports names that file', async () => {
+  await writeFile(join(project, 'helper.mjs'), 'const b = [,,}];\n');
+  await writeFile(join(project, 'importing.mjs'), "import './helper.mjs';\n");
+  expect(await complaint(['train', 'importing.mjs', '--base-model', 'pocket'])).toBe(
+    "temper: the agent file PROJECT/importing.mjs cannot be loaded: SyntaxError: Unexpected token '}' (PROJECT/helper.mjs:1)",
+  );
+});
+
+test.each([
+  ["import 'ai-of-nobody';", 'ai-of-nobody'],
+  ["import '@nobody/openai/chat';", '@nobody/openai'],
+])('a package that is not installed: %s', async (line, name) => {
+  await writeFile(agent, `${line}\nexport default 1;\n`);
+  expect(await train()).toMatch(new RegExp(`'${name}.*; install it with npm install ${name}$`));
+});
+
+test('zero scenarios', async () => {
+  await writeAgent(project, { scenarios: '[]' });
+  expect(await train()).toMatchInlineSnapshot(
+    `"temper: the agent guess has no scenarios (PROJECT/agent.ts); add at least one"`,
+  );
+});
+
+test('one scenario, of which a tenth would be held out', async () => {
+  await writeAgent(project, { scenarios: "[{ id: 'only' }]" });
+  expect(await train()).toMatchInlineSnapshot(
+    `"temper: the agent guess has one scenario (PROJECT/agent.ts), but a tenth is held out for evaluation; add more, or add evalScenarios"`,
+  );
+});
+
+test('an id that stands twice', async () => {
+  await writeAgent(project, { scenarios: "[{ id: 'a' }, { id: 'a' }]" });
+  expect(await train()).toMatchInlineSnapshot(
+    `"temper: scenario ids must be unique, among evalScenarios too, got "a" at scenarios[0] and scenarios[1]; rename one"`,
+  );
+});
