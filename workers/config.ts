@@ -82,10 +82,7 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
   const parsed = TemperConfigSchema.safeParse(input);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new TemperError(
-      'BadConfig',
-      `temporal.config.ts: ${describeIssue(issue!, input)}; see docs/configuration.md`,
-    );
+    throw new TemperError('BadConfig', `temporal.config.ts: ${describeIssue(issue!, input)}`);
   }
   if (parsed.data.engine.url !== null) refuseIdle(parsed.data, 'engine.url', 'remove one of them');
   return parsed.data;
@@ -95,11 +92,14 @@ function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
   const path = issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
     const keys = issue.keys.map((key) => JSON.stringify(key)).join(', ');
-    return `unknown ${issue.keys.length === 1 ? 'key' : 'keys'} ${keys}${path === '' ? '' : ` in ${path}`}`;
+    const known = Object.keys(fieldOf(TemperConfigSchema.parse({}), issue.path) as object);
+    const place = path === '' ? '' : ` in ${path}`;
+    return `unknown ${issue.keys.length === 1 ? 'key' : 'keys'} ${keys}${place}; known are ${known.join(', ')}`;
   }
   const rule = issue.message.replace('Invalid input: ', '');
   const got = issue.code === 'invalid_type' ? '' : `, got ${JSON.stringify(fieldOf(input, issue.path))}`;
-  return `${path === '' ? '' : `${path}: `}${rule}${got}`;
+  if (path === '') return `${rule}; write export default defineConfig({ … })`;
+  return `${path}: ${rule}${got}; correct it, or remove it`;
 }
 
 /** Where the local stack starts no GPU worker. The stack's own workers are told of its engine by the same variable. */

@@ -1,10 +1,15 @@
 /** Everything a person can get wrong: one line that says what to do, exit code 2, and nothing left behind. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { writeAgent, writeModel } from './agents.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 let project: string;
 let agent: string;
@@ -26,6 +31,19 @@ async function complaint(args: readonly string[], env: NodeJS.ProcessEnv = {}): 
 }
 
 const train = (...flags: string[]) => complaint(['train', agent, '--base-model', 'pocket', ...flags]);
+
+test('a Node that is too old', () => {
+  const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
+  const older = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.18.3'}})`;
+  const { status, stderr } = spawnSync(process.execPath, ['--import', older, join(ROOT, 'cli/temper.js'), 'runs'], {
+    encoding: 'utf8',
+  });
+  const rule = engines.node.replace(/^>=(\d+\.\d+)\.0$/, 'Node must be $1 or newer');
+  expect({ status, stderr }).toEqual({
+    status: 2,
+    stderr: `temper: ${rule}, got 20.18.3; install a newer one from https://nodejs.org\n`,
+  });
+});
 
 describe('flags', () => {
   test('an unknown command names the nearest one', async () => {

@@ -37,17 +37,26 @@ describe('a temporal.config.ts that is wrong', () => {
     ],
     ["throw new Error('boom');\n", /^.*temporal\.config\.ts cannot be loaded: Error: boom/],
     ["import 'dotenv-of-nobody';\n", /cannot be loaded: .*; install it with npm install dotenv-of-nobody$/s],
-    ["export default { stor: './x' };", /^temporal\.config\.ts: unknown key "stor"; see docs\/configuration\.md$/],
+    [
+      "export default { stor: './x' };",
+      /^temporal\.config\.ts: unknown key "stor"; known are store, queues, capacity, engine, models, train, localStack$/,
+    ],
     [
       'export default { engine: { knd: 1, kid: 2 } };',
-      /^temporal\.config\.ts: unknown keys "knd", "kid" in engine; see/,
+      /^temporal\.config\.ts: unknown keys "knd", "kid" in engine; known are url, keyVariable, /,
     ],
-    ['export default { store: 7 };', /^temporal\.config\.ts: store: expected string, received number; see/],
+    [
+      'export default { store: 7 };',
+      /^temporal\.config\.ts: store: expected string, received number; correct it, or remove it$/,
+    ],
     [
       'export default { engine: { slots: 0 } };',
-      /^temporal\.config\.ts: engine\.slots: Too small: expected number to be >=\d+, got 0; see/,
+      /^temporal\.config\.ts: engine\.slots: Too small: expected number to be >=\d+, got 0; correct it, or remove it$/,
     ],
-    ['export default null;', /^temporal\.config\.ts: expected object, received null; see/],
+    [
+      'export default null;',
+      /^temporal\.config\.ts: expected object, received null; write export default defineConfig\(\{ … \}\)$/,
+    ],
   ])('says what and where: %j', async (text, message) => {
     const error: unknown = await loadConfig(projectOf(text), {}).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ type: 'BadConfig', message: expect.stringMatching(message) as string });
