@@ -18,6 +18,8 @@ const SHARED = namesOf(`
   prompt_cache_key prompt_cache_retention`);
 const TRANSLATED = namesOf(`
   input instructions max_output_tokens previous_response_id tools tool_choice text reasoning stream stream_options`);
+/** For somebody's books. */
+const SILENT = namesOf('client_metadata');
 /** There is no reasoning whose encrypted content could be included. */
 const NEUTRAL = { include: [[], ['reasoning.encrypted_content']], background: [false], truncation: ['disabled'] };
 
@@ -25,7 +27,7 @@ export const responses: Dialect = {
   path: '/responses',
   parse(text, memory) {
     const body = parseBody(text);
-    checkNames(body, [...SHARED, ...TRANSLATED], NEUTRAL);
+    checkNames(body, [...SHARED, ...TRANSLATED, ...SILENT], NEUTRAL);
     const input = itemsOf(body, memory);
     const asked: AskedRequest = {
       ...shared(body),

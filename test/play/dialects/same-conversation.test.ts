@@ -93,6 +93,8 @@ function byResponses(
       tools: RESPONSE_TOOLS,
       include: [],
       text: { verbosity: 'low' as const },
+      // As Codex sends it.
+      client_metadata: { turn: 'random' },
     };
     const first = await ask(openai, { ...body, input: QUESTION });
     return (await ask(openai, { ...body, ...goOn(first) })).output_text;
