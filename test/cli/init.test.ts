@@ -1,6 +1,8 @@
 /** `temper init`: what it writes, what it leaves alone, and what it asks. The templates' own tests run beside these. */
+import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
@@ -143,6 +145,44 @@ test.each([
 test('lines of .gitignore are found however they are written', () => {
   expect(planIgnored(null)).toBe('node_modules/\n.temper/\n');
   expect(planIgnored('.temper\nnode_modules\n')).toBe('.temper\nnode_modules\n');
+});
+
+describe.skipIf(process.platform === 'win32')('on a real terminal', () => {
+  const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+  /** Each question with what is typed once it stands there. */
+  const type = (...typed: [string, string][]) => {
+    const python = process.env['TEMPER_PYTHON'] ?? 'python3';
+    const command = ['node', here('../../cli/temper.js'), 'init'];
+    const { status, stdout } = spawnSync(python, [here('terminal.py'), JSON.stringify(typed), ...command], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    return { status, stdout };
+  };
+
+  test('the questions are answered by typing, and the project stands in the folder that was typed', async () => {
+    const template = '[plain]: ';
+    const { status, stdout } = type(
+      ['Folder [.]: ', 'shop\r'],
+      [template, 'tolls\r'],
+      [template, '2\r'],
+      ['[pocket-tools]: ', '\r'],
+    );
+    expect(stdout).toContain('There is no template tolls; did you mean tools?');
+    expect({ status, stdout }).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('written to shop') as string,
+    });
+    expect(await read('shop', 'agent.ts')).toContain('toolLoop');
+  });
+
+  test.each([
+    ['Ctrl-C', '\u0003'],
+    ['Ctrl-D', '\u0004'],
+  ])('%s at a question ends with 130, and nothing is written', async (_, key) => {
+    expect(type(['Folder [.]: ', 'shop\r'], ['[plain]: ', key]).status).toBe(130);
+    expect(await readdir(folder)).toEqual([]);
+  });
 });
 
 describe('on a terminal', () => {
