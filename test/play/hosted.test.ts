@@ -1,9 +1,15 @@
 /** Hosted models beside the policy: answered by a real HTTP server, journaled, paid once, never trained. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import type { HostedModelContext } from '../../play/hosted/hosted.ts';
 import { FAKE_ENGINE_KEY, startFakeEngine, type FakeEngine, type FakeFailure } from '../fake-engine.ts';
+import { temporaryFolder } from '../cli/fixture-store.ts';
+import { nodeFlags } from '../../workers/module-path.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, skippingClock, type TestRollout } from './play.ts';
 
 const NAME = 'openai/gpt-5-mini';
@@ -41,15 +47,13 @@ const both: TestRollout = async (context) => {
 };
 
 test('a hosted model answers beside the policy, and stands in the trajectory with its tokens and its cost', async () => {
-  const { reward, calls, hostedCalls = [], metrics } = await playOne(engine, both);
+  const { calls, hostedCalls = [], metrics } = await playOne(engine, both);
   const digits = calls.map(({ message }) => message.content);
   expect(provider.executed.map(({ request }) => [request.model, request.messages.at(-1)?.content])).toEqual(
     digits.map((digit) => ['gpt-5-mini', `what of ${String(digit)}?`]),
   );
-  expect(provider.executed[0]?.request).not.toHaveProperty('return_token_ids');
-  expect(provider.executed[0]?.request).not.toHaveProperty('seed');
+  for (const name of ['return_token_ids', 'seed']) expect(provider.executed[0]?.request).not.toHaveProperty(name);
   expect(provider.executed[0]?.headers).not.toHaveProperty('x-temper-call');
-  expect(reward).toBe(`hosted: what of 1?`.length);
   expect(calls).toHaveLength(2);
   expect(hostedCalls).toHaveLength(2);
   const [first] = hostedCalls;
@@ -105,6 +109,22 @@ test('an attempt ended in the middle pays for no answer twice and ends with the 
     else expect(JSON.stringify(await playing)).toBe(JSON.stringify(undisturbed));
   }
   expect([engine.executed.length, provider.executed.length]).toEqual([8, 8]);
+});
+
+test('a process that is killed after an answer pays for it once, and the next one ends with the same bytes', async () => {
+  const run = promisify(execFile);
+  const work = async (killAt: number, store = folder) => {
+    const line = [...nodeFlags(), fileURLToPath(new URL('hosted-worker.ts', import.meta.url)), store, engine.url];
+    const ended = run(process.execPath, [...line, String(killAt)]);
+    return ended.catch(({ signal }: { signal: string }) => ({ stdout: signal }));
+  };
+  const folder = await temporaryFolder();
+  expect((await work(1)).stdout).toBe('SIGKILL');
+  expect((await work(3)).stdout).toBe('SIGKILL');
+  const { stdout } = await work(0);
+  expect([engine.executed.length, provider.executed.length]).toEqual([4, 4]);
+  expect(JSON.parse(stdout)).toMatchObject({ status: 'ok', unclaimedAnswers: 0, metrics: { hostedCalls: 4 } });
+  expect((await work(0, await temporaryFolder())).stdout).toBe(stdout);
 });
 
 test('identical questions are told apart by their order, and find their own answers again', async () => {
