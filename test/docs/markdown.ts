@@ -3,9 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const pagesIn = (folder: string) =>
+  readdirSync(`${ROOT}/${folder}`).flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : []));
+
+/** Their code needs SDKs that test/installation alone has. */
+export const SDK_PAGES = pagesIn('docs/sdks');
 export const PAGES = [
   'README.md',
-  ...readdirSync(`${ROOT}/docs`).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+  ...pagesIn('docs'),
+  ...SDK_PAGES,
   ...readdirSync(`${ROOT}/examples`).map((name) =>
     name.endsWith('.md') ? `examples/${name}` : `examples/${name}/README.md`,
   ),

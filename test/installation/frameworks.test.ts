@@ -39,13 +39,17 @@ beforeAll(async () => {
   await succeed(train('openai-chat', 'calm'));
 });
 
-test('all of them are typed as their frameworks want it', async () => {
+test('they and the agents of docs/sdks are typed as their frameworks want it', async () => {
   const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, target: 'es2023', types: ['node'] };
   const modules = { module: 'nodenext', allowImportingTsExtensions: true };
-  const config = { compilerOptions: { ...compilerOptions, ...modules }, include: ['frameworks'] };
+  const include = ['frameworks', 'sdks', 'scripted'];
+  const config = { compilerOptions: { ...compilerOptions, ...modules }, include };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
   await succeed(commands.run('node', 'node_modules/typescript-7/bin/tsc', '--project', '.'));
 });
+
+test.concurrent('without an engine, against scripted answers, the SDKs do what their pages say', () =>
+  succeed(commands.run('node', '--import', 'temper-rl/typescript', 'scripted/main.ts')));
 
 // At once: most of the time they wait for a heartbeat that does not come.
 test.concurrent.each(FRAMEWORKS)(

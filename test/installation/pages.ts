@@ -1,15 +1,17 @@
 /** The agents, scripts and configurations that README and the pages show, as files of a project. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocksOf, isTypeScript, PAGES, type Block } from '../docs/markdown.ts';
+import { blocksOf, isTypeScript, PAGES, SDK_PAGES, type Block } from '../docs/markdown.ts';
 
 const BLOCKS = PAGES.flatMap(blocksOf).filter(isTypeScript);
 const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
 /** Its program stands beside it, and needs what is not installed here: test/crash/program.test.ts and test/play have their own. */
 const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
+/** Played in `project/scripted/pages.ts`, and compiled with `project/frameworks`. */
+const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
 const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
 
-export const AGENTS = BLOCKS.filter((block) => isAgent(block) && !isProgram(block));
+export const AGENTS = BLOCKS.filter((block) => isAgent(block) && !isProgram(block) && !isOfSdk(block));
 export const SCRIPTS = BLOCKS.filter((block) => !isAgent(block) && !isConfig(block));
 
 export const nameOf = ({ page, line }: Block) =>
@@ -18,12 +20,24 @@ export const titleOf = ({ page, line }: Block) => `${page}:${line}`;
 
 /** An agent is a module of the project; a script awaits at its top level, whatever the project's package.json says. */
 export function fileOf(block: Block): string {
-  return `pages/${nameOf(block)}.${isAgent(block) || isConfig(block) ? 'ts' : 'mts'}`;
+  const folder = isOfSdk(block) ? 'sdks' : 'pages';
+  return `${folder}/${nameOf(block)}.${isAgent(block) || isConfig(block) ? 'ts' : 'mts'}`;
+}
+
+/** The project has another version of it by this name. */
+const OTHER_VERSIONS: Readonly<Record<string, readonly [string, string]>> = {
+  'docs/sdks/mastra.md': ['@ai-sdk/openai-compatible', 'ai-sdk-5-openai-compatible'],
+  'docs/sdks/openai-agents.md': ['openai', '../node_modules/@openai/agents-openai/node_modules/openai/index.mjs'],
+};
+
+function codeOf({ page, code }: Block): string {
+  const [name, other] = OTHER_VERSIONS[page] ?? ['', ''];
+  return code.replaceAll(`from '${name}'`, `from '${other}'`);
 }
 
 /** README's own agent is `agent.ts`, which its command trains. */
 export function writePages(folder: string): void {
-  mkdirSync(join(folder, 'pages'));
-  for (const block of BLOCKS) writeFileSync(join(folder, fileOf(block)), block.code);
+  for (const name of ['pages', 'sdks']) mkdirSync(join(folder, name));
+  for (const block of BLOCKS) writeFileSync(join(folder, fileOf(block)), codeOf(block));
   writeFileSync(join(folder, 'agent.ts'), AGENTS.find(({ page }) => page === 'README.md')!.code);
 }

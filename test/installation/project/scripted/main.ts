@@ -1,0 +1,2 @@
+/** Agents of all SDKs against scripted answers, in one process: most of its time goes into loading the SDKs. */
+import './pages.ts';
