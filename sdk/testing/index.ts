@@ -1,4 +1,9 @@
 /** `temper-rl/testing`: agents in unit tests, by any test runner and without an engine. */
+import { patchGlobalFetch } from '../../play/transports/ambient.ts';
+
+// As a worker does before it imports an agent: clients of its modules may keep the `fetch` that they find.
+patchGlobalFetch();
+
 export { playAgent, type PlayAgentOptions, type PlayedAgent } from './play-agent.ts';
 export { replayAttempt } from './replay-attempt.ts';
 export type {

@@ -45,7 +45,16 @@ export class ScriptedEngine implements EngineConnection {
     this.#recorder = recorder;
   }
 
-  async post(body: string): Promise<HttpAnswer> {
+  /** A function of the script may never answer: the agent can give its call up all the same. */
+  post(body: string, { signals }: { signals: readonly AbortSignal[] }): Promise<HttpAnswer> {
+    return Promise.race([this.#complete(body), rejectOnceAborted(AbortSignal.any([...signals]))]);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #complete(body: string): Promise<HttpAnswer> {
     const asked = JSON.parse(body) as CallRequest & { model: string };
     try {
       const index = this.#count++;
@@ -56,10 +65,6 @@ export class ScriptedEngine implements EngineConnection {
       this.#recorder?.ending.failAs('the script has no answer');
       throw error;
     }
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
   }
 
   async #answer(body: CallRequest, index: number): Promise<ScriptedMessage> {
@@ -74,6 +79,14 @@ export class ScriptedEngine implements EngineConnection {
     const answer = typeof scripted === 'function' ? await scripted(request, index) : scripted;
     return typeof answer === 'string' ? { content: answer } : answer;
   }
+}
+
+function rejectOnceAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+  });
 }
 
 function completionOf(

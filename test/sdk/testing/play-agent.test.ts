@@ -1,4 +1,5 @@
 /** Agents against scripted answers, as their authors test them. */
+import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import smallEmail from '../../../examples/email-search/small-email.ts';
 import multiplication from '../../../examples/multiplication/agent.ts';
@@ -158,6 +159,31 @@ test('logs, turn rewards, labels and several choices are as in a run', async () 
   const { reward, logs, metrics, calls } = await playAgent(agent, { scenario: one, answers: ['x'] });
   expect({ reward, logs, metrics }).toEqual({ reward: 1.5, logs: ['choices 2'], metrics: { seen: true } });
   expect(calls.map((call) => call.label)).toEqual(['both', 'both']);
+});
+
+test('a call that the agent gives up ends, though the script has no answer to it yet', async () => {
+  const agent = agentOf(async ({ openai, model }) => {
+    const giveUp = new AbortController();
+    const options = { signal: giveUp.signal };
+    const asking = openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'hi' }] }, options);
+    setTimeout(() => giveUp.abort(), 20);
+    await expect(asking).rejects.toThrow('Request was aborted');
+    return 1;
+  });
+  const answers = () => new Promise<string>(() => undefined);
+  expect(await playAgent(agent, { scenario: one, answers })).toMatchObject({ reward: 1, failure: null, calls: [] });
+});
+
+test('a client that was made before anything was played asks the script', async () => {
+  // As a module of the agent would; its test has imported `temper-rl/testing` before it.
+  const client = new OpenAI({ apiKey: 'none', baseURL: 'http://127.0.0.1:1', maxRetries: 0 });
+  const agent = defineAgent({
+    name: 'a',
+    scenarios: [],
+    captureModel: 'gpt-5-mini',
+    rollout: async () => Number((await client.responses.create({ model: 'gpt-5-mini', input: 'hi' })).output_text),
+  });
+  expect(await playAgent(agent, { scenario: one, answers: ['7'] })).toMatchObject({ reward: 7, failure: null });
 });
 
 test('random is the seed’s, and temperature the one that was asked for', async () => {
