@@ -22,7 +22,10 @@ export function writeMessage(completion: Completion, { body }: ParsedCall): Mess
     type: 'message',
     role: 'assistant',
     model: completion.model ?? body['model'],
+    container: null,
+    diagnostics: null,
     content: blocksOf(completion).map(({ block }) => block),
+    stop_details: null,
     stop_reason: stopReason(completion),
     stop_sequence: null,
     usage: writeUsage(completion),
@@ -33,12 +36,12 @@ export function writeMessage(completion: Completion, { body }: ParsedCall): Mess
 function blocksOf(completion: Completion): { block: object; begun: object; delta: object }[] {
   const text = contentOf(completion);
   const said = {
-    block: { type: 'text', text },
-    begun: { type: 'text', text: '' },
+    block: { type: 'text', text, citations: null },
+    begun: { type: 'text', text: '', citations: null },
     delta: { type: 'text_delta', text },
   };
   const calls = callsOf(completion).map(({ id, function: { name, arguments: json } }) => {
-    const begun = { type: 'tool_use', id, name, input: {} };
+    const begun = { type: 'tool_use', id, name, input: {}, caller: { type: 'direct' } };
     const delta = { type: 'input_json_delta', partial_json: json };
     return { block: { ...begun, input: asObject(parseJson(json)) }, begun, delta };
   });
@@ -60,24 +63,30 @@ function writeUsage(completion: Completion): object {
   return {
     input_tokens: promptTokens,
     output_tokens: completionTokens,
+    cache_creation: null,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: 0,
+    inference_geo: null,
+    output_tokens_details: null,
     server_tool_use: null,
+    service_tier: null,
+    speed: null,
   };
 }
 
 export function* messageEvents(completion: Completion, call: ParsedCall): Generator<MessageEvent> {
-  const { stop_reason, stop_sequence, usage, ...message } = writeMessage(completion, call);
+  const { usage, stop_reason, ...message } = writeMessage(completion, call);
+  const { container, stop_details, stop_sequence } = message;
   const counted = { ...(usage as object), output_tokens: 0 };
   yield {
     type: 'message_start',
-    message: { ...message, content: [], stop_reason: null, stop_sequence, usage: counted },
+    message: { ...message, content: [], stop_reason: null, usage: counted },
   };
   for (const [index, { begun, delta }] of blocksOf(completion).entries()) {
     yield { type: 'content_block_start', index, content_block: begun };
     yield { type: 'content_block_delta', index, delta };
     yield { type: 'content_block_stop', index };
   }
-  yield { type: 'message_delta', delta: { stop_reason, stop_sequence }, usage };
+  yield { type: 'message_delta', delta: { container, stop_details, stop_reason, stop_sequence }, usage };
   yield { type: 'message_stop' };
 }

@@ -76,7 +76,7 @@ function writeUsage(completion: Completion): object {
   const { promptTokens, completionTokens } = tokensOf(completion);
   return {
     input_tokens: promptTokens,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: completionTokens,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: promptTokens + completionTokens,

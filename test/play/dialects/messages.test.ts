@@ -70,13 +70,13 @@ describe('messages', () => {
       const events = readEvents(await response.text());
       expect(events[0]).toMatchObject({ message: { content: [], stop_reason: null, usage: { output_tokens: 0 } } });
       expect(events.slice(1, 7)).toEqual([
-        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '', citations: null } },
         { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Let me see.\n' } },
         { type: 'content_block_stop', index: 0 },
         {
           type: 'content_block_start',
           index: 1,
-          content_block: { type: 'tool_use', id: 'call-a', name: 'look', input: {} },
+          content_block: { type: 'tool_use', id: 'call-a', name: 'look', input: {}, caller: { type: 'direct' } },
         },
         { type: 'content_block_delta', index: 1, delta: { type: 'input_json_delta', partial_json: ARGUMENTS } },
         { type: 'content_block_stop', index: 1 },

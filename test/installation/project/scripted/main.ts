@@ -1,2 +1,4 @@
 /** Agents of all SDKs against scripted answers, in one process: most of its time goes into loading the SDKs. */
 import './pages.ts';
+import './streams.ts';
+import './given-up-streams.ts';
