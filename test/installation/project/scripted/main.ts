@@ -3,5 +3,6 @@ import './no-network.ts';
 import 'temper-rl/testing';
 import './attempts.ts';
 import './pages.ts';
+import './outage.ts';
 import './streams.ts';
 import './given-up-streams.ts';
