@@ -11,7 +11,8 @@ MAX_TOKENS = 64
 
 
 def tool(name, description, parameter, kind):
-    parameters = {"type": "object", "properties": {parameter: {"type": kind}}, "required": [parameter]}
+    properties = {parameter: {"type": kind}}
+    parameters = {"type": "object", "properties": properties, "required": [parameter], "additionalProperties": False}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 

@@ -1,6 +1,6 @@
 /** One small task for every framework: look a word up in some notes, with the two tools that `pocket-tools` knows. */
 import { unlinkSync } from 'node:fs';
-import { seededRandom, type RolloutContext } from 'temper-rl';
+import { defineAgent, seededRandom, type RolloutContext } from 'temper-rl';
 
 export interface Notebook {
   readonly id: string;
@@ -20,8 +20,22 @@ export const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS;
 
+/** Answers the question; null where its turns are over. */
+type Play = (research: Research, context: RolloutContext<Notebook>) => Promise<string | null | undefined>;
+
+export function notesAgent(play: Play) {
+  return defineAgent<Notebook>({
+    name: 'notes',
+    scenarios,
+    async rollout(context) {
+      const research = new Research(context);
+      return research.reward(await play(research, context));
+    },
+  });
+}
+
 /** What the agent did, and what it is worth: a look at the notes is better than none, and the right word better still. */
-export class Research {
+class Research {
   readonly question: string;
   readonly #notebook: Notebook;
   readonly #model: string;
@@ -80,7 +94,8 @@ function notebook(index: number): Notebook {
   return { id: `notebook-${index}`, subject, notes, answer: told.findLast((note) => note.subject === subject)!.word };
 }
 
-/** A JSON schema, as the frameworks' types want it: mutable. */
+/** A JSON schema, as the frameworks' types want it: mutable. Frameworks that make it of zod write `additionalProperties`. */
 function oneOf(name: string, type: 'string' | 'number') {
-  return { type: 'object' as const, properties: { [name]: { type } }, required: [name] };
+  const required = [name];
+  return { type: 'object' as const, properties: { [name]: { type } }, required, additionalProperties: false };
 }
