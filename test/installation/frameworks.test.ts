@@ -3,7 +3,7 @@
  * worker is killed once, in the middle of an attempt, between an answer and the tool that it called.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { beforeAll, expect, inject, test } from 'vitest';
 import {
   decodeRollouts,
@@ -59,6 +59,17 @@ test('they and the agents of docs/sdks are typed as their frameworks want it', a
 
 test.concurrent('without an engine, against scripted answers, the SDKs do what their pages say', () =>
   succeed(commands.run('node', '--import', 'temper-rl/typescript', 'scripted/main.ts')));
+
+test.concurrent('the programs of docs/programs.md run, with OpenAI’s SDK for Python', async () => {
+  const python = env['TEMPER_PYTHON']!;
+  const packages = join(folder, 'python-packages');
+  const pip = ['-m', 'pip', '--python', python, 'install', '--quiet', '--disable-pip-version-check'];
+  const locked = ['--no-deps', '--require-hashes', '--target', packages, '-r', 'scripted/requirements.txt'];
+  await succeed(commands.run('python3', ...pip, ...locked));
+  const PATH = [dirname(python), process.env['PATH']].join(delimiter);
+  const programs = new ProjectFolder(folder, { env: { ...env, PATH, PYTHONPATH: packages } });
+  await succeed(programs.run('node', '--import', 'temper-rl/typescript', 'scripted/programs.ts'));
+});
 
 // At once: most of the time they wait for a heartbeat that does not come.
 test.concurrent.each(FRAMEWORKS)(

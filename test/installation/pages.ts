@@ -5,7 +5,7 @@ import { blocksOf, isTypeScript, PAGES, SDK_PAGES, type Block } from '../docs/ma
 
 const BLOCKS = PAGES.flatMap(blocksOf).filter(isTypeScript);
 const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
-/** Its program stands beside it, and needs what is not installed here: test/crash/program.test.ts and test/play have their own. */
+/** Its program stands in the project's folder, and both are played in `project/scripted/programs.ts`. */
 const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
 /** Played in `project/scripted/pages.ts`, and compiled with `project/frameworks`. */
 const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
@@ -40,4 +40,8 @@ export function writePages(folder: string): void {
   for (const name of ['pages', 'sdks']) mkdirSync(join(folder, name));
   for (const block of BLOCKS) writeFileSync(join(folder, fileOf(block)), codeOf(block));
   writeFileSync(join(folder, 'agent.ts'), AGENTS.find(({ page }) => page === 'README.md')!.code);
+  const programs = blocksOf('docs/programs.md');
+  const program = (language: string) => programs.find(({ info }) => info === language)!.code;
+  writeFileSync(join(folder, 'agent.py'), program('python'));
+  writeFileSync(join(folder, 'agent.sh'), program('sh'));
 }
