@@ -5,8 +5,16 @@ import { createTool } from '@mastra/core/tools';
 import { z } from 'zod';
 import { MAX_TOKENS, MAX_TURNS, notesAgent, TOOLS } from './task.ts';
 
+/** Mastra writes it into the schema of each tool, where the others write nothing and `pocket-tools` has not learned it. */
+const ADDED = ',"additionalProperties":false';
+
 export default notesAgent(async (research, { baseURL, apiKey, fetch, model, temperature }) => {
-  const provider = createOpenAICompatible({ name: 'temper', baseURL, apiKey, fetch });
+  const asOthers: typeof fetch = (url, init) => {
+    const body = String(init?.body);
+    if (!body.includes(ADDED)) throw new Error(`Mastra does not write ${ADDED} any more: remove this`);
+    return fetch(url, { ...init, body: body.replaceAll(ADDED, '') });
+  };
+  const provider = createOpenAICompatible({ name: 'temper', baseURL, apiKey, fetch: asOthers });
   const agent = new Agent({
     name: 'researcher',
     instructions: '',

@@ -11,8 +11,7 @@ MAX_TOKENS = 64
 
 
 def tool(name, description, parameter, kind):
-    properties = {parameter: {"type": kind}}
-    parameters = {"type": "object", "properties": properties, "required": [parameter], "additionalProperties": False}
+    parameters = {"type": "object", "properties": {parameter: {"type": kind}}, "required": [parameter]}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
