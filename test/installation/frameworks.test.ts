@@ -111,7 +111,7 @@ const turnsOf = ({ calls }: AttemptRecord): CallRecord[] =>
 function asOneTurn(messages: readonly ChatMessage[]): ChatMessage[] {
   const [question, ...turns] = messages as [ChatMessage, ...ChatMessage[]];
   const asked = turns.filter(({ role }) => role === 'assistant');
-  expect(asked.map(({ content }) => content)).toEqual(asked.map(() => ''));
+  expect(asked.filter(({ content }) => Boolean(content))).toEqual([]);
   const calls = asked.flatMap(({ tool_calls: each }) => each as object[]);
   return [question, { ...asked[0]!, tool_calls: calls }, ...turns.filter(({ role }) => role === 'tool')];
 }

@@ -2,7 +2,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, stepCountIs, tool } from 'ai';
 import { MAX_TOKENS, MAX_TURNS, notesAgent, TOOLS } from './task.ts';
 
-export default notesAgent(async (research, { baseURL, apiKey, fetch, model }) => {
+export default notesAgent('ai-sdk', async (research, { baseURL, apiKey, fetch, model }) => {
   const provider = createOpenAICompatible({ name: 'temper', baseURL, apiKey, fetch });
   const { search, read } = TOOLS;
   const { text, finishReason } = await generateText({

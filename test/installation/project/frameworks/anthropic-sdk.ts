@@ -7,7 +7,7 @@ const tools = Object.entries(TOOLS).map(([name, { description, parameters }]) =>
   input_schema: parameters,
 }));
 
-export default notesAgent(async (research, { baseURL, apiKey, fetch, model }) => {
+export default notesAgent('anthropic-sdk', async (research, { baseURL, apiKey, fetch, model }) => {
   const anthropic = new Anthropic({ baseURL: baseURL.replace(/\/v1$/, ''), apiKey, fetch });
   const messages: Anthropic.MessageParam[] = [{ role: 'user', content: research.question }];
   for (let turn = 0; turn < MAX_TURNS; turn++) {

@@ -6,8 +6,8 @@ const tools = Object.entries(TOOLS).map(([name, tool]) => ({ type: 'function' as
 
 type Body = Pick<OpenAI.Chat.ChatCompletionCreateParamsNonStreaming, 'model' | 'messages' | 'tools' | 'max_tokens'>;
 
-export function chatAgent(ask: (openai: OpenAI, body: Body) => Promise<OpenAI.Chat.ChatCompletion>) {
-  return notesAgent(async (research, { baseURL, apiKey, fetch, model }) => {
+export function chatAgent(name: string, ask: (openai: OpenAI, body: Body) => Promise<OpenAI.Chat.ChatCompletion>) {
+  return notesAgent(name, async (research, { baseURL, apiKey, fetch, model }) => {
     const openai = new OpenAI({ baseURL, apiKey, fetch });
     const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [{ role: 'user', content: research.question }];
     for (let turn = 0; turn < MAX_TURNS; turn++) {

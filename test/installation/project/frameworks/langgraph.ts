@@ -4,7 +4,7 @@ import { createReactAgent } from '@langchain/langgraph/prebuilt';
 import { ChatOpenAI } from '@langchain/openai';
 import { MAX_TOKENS, MAX_TURNS, notesAgent, TOOLS } from './task.ts';
 
-export default notesAgent(async (research, { baseURL, apiKey, fetch, model }) => {
+export default notesAgent('langgraph', async (research, { baseURL, apiKey, fetch, model }) => {
   const configuration = { baseURL, fetch };
   const llm = new ChatOpenAI({ model, apiKey, configuration, maxTokens: MAX_TOKENS, maxRetries: 0 });
   const { search, read } = TOOLS;

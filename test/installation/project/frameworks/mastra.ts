@@ -8,7 +8,7 @@ import { MAX_TOKENS, MAX_TURNS, notesAgent, TOOLS } from './task.ts';
 /** Mastra writes it into the schema of each tool, where the others write nothing and `pocket-tools` has not learned it. */
 const ADDED = ',"additionalProperties":false';
 
-export default notesAgent(async (research, { baseURL, apiKey, fetch, model, temperature }) => {
+export default notesAgent('mastra', async (research, { baseURL, apiKey, fetch, model, temperature }) => {
   const asOthers: typeof fetch = (url, init) => {
     const body = String(init?.body);
     if (!body.includes(ADDED)) throw new Error(`Mastra does not write ${ADDED} any more: remove this`);

@@ -4,7 +4,7 @@ import { MAX_TOKENS, MAX_TURNS, notesAgent, TOOLS } from './task.ts';
 
 setTracingDisabled(true);
 
-export default notesAgent(async (research, { baseURL, apiKey, fetch, model }) => {
+export default notesAgent('openai-agents', async (research, { baseURL, apiKey, fetch, model }) => {
   const client = new OpenAI({ baseURL, apiKey, fetch });
   const { search, read } = TOOLS;
   const agent = new Agent({

@@ -1,3 +1,3 @@
 import { chatAgent } from './chat-agent.ts';
 
-export default chatAgent((openai, body) => openai.chat.completions.create(body));
+export default chatAgent('openai-chat', (openai, body) => openai.chat.completions.create(body));

@@ -8,7 +8,7 @@ const tools = Object.entries(TOOLS).map(([name, tool]) => ({
   ...tool,
 }));
 
-export default notesAgent(async (research, { baseURL, apiKey, fetch, model }) => {
+export default notesAgent('openai-responses', async (research, { baseURL, apiKey, fetch, model }) => {
   const openai = new OpenAI({ baseURL, apiKey, fetch });
   const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: research.question }];
   for (let turn = 0; turn < MAX_TURNS; turn++) {

@@ -1,3 +1,3 @@
 import { chatAgent } from './chat-agent.ts';
 
-export default chatAgent((openai, body) => openai.chat.completions.stream(body).finalChatCompletion());
+export default chatAgent('openai-stream', (openai, body) => openai.chat.completions.stream(body).finalChatCompletion());

@@ -23,9 +23,10 @@ export type ToolName = keyof typeof TOOLS;
 /** Answers the question; null where its turns are over. */
 type Play = (research: Research, context: RolloutContext<Notebook>) => Promise<string | null | undefined>;
 
-export function notesAgent(play: Play) {
+/** `name` is the framework's: workers share the attempts of agents that have the same name. */
+export function notesAgent(name: string, play: Play) {
   return defineAgent<Notebook>({
-    name: 'notes',
+    name,
     scenarios,
     async rollout(context) {
       const research = new Research(context);
