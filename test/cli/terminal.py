@@ -1,4 +1,4 @@
-"""Runs a command on a pseudo-terminal and answers its questions: `terminal.py '[["question", "answer"], …]' COMMAND …`."""
+"""Answers questions of a command on a terminal: `terminal.py '[["question", "answer"], …]' COMMAND …`."""
 
 import json
 import os
