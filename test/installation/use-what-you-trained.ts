@@ -87,6 +87,19 @@ export function testUse({ project, serving, port }: Use): void {
     },
   );
 
+  test.each(blocksOf(PAGE).filter(({ info }) => info === 'js'))(
+    'its JavaScript at line $line prints what the policy answers',
+    async ({ line, code }) => {
+      const file = `use-${line}.mjs`;
+      writeFileSync(join(project.folder, file), atPort(code, port));
+      const { code: exit, stdout, stderr } = await project.run('node', file);
+      expect(exit, stderr).toBe(0);
+      const messages = [{ role: 'user' as const, content: '1x34o6789' }];
+      const { choices } = await serve.chat.completions.create({ model: 'demo', messages, temperature: 0 });
+      expect(stdout.trim()).toBe(choices[0]?.message.content);
+    },
+  );
+
   test('temper serve gives the tokens that the run’s evaluation got, seed for seed', async () => {
     for (const { call, seed } of await evaluatedCalls(project, policy())) {
       const { messages, ...sampling } = call.request;
