@@ -1,10 +1,10 @@
 /** What a person can get wrong in an agent's file: one line, exit code 2, and nothing left behind. */
-import { readdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { complaintIn } from './run-cli.ts';
 
 let project: string;
 let agent: string;
@@ -14,16 +14,7 @@ beforeEach(async () => {
   agent = await writeAgent(project);
 });
 
-/** The message without the folder that differs from test to test. */
-async function complaint(args: readonly string[]): Promise<string> {
-  const before = await readdir(project, { recursive: true });
-  const { exitCode, stdout, stderr } = await runCli(project, args);
-  expect(stdout).toBe('');
-  expect(stderr.split('\n')).toHaveLength(1);
-  expect(exitCode).toBe(2);
-  expect(await readdir(project, { recursive: true })).toEqual(before);
-  return stderr.replaceAll(project, 'PROJECT');
-}
+const complaint = (args: readonly string[]) => complaintIn(project, args);
 
 const train = (...flags: string[]) => complaint(['train', agent, '--base-model', 'pocket', ...flags]);
 

@@ -1,13 +1,13 @@
 /** Everything a person can get wrong: one line that says what to do, exit code 2, and nothing left behind. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { readdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { writeAgent, writeModel } from './agents.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { complaintIn, runCli } from './run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -19,16 +19,7 @@ beforeEach(async () => {
   agent = await writeAgent(project);
 });
 
-/** The message without the folder that differs from test to test. */
-async function complaint(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
-  const before = await readdir(project, { recursive: true });
-  const { exitCode, stdout, stderr } = await runCli(project, args, { env });
-  expect(stdout).toBe('');
-  expect(stderr.split('\n')).toHaveLength(1);
-  expect(exitCode).toBe(2);
-  expect(await readdir(project, { recursive: true })).toEqual(before);
-  return stderr.replaceAll(project, 'PROJECT');
-}
+const complaint = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => complaintIn(project, args, { env });
 
 const train = (...flags: string[]) => complaint(['train', agent, '--base-model', 'pocket', ...flags]);
 

@@ -1,10 +1,9 @@
 /** What a person can get wrong with `temper eval`: one line, exit code 2, and nothing left behind. */
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { writeAgent } from './agents.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { complaintIn } from './run-cli.ts';
 
 let project: string;
 let agent: string;
@@ -14,14 +13,7 @@ beforeEach(async () => {
   agent = await writeAgent(project);
 });
 
-async function complaint(file: string, flags: readonly string[]): Promise<string> {
-  const before = await readdir(project, { recursive: true });
-  const { exitCode, stdout, stderr } = await runCli(project, ['eval', file, ...flags]);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-  expect(stderr.split('\n')).toHaveLength(1);
-  expect(await readdir(project, { recursive: true })).toEqual(before);
-  return stderr;
-}
+const complaint = (file: string, flags: readonly string[]) => complaintIn(project, ['eval', file, ...flags]);
 
 const evaluate = (...flags: string[]) => complaint(agent, flags);
 

@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { runCli, type CliResult } from './run-cli.ts';
+import { complaintIn, runCli, type CliResult } from './run-cli.ts';
 
 let project: string;
 let store: Store;
@@ -24,15 +24,7 @@ const exporting = (words: string[], env: NodeJS.ProcessEnv = {}): Promise<CliRes
 const read = (...path: string[]) => readFileSync(join(project, ...path), 'utf8');
 const visible = () => readdirSync(project).toSorted();
 
-/** One line, exit code 2, and the project's folder as it was. */
-async function complaint(...words: string[]): Promise<string> {
-  const before = readdirSync(project, { recursive: true });
-  const { exitCode, stdout, stderr } = await exporting(words);
-  expect([exitCode, stdout]).toEqual([2, '']);
-  expect(stderr.split('\n')).toHaveLength(1);
-  expect(readdirSync(project, { recursive: true })).toEqual(before);
-  return stderr.replaceAll(project, 'PROJECT');
-}
+const complaint = (...words: string[]) => complaintIn(project, ['export', ...words]);
 
 describe('an adapter', () => {
   test('is exported byte for byte, with what it is', async () => {

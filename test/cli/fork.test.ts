@@ -1,5 +1,5 @@
 /** What `temper fork` refuses and what it plans; the run itself is `temper train`'s. */
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { forkCommand } from '../../cli/fork/command.ts';
@@ -13,7 +13,7 @@ import { readRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { writeAgent, writeModel } from './agents.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
-import { contextOf, runCli } from './run-cli.ts';
+import { complaintIn, contextOf, runCli } from './run-cli.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
 let project: string;
@@ -32,14 +32,7 @@ function commit(branch: number, step: number) {
   return store.publish(manifestKey({ run: 'demo', branch, step }), encodeJson(manifest));
 }
 
-async function complaint(...args: string[]): Promise<string> {
-  const before = await readdir(project, { recursive: true });
-  const { exitCode, stdout, stderr } = await runCli(project, ['fork', ...args]);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-  expect(stderr.split('\n')).toHaveLength(1);
-  expect(await readdir(project, { recursive: true })).toEqual(before);
-  return stderr.replaceAll(project, 'PROJECT');
-}
+const complaint = (...args: string[]) => complaintIn(project, ['fork', ...args]);
 
 function runFile(config: RunConfig): Uint8Array {
   const { parent } = config;

@@ -1,4 +1,6 @@
 /** The command line in this process, with its output caught. */
+import { readdir } from 'node:fs/promises';
+import { expect } from 'vitest';
 import type { Arguments, CommandContext, Definition, Flags } from '../../cli/command-line/command.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import type { Output } from '../../cli/terminal/output.ts';
@@ -28,6 +30,16 @@ export async function runCli(cwd: string, args: readonly string[], options: CliO
   const { env = {}, signal = new AbortController().signal } = options;
   const exitCode = await main(args, { output, cwd, env, signal });
   return { exitCode, stdout: lines.stdout.join('\n'), stderr: lines.stderr.join('\n') };
+}
+
+/** What a refused command says: in one line, with exit code 2, and nothing is left behind. The folder stands there as PROJECT. */
+export async function complaintIn(project: string, args: readonly string[], options?: CliOptions): Promise<string> {
+  const before = await readdir(project, { recursive: true });
+  const { exitCode, stdout, stderr } = await runCli(project, args, options);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  expect(stderr.split('\n')).toHaveLength(1);
+  expect(await readdir(project, { recursive: true })).toEqual(before);
+  return stderr.replaceAll(project, 'PROJECT');
 }
 
 /** What a command's work gets of a line, without its being run. */

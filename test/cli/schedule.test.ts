@@ -1,5 +1,4 @@
 /** What `temper schedule` refuses before a server is asked; with one: test/workflows/schedules.test.ts. */
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -8,7 +7,7 @@ import { conclusionKey, firingKey, manifestKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 import { writeAgent, writeModel } from './agents.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
-import { runCli } from './run-cli.ts';
+import { complaintIn } from './run-cli.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
 let project: string;
@@ -19,14 +18,7 @@ beforeEach(async () => {
   agent = await writeAgent(project);
 });
 
-async function complaint(...args: string[]): Promise<string> {
-  const before = await readdir(project, { recursive: true });
-  const { exitCode, stdout, stderr } = await runCli(project, ['schedule', ...args]);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-  expect(stderr.split('\n')).toHaveLength(1);
-  expect(await readdir(project, { recursive: true })).toEqual(before);
-  return stderr.replaceAll(project, 'PROJECT');
-}
+const complaint = (...args: string[]) => complaintIn(project, ['schedule', ...args]);
 
 const NAMED = ['--name', 'nightly', '--base-model', 'pocket'];
 const create = (...flags: string[]) => complaint('create', agent, ...flags);

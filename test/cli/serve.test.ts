@@ -15,7 +15,7 @@ import { freePort } from '../free-port.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { contextOf, runCli } from './run-cli.ts';
+import { complaintIn, contextOf, runCli } from './run-cli.ts';
 
 const KEY = 'a key of this test';
 let project: string;
@@ -27,12 +27,7 @@ beforeEach(async () => {
   await makeRun(store, { steps: 2, evals: { 1: 0.75 } });
 });
 
-const complain = async (words: string[], env: NodeJS.ProcessEnv = {}) => {
-  const { exitCode, stdout, stderr } = await runCli(project, ['serve', ...words], { env });
-  expect([exitCode, stdout]).toEqual([2, '']);
-  expect(stderr.split('\n')).toHaveLength(1);
-  return stderr.replaceAll(project, 'PROJECT');
-};
+const complain = (words: string[], env: NodeJS.ProcessEnv = {}) => complaintIn(project, ['serve', ...words], { env });
 
 const plan = (words: string, env: NodeJS.ProcessEnv, isTerminal: boolean) => {
   const context = contextOf(serveCommand, project, words.split(' '), env);
