@@ -12,7 +12,7 @@ import type { Answerer } from '../dialects/answer-request.ts';
 import type { CallFrame, Completion } from '../recorder/answer.ts';
 import { badParameter, type AskedRequest } from '../recorder/asked-request.ts';
 import type { Journal } from '../recorder/journal.ts';
-import { callName, RecordedCalls } from '../recorder/recorded-calls.ts';
+import { byLength, callName, RecordedCalls } from '../recorder/recorded-calls.ts';
 import { isForAgent, type CallOptions, type Recorder } from '../recorder/recorder.ts';
 import { RequestRefused } from '../recorder/send.ts';
 import { askHosted, type AskedModel, type HostedRefusal } from './ask-hosted.ts';
@@ -51,7 +51,9 @@ export class HostedCalls {
 
   /** In an order that does not depend on timing; null where the agent uses no hosted model. */
   records(): HostedCallRecord[] | null {
-    return this.#numbering.size === 0 ? null : this.#records.toSorted(compareCalls);
+    return this.#numbering.size === 0
+      ? null
+      : this.#records.toSorted(byLength(({ promptTokens }) => promptTokens ?? 0));
   }
 
   /** Of an attempt whose agent uses hosted models. */
@@ -160,11 +162,4 @@ function recordOf(
   const { promptTokens, completionTokens } = used;
   const choices = answer.choices.map(({ message, finish_reason: finishReason }) => ({ message, finishReason }));
   return { ...call, choices, refusal: null, promptTokens, completionTokens, usd: costOf(named, price, used) };
-}
-
-function compareCalls(left: HostedCallRecord, right: HostedCallRecord): number {
-  const byLength = (left.promptTokens ?? 0) - (right.promptTokens ?? 0);
-  if (byLength !== 0) return byLength;
-  if (left.key !== right.key) return left.key < right.key ? -1 : 1;
-  return left.occurrence - right.occurrence;
 }

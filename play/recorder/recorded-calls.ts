@@ -43,7 +43,7 @@ export class RecordedCalls {
 
   /** In an order that does not depend on timing. */
   inRecordOrder(): CallRecord[] {
-    return this.#records.toSorted(compareCalls);
+    return this.#records.toSorted(byLength(({ promptTokenIds }) => promptTokenIds.length));
   }
 
   /** The order in which the agent asked, as indices of `inRecordOrder`. For people: it may depend on timing. */
@@ -64,9 +64,12 @@ export function callId({ key, occurrence }: Pick<CallRecord, 'key' | 'occurrence
   return `${key.slice(0, 24)}-${occurrence}`;
 }
 
-function compareCalls(left: CallRecord, right: CallRecord): number {
-  const byLength = left.promptTokenIds.length - right.promptTokenIds.length;
-  if (byLength !== 0) return byLength;
-  if (left.key !== right.key) return left.key < right.key ? -1 : 1;
-  return left.occurrence - right.occurrence;
+/** An order of calls that does not depend on timing: by what `lengthOf` says of their prompts, then by their names. */
+export function byLength<C extends Pick<CallRecord, 'key' | 'occurrence'>>(lengthOf: (call: C) => number) {
+  return (left: C, right: C): number => {
+    const longer = lengthOf(left) - lengthOf(right);
+    if (longer !== 0) return longer;
+    if (left.key !== right.key) return left.key < right.key ? -1 : 1;
+    return left.occurrence - right.occurrence;
+  };
 }
