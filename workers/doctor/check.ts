@@ -27,7 +27,7 @@ export interface DoctorCheck {
 }
 
 export const passed = (name: string, detail: string): DoctorCheck => ({ name, ok: true, detail, remedy: null });
-export const failed = (name: string, detail: string, remedy: string): DoctorCheck => ({
+const failed = (name: string, detail: string, remedy: string): DoctorCheck => ({
   name,
   ok: false,
   detail,
