@@ -1,10 +1,9 @@
 /** The same with nine mails of three words, so that a pocket model can do it: with real calls of real tools. */
-import { defineAgent, tool } from 'temper-rl';
+import { defineAgent, tool, toolLoop } from 'temper-rl';
 import { z } from 'zod';
-import type { Trail } from './grade.ts';
+import { grade, type Trail } from './grade.ts';
 import { EDITION, examScenarios, parseSmallAnswer, scenarios, type Scenario } from './lookup.ts';
 import { openMailboxes } from './mail-index.ts';
-import { research } from './research.ts';
 import { makeSmallMailbox } from './small-mailbox.ts';
 
 const mailboxOf = openMailboxes(makeSmallMailbox, 128);
@@ -16,14 +15,16 @@ export default defineAgent<Scenario>({
 
   async rollout(context) {
     const { seed } = context.scenario;
-    const [question] = mailboxOf(seed).questions;
-    return research(context, {
-      edition: EDITION,
-      messages: [{ role: 'user', content: question!.text }],
-      question: question!,
-      tools: (trail) => smallTools(seed, trail),
-      parse: parseSmallAnswer,
+    const question = mailboxOf(seed).questions[0]!;
+    const trail: Trail = { found: new Set(), read: new Set() };
+    const played = await toolLoop(context, {
+      messages: [{ role: 'user', content: question.text }],
+      tools: smallTools(seed, trail),
+      maxTurns: EDITION.maxTurns,
+      maxTokensPerTurn: EDITION.maxTokensPerTurn,
     });
+    const answer = played.answer === null ? null : parseSmallAnswer(played.answer);
+    return grade({ answer, trail, turns: played.turns }, question, EDITION);
   },
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { parseAnswer } from '../../examples/email-search/agent.ts';
+import { parseAnswer } from '../../examples/email-search/office.ts';
 import { grade, type Answer, type Edition } from '../../examples/email-search/grade.ts';
 import type { Mail, Mailbox } from '../../examples/email-search/mail.ts';
 import { MailIndex, openMailboxes } from '../../examples/email-search/mail-index.ts';

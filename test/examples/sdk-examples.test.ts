@@ -1,5 +1,5 @@
 /** What the pages of the examples on other SDKs tell people to install. test/installation plays them, where the SDKs are. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { blocksOf, readPage } from '../docs/markdown.ts';
 
@@ -11,8 +11,12 @@ const { dependencies: tried } = JSON.parse(read('test/installation/project/packa
 test.each(['ai-sdk', 'langgraph', 'anthropic-sdk'])(
   '%s: its page installs what the agent imports, in the major versions that are tried',
   (example) => {
-    const imported = [...read(`examples/${example}/agent.ts`).matchAll(/ from '((?:@[\w-]+\/)?[\w-]+)/g)].flatMap(
-      ([, name = '']) => (name === 'temper-rl' ? [] : [name]),
+    const folder = new URL(`../../examples/${example}/`, import.meta.url);
+    const sources = readdirSync(folder).flatMap((name) =>
+      name.endsWith('.ts') ? [read(`examples/${example}/${name}`)] : [],
+    );
+    const imported = [...sources.join('\n').matchAll(/ from '((?:@[\w-]+\/)?[\w-]+)/g)].flatMap(([, name = '']) =>
+      name === 'temper-rl' || name === 'zod' ? [] : [name],
     );
     const packages = [...new Set(imported)].map((name) => `${name}@${/^\d+/.exec(tried[name] ?? '')?.[0]}`);
     const page = `examples/${example}/README.md`;

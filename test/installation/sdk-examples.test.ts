@@ -29,7 +29,12 @@ interface Played {
   readonly reward: number;
   readonly metrics: Readonly<Record<string, number | boolean>>;
   readonly failure: unknown;
-  readonly requests: readonly { readonly messages: readonly { readonly content: string }[] }[];
+  readonly requests: readonly Request[];
+}
+
+interface Request {
+  readonly messages: readonly { readonly role: string; readonly content: string }[];
+  readonly tools?: readonly object[];
 }
 
 let played: Played[];
@@ -64,6 +69,28 @@ test('the graph sends an answer back whose source was not read, and begins again
   expect(sentBack.requests[1]).toEqual(sentBack.requests[0]);
   for (const agent of ['ai-sdk', 'anthropic-sdk'])
     expect(find(agent, 'guessed')).toMatchObject({ metrics: { correct: true, read: false, turns: 1 } });
+});
+
+test.each(EXAMPLES)('%s in full: answers are graded as email-search grades them', (example) => {
+  const agent = `${example}-full`;
+  expect(find(agent, 'right')).toMatchObject({ failure: null, metrics: { correct: true, sourced: true, turns: 3 } });
+  expect(find(agent, 'right').reward).toBeCloseTo(1.37);
+  expect(find(agent, 'unknown')).toMatchObject({ failure: null, reward: 0, metrics: { answered: false, turns: 1 } });
+  expect(find(agent, 'wrong').reward).toBeCloseTo(-0.8);
+  expect(find(agent, 'endless')).toMatchObject({ failure: null, metrics: { answered: false, turns: 10 } });
+});
+
+test.each(EXAMPLES)('%s in full: the model is told the task, its tools, and its mistakes', (example) => {
+  const { failure, metrics, requests } = find(`${example}-full`, 'mistaken');
+  expect({ failure, metrics }).toMatchObject({ failure: null, metrics: { correct: true, turns: 5 } });
+  expect(requests[0]).toMatchObject({
+    messages: [{ role: 'system' }, { role: 'user' }],
+    tools: [{ function: { name: 'search', parameters: { required: ['query'] } } }, { function: { name: 'read' } }],
+  });
+  const told = requests.map(({ messages }) => messages.at(-1)!.content);
+  expect(told[1]).toContain('query must have a word');
+  expect(told[2]).toContain('no such id');
+  expect(JSON.parse(told[4]!)).toHaveProperty('subject');
 });
 
 test.concurrent.each(EXAMPLES)('the line of its page trains %s', train);
