@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -12,11 +12,15 @@ import { failingFileSystem } from './failing-file-system.ts';
 import { bytes, failureOf, text } from './failure-of.ts';
 import { storeSuite } from './store-suite.ts';
 
+/** What is beside the store is the test's as well. */
+let around: string;
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'temper-store-'));
+  around = mkdtempSync(join(tmpdir(), 'temper-store-'));
+  root = join(around, 'store');
+  mkdirSync(root);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+afterEach(() => rmSync(around, { recursive: true, force: true }));
 
 describe('a store in a folder', () => {
   storeSuite(() => ({ open: () => openStore(root), file: (key) => join(root, key) }));
