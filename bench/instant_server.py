@@ -64,6 +64,9 @@ class InstantEngines:
     def names(self) -> list[str]:
         return [POCKET]
 
+    def has(self, base_model: str) -> bool:
+        return base_model == POCKET
+
     def started(self) -> Mapping[str, Engine]:
         return {POCKET: self._engine}
 

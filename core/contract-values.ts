@@ -7,9 +7,9 @@ export const name = z.string().regex(NAME_PATTERN);
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 export const count = z.int().min(0);
 export const positive = z.int().min(1);
-/** A name of this host, or an OWNER/NAME of the Hugging Face hub; never a path: no part begins with a dot. */
-export const BASE_MODEL_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;
-export const baseModel = z.string().max(128).regex(BASE_MODEL_PATTERN);
+/** A name of this host, or OWNER/NAME@COMMIT of the Hugging Face hub; never a path: no part begins with a dot. */
+export const BASE_MODEL_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$/;
+export const baseModel = z.string().max(200).regex(BASE_MODEL_PATTERN);
 /** Where content-addressed bytes stand in a store. */
 export const blobName = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
 /** As `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`: shown to people, never an address to go to. */

@@ -1,9 +1,10 @@
 /** A run as Temporal's UI introduces it: the line in its lists, and the text above its history. */
 import type { RunConfig } from './contract.ts';
+import { shortModelName } from './base-model-name.ts';
 import { policyName } from './policy-name.ts';
 
 export function configSummary({ run, agent, baseModel }: RunConfig): string {
-  return `${run}: ${agent} on ${baseModel}`;
+  return `${run}: ${agent} on ${shortModelName(baseModel)}`;
 }
 
 export function configDetails(config: RunConfig): string {

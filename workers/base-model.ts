@@ -1,17 +1,22 @@
 /** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, or a name of the Hugging Face hub. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
+import { BASE_MODEL_PATTERN } from '../core/contract.ts';
 import { BUILT_IN_MODELS, HUB_PREFIX } from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
 
 export interface BaseModel {
   /** As the run records it. */
   readonly name: string;
-  /** Name → folder or `hub:OWNER/NAME`, for the GPU worker of the local stack: it asks the hub for nothing else. Empty for names that it knows by itself. */
+  /**
+   * Name → folder or `hub:OWNER/NAME[@REVISION]`, for the GPU worker of the local stack: it asks the hub for nothing
+   * else. Empty for names that it knows by itself.
+   */
   readonly models: Readonly<Record<string, string>>;
 }
 
-const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
+/** A revision is a branch, a tag or a commit. */
+const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@(?!.*\.\.)[A-Za-z0-9][\w./-]*)?$/;
 
 export function resolveBaseModel(
   text: string,
@@ -34,11 +39,15 @@ export function resolveBaseModel(
     }
     return { name, models: { [name]: checkModelFolder(folder) } };
   }
-  if (HUB_NAME.test(text)) return { name: text, models: { [text]: `${HUB_PREFIX}${text}` } };
+  if (HUB_NAME.test(text)) {
+    // A branch or a tag is no name that a run could record.
+    const name = BASE_MODEL_PATTERN.test(text) ? text : text.split('@', 1)[0]!;
+    return { name, models: { [name]: `${HUB_PREFIX}${text}` } };
+  }
   const names = [...BUILT_IN_MODELS, ...Object.keys(configured)].join(', ');
   throw new TemperError(
     'BadConfig',
-    `unknown base model ${JSON.stringify(text)}: it is neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub`,
+    `unknown base model ${JSON.stringify(text)}: it is neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME[@REVISION] of the Hugging Face hub`,
   );
 }
 
@@ -47,7 +56,7 @@ function checkSource(source: string, project: string): string {
   if (HUB_NAME.test(source.slice(HUB_PREFIX.length))) return source;
   throw new TemperError(
     'BadConfig',
-    `a model of the Hugging Face hub must be hub:OWNER/NAME, got ${source}; correct models in temporal.config.ts`,
+    `a model of the Hugging Face hub must be hub:OWNER/NAME or hub:OWNER/NAME@REVISION, got ${source}; correct models in temporal.config.ts`,
   );
 }
 
@@ -55,12 +64,38 @@ function isBuiltIn(name: string): boolean {
   return (BUILT_IN_MODELS as readonly string[]).includes(name);
 }
 
+/** A repository of the hub, and what of it is asked for. */
+export interface HubModel {
+  readonly repository: string;
+  /** Null: its default branch. */
+  readonly revision: string | null;
+}
+
+/** Null where the model comes from elsewhere. */
+export function hubModelOf({ name, models }: BaseModel): HubModel | null {
+  return parseHubSource(models[name] ?? '');
+}
+
+function parseHubSource(source: string): HubModel | null {
+  if (!source.startsWith(HUB_PREFIX)) return null;
+  const [repository = '', revision = null] = source.slice(HUB_PREFIX.length).split('@', 2);
+  return { repository, revision };
+}
+
+/** Whether a GPU worker that knows the configuration alone may load it: models of the hub by any name for their repository. */
+export function isConfigured({ models }: BaseModel, configured: Readonly<Record<string, string>>): boolean {
+  const known = Object.values(configured);
+  return Object.entries(models).every(([name, source]) => {
+    if (Object.hasOwn(configured, name)) return true;
+    const hub = parseHubSource(source);
+    return hub !== null && [source, `${HUB_PREFIX}${hub.repository}`].some((each) => known.includes(each));
+  });
+}
+
 /** Without what only a person may register: for names that are read from a store. */
-export function registeredOnly({ name, models }: BaseModel, configured: Readonly<Record<string, string>>): BaseModel {
-  const kept = Object.entries(models).filter(
-    ([model, source]) => !source.startsWith(HUB_PREFIX) || Object.hasOwn(configured, model),
-  );
-  return { name, models: Object.fromEntries(kept) };
+export function registeredOnly(model: BaseModel, configured: Readonly<Record<string, string>>): BaseModel {
+  if (hubModelOf(model) === null || isConfigured(model, configured)) return model;
+  return { name: model.name, models: {} };
 }
 
 /** Refused here, in a second, rather than by the GPU worker after the installation. */

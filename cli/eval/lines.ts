@@ -1,4 +1,5 @@
 /** An evaluation in the terminal: models side by side, one row for each measure. */
+import { shortModelName } from '../../core/base-model-name.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { Estimate } from '../report/statistics.ts';
 import { createTable } from '../terminal/table.ts';
@@ -13,7 +14,7 @@ export function evalLines(summary: EvalSummary): string[] {
     : [];
   return [
     `${agent}: ${scenarios} scenarios`,
-    ...createTable(['', ...models.map(({ model }) => model)], [...rows, ...failed]).split('\n'),
+    ...createTable(['', ...models.map(({ model }) => shortModelName(model))], [...rows, ...failed]).split('\n'),
     '95 % intervals in brackets; tokens and dollars of a scenario',
     ...models.flatMap(({ model, totalCostUsd }) =>
       totalCostUsd === null ? [] : [`${model} cost ${formatNumber(totalCostUsd)} US dollars in all`],

@@ -9,9 +9,8 @@ import {
   type Price,
 } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
-import { resolveBaseModel } from '../../workers/base-model.ts';
 import { loadConfig } from '../../workers/config.ts';
-import type { Surroundings } from '../command-line/command.ts';
+import { readBaseModel, settleBaseModel, type ModelContext } from '../command-line/base-model.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import { parsePrices } from './prices.ts';
@@ -23,7 +22,7 @@ type Flags = Pick<
 >;
 
 /** Whoever names models by flags: an evaluation, or a few attempts to look at. */
-export interface PlayersContext extends Pick<Surroundings, 'cwd' | 'env' | 'project'> {
+export interface PlayersContext extends ModelContext {
   readonly flags: Flags;
 }
 
@@ -78,10 +77,8 @@ export async function findPlayers(context: PlayersContext, store: Store, agent: 
   };
 }
 
-async function createFinder(
-  { flags, env, cwd, project }: PlayersContext,
-  store: Store,
-): Promise<(name: string) => Promise<Found>> {
+async function createFinder(context: PlayersContext, store: Store): Promise<(name: string) => Promise<Found>> {
+  const { flags, env, project } = context;
   const baseUrl = flags['base-url'] === null ? null : checkBaseUrl('--base-url', flags['base-url']);
   const keyVariable = flags['key-env'];
   const configured = (await loadConfig(project, env)).models;
@@ -91,7 +88,7 @@ async function createFinder(
     if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
     const checkpoint = await findTarget(store, name);
     if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
-    const base = resolveBaseModel(name, cwd, project, configured);
+    const base = await settleBaseModel(await readBaseModel(name, context), null, context);
     return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };
   };
 }

@@ -32,9 +32,8 @@ export async function readCardFacts(
     step,
     steps: config.steps,
     base: {
-      ...describeBase(manifest.baseModel, known),
+      ...describeBase(manifest.baseModel, known, merged),
       sha256: manifest.baseModelSha256,
-      revision: merged?.revision ?? null,
     },
     lora: config.train.lora,
     adapterSha256: manifest.adapter.sha256,
@@ -52,10 +51,13 @@ export async function readCardFacts(
 function describeBase(
   name: string,
   known: Readonly<Record<string, string>>,
-): Pick<BaseFacts, 'name' | 'hubId' | 'packageFolder'> {
-  const source = known[name];
-  const hubId = source?.startsWith(HUB_PREFIX) ? source.slice(HUB_PREFIX.length) : null;
+  merged: Merged | null,
+): Pick<BaseFacts, 'name' | 'hubId' | 'revision' | 'packageFolder'> {
+  // A name with a commit is one of the hub, also where another machine trained on it.
+  const source = name.includes('@') ? `${HUB_PREFIX}${name}` : known[name];
+  const hub = source?.startsWith(HUB_PREFIX) ? source.slice(HUB_PREFIX.length).split('@', 2) : [];
+  const [hubId = null, revision = merged?.revision ?? null] = hub;
   const isBuiltIn = source === undefined && (BUILT_IN_MODELS as readonly string[]).includes(name);
   const packageFolder = isBuiltIn ? `${POCKET_FOLDERS}${name.replace('pocket', 'model')}` : null;
-  return { name, hubId, packageFolder };
+  return { name, hubId, revision, packageFolder };
 }

@@ -8,6 +8,7 @@ import { readRun } from '../../store/records/run-reader.ts';
 import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
+import { settleBaseModel } from '../command-line/base-model.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
@@ -18,7 +19,8 @@ import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 
-export async function readPlannedFork({ flags, args, project, cwd, env }: ForkContext): Promise<PlannedRun> {
+export async function readPlannedFork(context: ForkContext): Promise<PlannedRun> {
+  const { flags, args, project, cwd, env } = context;
   const parentName = readCheckpointName(args.parent);
   const values = fieldsOf(flags);
   const run = checkRunName(flags.run);
@@ -30,7 +32,8 @@ export async function readPlannedFork({ flags, args, project, cwd, env }: ForkCo
   const named = flags['base-model'];
   const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
   // The parent may have been pulled from somebody else's store: its word registers no model here.
-  const model = named === null ? registeredOnly(resolved, configured) : resolved;
+  const registered = named === null ? registeredOnly(resolved, configured) : resolved;
+  const model = await settleBaseModel(registered, parent.config.baseModel, context);
   const { agent } = agentFile;
   const names = { run, agent: agent.name, baseModel: model.name, ...judgeOptions(agent) };
   const loss = recorded?.train.loss ?? null;

@@ -1,4 +1,5 @@
 /** The head of the report: what came out, and at what cost. */
+import { shortModelName } from '../../core/base-model-name.ts';
 import type { EvalResult, RunState } from '../../core/contract.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
@@ -22,7 +23,7 @@ export function renderSummary({ state, steps, config }: ReportData): Html {
   return markup`<header class="masthead">
       <h1>${state.run}</h1>
       <span class="chip ${state.state}">${state.state}</span
-      ><span class="dim">${state.agent} on ${state.baseModel}${config?.parent ? `, started from ${policyName(config.parent)}` : ''}</span>
+      ><span class="dim">${state.agent} on ${shortModelName(state.baseModel)}${config?.parent ? `, started from ${policyName(config.parent)}` : ''}</span>
     </header>
     ${state.failure === null ? null : markup`<p class="card failure">${state.failure}</p>`}
     <div class="summary">

@@ -1,3 +1,4 @@
+import { shortModelName } from '../../core/base-model-name.ts';
 import { TemperError } from '../../core/failures.ts';
 import { listRuns, readRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -35,7 +36,7 @@ function renderTable(summaries: readonly RunSummary[]): string {
     summaries.map(({ result: { evalBefore, evalAfter }, ...summary }) => [
       summary.run,
       summary.agent,
-      summary.baseModel,
+      shortModelName(summary.baseModel),
       summary.state,
       `${summary.step}/${summary.steps}`,
       formatNumber(summary.reward),

@@ -8,10 +8,11 @@ import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { Surroundings } from '../command-line/command.ts';
+import { settleBaseModel } from '../command-line/base-model.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { resolveBaseModel } from '../../workers/base-model.ts';
+import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
 import { checkFits, type Parent } from '../fork/check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
@@ -40,15 +41,18 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const name = checkScheduleName(flags.name);
   const timing = parseTiming(flags);
   const agentFile = await loadAgent(args.agent, cwd);
-  const baseModel = await nameBaseModel(flags['base-model'], context);
-  const { agent } = agentFile;
-  const config = applyRunFlags({ run: name, agent: agent.name, baseModel, ...judgeOptions(agent) }, fieldsOf(flags));
-  await checkScenarios(agentFile, config);
+  const model = await readConfiguredModel(flags['base-model'], context);
   const store = await openProjectStore(project, env);
-  await checkJudge(agent, config, { store, env });
   const lineage = await findLineage(store, name);
   const from = await findFrom(store, flags.from, name, lineage);
   const parent = lineage ?? from;
+  const { agent } = agentFile;
+  const names = { run: name, agent: agent.name, baseModel: model.name };
+  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags));
+  await checkScenarios(agentFile, asked);
+  await checkJudge(agent, asked, { store, env });
+  const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);
+  const config = { ...asked, baseModel };
   if (parent !== null) checkFits(parent, config);
   await store.checkWritable();
   const begins = parent?.checkpoint ?? null;
@@ -70,13 +74,14 @@ function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
 }
 
 /** Workers that this command does not start play the firings: they know the names of temporal.config.ts, and the built-in ones. */
-async function nameBaseModel(
+async function readConfiguredModel(
   text: string,
   { cwd, project, env }: Pick<Surroundings, 'cwd' | 'project' | 'env'>,
-): Promise<string> {
+): Promise<BaseModel> {
   const { models: configured } = await loadConfig(project, env);
-  const { name, models } = resolveBaseModel(text, cwd, project, configured);
-  if (Object.keys(models).every((model) => Object.hasOwn(configured, model))) return name;
+  const model = resolveBaseModel(text, cwd, project, configured);
+  if (isConfigured(model, configured)) return model;
+  const { name, models } = model;
   throw new UsageError(
     `workers started later would not know --base-model ${text}; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: ${JSON.stringify(models[name])} }) and pass --base-model ${name}`,
   );

@@ -1,4 +1,5 @@
 /** Schedules for people. */
+import { shortModelName } from '../../core/base-model-name.ts';
 import { plural } from '../terminal/format.ts';
 import { createTable } from '../terminal/table.ts';
 import type { ScheduleSummary } from './describe.ts';
@@ -10,7 +11,7 @@ export function scheduleTable(summaries: readonly ScheduleSummary[]): string {
     summaries.map((summary) => [
       summary.name,
       summary.agent,
-      summary.baseModel,
+      shortModelName(summary.baseModel),
       summary.timing,
       summary.state,
       summary.nextTimes[0] ?? '–',

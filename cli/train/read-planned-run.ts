@@ -4,10 +4,9 @@ import { describeConfigDifferences } from '../../core/config-differences.ts';
 import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
 import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config.ts';
+import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
-import { resolveBaseModel } from '../../workers/base-model.ts';
 import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
 import { checkJudge, judgeOptions } from './check-judge.ts';
@@ -26,19 +25,22 @@ export interface PlannedRun {
   readonly isComplete: boolean;
 }
 
-export async function readPlannedRun({ flags, args, project, cwd, env }: TrainContext): Promise<PlannedRun> {
+export async function readPlannedRun(context: TrainContext): Promise<PlannedRun> {
+  const { flags, args, project, cwd, env } = context;
   const name = flags.run === null ? null : checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent ?? '.', cwd);
-  const { models: configured } = await loadConfig(project, env);
-  const model = resolveBaseModel(flags['base-model'], cwd, project, configured);
+  const model = await readBaseModel(flags['base-model'], context);
   const { agent, path } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const store = await openProjectStore(project, env);
-  const recorded = (await readRun(store, names.run))?.file.config.train.loss ?? null;
-  const config = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags), recorded);
-  await checkScenarios(agentFile, config);
-  await checkJudge(agent, config, { store, env });
-  return { config, agentFile: path, models: model.models, store, ...(await findExisting(store, config)) };
+  const recorded = (await readRun(store, names.run))?.file.config ?? null;
+  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags), recorded?.train.loss ?? null);
+  await checkScenarios(agentFile, asked);
+  await checkJudge(agent, asked, { store, env });
+  // The last check of all: it may download a model.
+  const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
+  const config = { ...asked, baseModel };
+  return { config, agentFile: path, models, store, ...(await findExisting(store, config)) };
 }
 
 type Existing = Pick<PlannedRun, 'existing' | 'isSteered' | 'isComplete'>;

@@ -42,7 +42,7 @@ export async function readPlannedTry(context: TryContext): Promise<PlannedTry> {
   const store = await openProjectStore(project, env);
   const model = flags.model ?? (await configuredModel(project, env)) ?? 'pocket';
   const named = { ...playerFlags(flags), model: [model] };
-  const players = await findPlayers({ flags: named, project, cwd, env }, store, agentFile.agent.name);
+  const players = await findPlayers({ ...context, flags: named }, store, agentFile.agent.name);
   const player = players.players[0]!;
   const isHosted = player.hosted !== null;
   const maxTokens = isHosted ? null : flags['max-tokens'];

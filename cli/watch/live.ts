@@ -1,5 +1,6 @@
 /** The live view of a run: a pure function from what is known to the text of the screen. */
 import type pc from 'picocolors';
+import { shortModelName } from '../../core/base-model-name.ts';
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import {
   describeHeadline,
@@ -56,7 +57,10 @@ export function renderLive(model: LiveModel, screen: Screen): string {
 function header({ run, state, steps }: LiveModel, width: number, colors: Colors): string[] {
   if (state === null) return [`${colors.bold(run)}  ${colors.dim('starting')}`];
   const status = `● ${state.state}`;
-  const about = clip(`${state.agent} on ${state.baseModel}`, Math.max(0, width - run.length - status.length - 4));
+  const about = clip(
+    `${state.agent} on ${shortModelName(state.baseModel)}`,
+    Math.max(0, width - run.length - status.length - 4),
+  );
   const gap = ' '.repeat(Math.max(2, width - run.length - about.length - status.length - 2));
   const title = `${colors.bold(run)}  ${colors.dim(about)}${gap}${stateColor(state, colors)(status)}`;
   return [title, progressBar(state, steps, width, colors), phaseBar(state, width, colors)];

@@ -417,8 +417,8 @@ class InitialiseInput(BaseModel):
         str,
         Field(
             alias="baseModel",
-            max_length=128,
-            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+            max_length=200,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$",
         ),
     ]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -485,8 +485,8 @@ class RunState(BaseModel):
         str,
         Field(
             alias="baseModel",
-            max_length=128,
-            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+            max_length=200,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$",
         ),
     ]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -544,8 +544,8 @@ class TrainInput(BaseModel):
         str,
         Field(
             alias="baseModel",
-            max_length=128,
-            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+            max_length=200,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$",
         ),
     ]
     parent: Checkpoint
@@ -598,8 +598,8 @@ class RunConfig(BaseModel):
         str,
         Field(
             alias="baseModel",
-            max_length=128,
-            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+            max_length=200,
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]*(\\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$",
         ),
     ]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]

@@ -21,6 +21,7 @@ export interface OpenBackend {
 }
 
 export interface Backend {
-  open(baseModel: string): Promise<OpenBackend>;
+  /** `run`: the model's, which keeps the base model that it records. */
+  open(baseModel: string, run: string): Promise<OpenBackend>;
   close(): Promise<void>;
 }

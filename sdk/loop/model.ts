@@ -188,7 +188,7 @@ export class TrainableModel extends Model {
 
   async #begin(backend: Backend): Promise<LoopRun> {
     const { beginLoopRun } = await import('./begin-loop-run.ts');
-    return beginLoopRun(await backend.open(this.baseModel), this.#options, this.#parent);
+    return beginLoopRun(await backend.open(this.baseModel, this.runName), this.#options, this.#parent);
   }
 }
 

@@ -155,7 +155,7 @@ describe('the base model', () => {
 
   test('a name that is neither a folder nor known', async () => {
     expect(await complaint(['train', agent, '--base-model', 'pockte'])).toMatchInlineSnapshot(
-      `"temper: unknown base model "pockte": it is neither a folder nor one of pocket, pocket-tools; pass a folder, one of these names, or an OWNER/NAME of the Hugging Face hub"`,
+      `"temper: unknown base model "pockte": it is neither a folder nor one of pocket, pocket-tools; pass a folder, one of these names, or an OWNER/NAME[@REVISION] of the Hugging Face hub"`,
     );
   });
 

@@ -41,12 +41,15 @@ export class Project {
   readonly points: string;
   /** While this file is there, the steps of a GPU worker with `short-of-memory/` have no room. */
   readonly shortOfMemory: string;
+  /** Where models of the Hugging Face hub are kept. */
+  readonly hubCache: string;
 
   constructor({ folder, store = null, standby = false }: ProjectOptions = {}) {
     this.folder = folder ?? mkdtempSync(join(tmpdir(), 'temper-crash-'));
     this.state = join(this.folder, '.temper');
     this.points = join(this.folder, 'points');
     this.shortOfMemory = join(this.folder, 'short-of-memory');
+    this.hubCache = join(this.folder, 'huggingface');
     if (folder !== undefined) return;
     mkdirSync(this.state);
     const config = JSON.stringify({ store, localStack: { standby } });

@@ -141,7 +141,8 @@ const HOW = {
 const USES: Partial<Record<keyof OptionTables, (watch: <T extends object>(options: T) => T) => Promise<unknown>>> = {
   TrainableModel: (watch) =>
     withWorld((world) => new sdk.TrainableModel(watch({ ...TRAINED })).register(world.backend())),
-  LocalBackend: (watch) => withWorld(({ folder }) => new LocalBackend(watch({ folder })).open('./no-such-model')),
+  LocalBackend: (watch) =>
+    withWorld(({ folder }) => new LocalBackend(watch({ folder })).open('./no-such-model', 'a.model')),
   gatherTrajectoryGroups: (watch) =>
     withModel((model) => sdk.gatherTrajectoryGroups([groupOf(model)], watch({ model }))),
   trajectoryGroupBatches: (watch) =>

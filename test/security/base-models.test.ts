@@ -2,11 +2,12 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
-import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { isConfigured, registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import { defineConfig } from '../../workers/config.ts';
 import { makeProjectFolders } from '../../workers/folders.ts';
 import type { StackSpec } from '../../workers/local-stack/protocol.ts';
+import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
 import { createStack } from '../../workers/local-stack/stack.ts';
 import { absoluteModels } from '../../workers/local-stack/known-models.ts';
 
@@ -30,6 +31,7 @@ const SPEC = {
   ports: { temporal: null, ui: null, engine: null },
 } satisfies StackSpec;
 const QWEN = 'Qwen/Qwen3-0.6B';
+const COMMIT = 'a'.repeat(40);
 const resolveName = (text: string, configured = {}) => resolveBaseModel(text, project, project, configured);
 
 test('a name of the hub that a person passes is registered, and reaches the GPU worker as such', () => {
@@ -47,10 +49,41 @@ test('a name of the hub that is read from a store registers nothing; one of the 
   expect(registeredOnly(resolveName(QWEN, configured), configured).models).toEqual(configured);
 });
 
+test('a configured repository stands for each of its commits, a configured commit for itself alone', () => {
+  const model = resolveName(`${QWEN}@${COMMIT}`);
+  expect(isConfigured(model, { mine: `hub:${QWEN}` })).toBe(true);
+  expect(isConfigured(model, { mine: `hub:${QWEN}@${COMMIT}` })).toBe(true);
+  expect(isConfigured(model, { mine: `hub:${QWEN}@${'b'.repeat(40)}` })).toBe(false);
+  expect(isConfigured(model, { [QWEN]: '/a/folder' })).toBe(false);
+});
+
+describe('a run that goes on', () => {
+  const options = { config: defineConfig({}), env: {}, cache: project, onEvent: () => undefined };
+  const keep = (text: string, recorded: string, configured = {}) =>
+    pinBaseModel(resolveName(text, configured), recorded, options);
+  const recorded = `${QWEN}@${COMMIT}`;
+
+  test('keeps the commit that it recorded, whatever the branch is by now', async () => {
+    const kept = { name: recorded, models: { [recorded]: `hub:${recorded}` } };
+    expect(await keep(QWEN, recorded)).toEqual(kept);
+    expect(await keep('mine', recorded, { mine: `hub:${QWEN}` })).toEqual(kept);
+    expect(await keep(recorded, recorded)).toEqual(kept);
+  });
+
+  test('keeps a name without a commit, where it recorded none', async () => {
+    expect(await keep(QWEN, QWEN)).toEqual(resolveName(QWEN));
+    expect(await keep('pocket', 'pocket')).toEqual({ name: 'pocket', models: {} });
+  });
+});
+
+test.each(['a/b@', 'a/b@../c', 'a/b@-x', 'a/b@x@y', 'a/b@x y'])('%s names no revision', (text) => {
+  expect(() => resolveName(text)).toThrow(/unknown base model/);
+});
+
 test.each(['hub:', 'hub:../x', 'hub:a', 'hub:a/b/c', 'hub:a/.b'])(
   '%s in the configuration is no model of the hub',
   (source) => {
-    expect(() => resolveName('mine', { mine: source })).toThrow(/must be hub:OWNER\/NAME/);
+    expect(() => resolveName('mine', { mine: source })).toThrow(/must be hub:OWNER\/NAME or hub:OWNER\/NAME@REVISION/);
   },
 );
 

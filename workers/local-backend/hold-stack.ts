@@ -7,7 +7,9 @@ import { agentCodeSha256 } from '../agent-code.ts';
 import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig } from '../config.ts';
 import { connectClient } from '../connection.ts';
+import { cacheFolder } from '../folders.ts';
 import { openLocalStack } from '../local-stack/client.ts';
+import { pinBaseModel } from '../python/pin-base-model.ts';
 import { findProject } from '../project.ts';
 import { openProjectStore } from '../project-store.ts';
 import { withoutProfile } from '../temporal-environment.ts';
@@ -21,15 +23,22 @@ export interface Held {
   close(): Promise<void>;
 }
 
+export interface WantedModel {
+  readonly baseModel: string;
+  /** What the run that goes on names it; null for a new one. */
+  readonly recorded: string | null;
+}
+
 export async function holdStack(
-  baseModel: string,
+  { baseModel, recorded }: WantedModel,
   { folder, onEvent = printEvent, env = process.env }: LocalBackendOptions,
   { store, atClose }: Pick<OpenBackend, 'store' | 'atClose'>,
 ): Promise<Held> {
   const project = findFolder(folder);
   const config = await loadConfig(project, env);
-  const { name, models } = resolveBaseModel(baseModel, process.cwd(), project, config.models);
+  const asked = resolveBaseModel(baseModel, process.cwd(), project, config.models);
   await store.checkWritable();
+  const { name, models } = await pinBaseModel(asked, recorded, { config, env, cache: cacheFolder(env), onEvent });
   const stack = await openLocalStack({ project, agentFile: null, models, onEvent, env });
   const target = { address: stack.temporalAddress, namespace: stack.namespace };
   const server = await connectClient(target, stack.uiUrl === null ? env : withoutProfile(env));

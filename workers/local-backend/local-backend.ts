@@ -28,10 +28,13 @@ export class LocalBackend implements Backend {
   }
 
   /** Starts the local stack, or joins the running one. A second call returns the same backend. */
-  async open(baseModel: string): Promise<OpenBackend> {
-    const held = this.#held.get(baseModel) ?? this.#hold(baseModel);
-    this.#held.set(baseModel, held);
-    held.catch(() => this.#held.delete(baseModel));
+  async open(baseModel: string, run: string): Promise<OpenBackend> {
+    const { readRun } = await import('../../store/records/run-reader.ts');
+    const recorded = (await readRun(await this.#openStore(), run))?.file.config.baseModel ?? null;
+    const key = JSON.stringify([baseModel, recorded]);
+    const held = this.#held.get(key) ?? this.#hold(baseModel, recorded);
+    this.#held.set(key, held);
+    held.catch(() => this.#held.delete(key));
     return (await held).opened;
   }
 
@@ -67,10 +70,10 @@ export class LocalBackend implements Backend {
     return this.#store;
   }
 
-  async #hold(baseModel: string): Promise<Held> {
+  async #hold(baseModel: string, recorded: string | null): Promise<Held> {
     const { holdStack } = await loadStack();
     const atClose = (task: () => Promise<void>) => void this.#tasks.push(task);
-    return holdStack(baseModel, this.#options, { store: await this.#openStore(), atClose });
+    return holdStack({ baseModel, recorded }, this.#options, { store: await this.#openStore(), atClose });
   }
 }
 

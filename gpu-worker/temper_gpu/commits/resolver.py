@@ -46,7 +46,7 @@ class _Known:
 
 
 class StoreResolver:
-    """Finds `run@step` in the store on demand; any other name is a base model's own."""
+    """Finds `run@step` in the store on demand; any other name is a base model's own, as `owner/model@commit` is."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -54,12 +54,12 @@ class StoreResolver:
         self._keeping = threading.Lock()
 
     def resolve(self, name: str) -> ResolvedPolicy:
-        if "@" not in name:
+        if not _is_policy(name):
             return ResolvedPolicy(name, None)
         return self._policy(name, self._commit(name))
 
     def recall(self, name: str) -> ResolvedPolicy | None:
-        if "@" not in name:
+        if not _is_policy(name):
             return self.resolve(name)
         known = self._known.get(name)
         if known is None or not self._is_trusted(name, known):
@@ -112,3 +112,7 @@ class StoreResolver:
     def _stamp(self, name: str) -> Hashable | None:
         policy = parse_policy_name(name)
         return self._store.stamp(manifest_key(policy.run, policy.branch, policy.step))
+
+
+def _is_policy(name: str) -> bool:
+    return "@" in name and "/" not in name

@@ -120,6 +120,10 @@ class Engines(Protocol):
         """Base models that can be served."""
         ...
 
+    def has(self, base_model: str) -> bool:
+        """Whether it can be served. A model of the hub has more names than `names` gives: one for each commit."""
+        ...
+
     def started(self) -> Mapping[str, Engine]: ...
 
     def engine(self, base_model: str) -> Engine:

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -24,11 +25,16 @@ from transformers.utils import logging as transformers_logging
 
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
+from temper_gpu.model.hub import HubModel, download, now_and_then, parse_hub_model
 from temper_gpu.model.memory import describe_error, is_out_of_memory
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
 POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
 BUILT_IN = {POCKET: POCKET_FOLDER, POCKET_TOOLS: POCKET_FOLDER.with_name("model-tools")}
+# While a model is downloaded.
+TELL_EVERY_S = 5.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class BaseModel:
     end_token_ids: frozenset[int] = frozenset()
     # How others sample from it by default; the engine does not read it.
     generation_config: GenerationConfig | None = None
+    # The commit of the Hugging Face hub that it is; None for a folder.
+    revision: str | None = None
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
         """A module of its own on shared storage, without gradients; `overrides` replace tensors by name."""
@@ -99,11 +107,12 @@ class Models(Protocol):
 
 
 class ModelLibrary:
-    """Base models by name: those of `BUILT_IN`, and what `folders` says of this host. Names come over the wire, so the
-    hub is asked only for what a person registered here."""
+    """Base models by name: those of `BUILT_IN`, and what `sources` says of this host: a folder, or `hub:OWNER/NAME`,
+    with or without `@REVISION`. A run names a model of the hub with its commit. Names come over the wire, so the hub is
+    asked only for what a person registered here."""
 
-    def __init__(self, folders: Callable[[], dict[str, str]], dtype: torch.dtype, device: torch.device) -> None:
-        self._folders = folders
+    def __init__(self, sources: Callable[[], dict[str, str]], dtype: torch.dtype, device: torch.device) -> None:
+        self._sources = sources
         self._dtype = dtype
         self._device = device
         self._models: dict[str, BaseModel] = {}
@@ -112,7 +121,7 @@ class ModelLibrary:
     def get(self, name: str) -> BaseModel:
         with self._lock:
             if name not in self._models:
-                self._models[name] = load_base(name, self._source(name), self._dtype, self._device)
+                self._models[name] = self._load(name)
             return self._models[name]
 
     def loaded(self) -> list[str]:
@@ -120,41 +129,58 @@ class ModelLibrary:
 
     def names(self) -> list[str]:
         """What this host knows by name, loaded or not."""
-        return sorted({*BUILT_IN, *self._folders(), *self._models})
+        return sorted({*BUILT_IN, *self._sources(), *self._models})
 
-    def _source(self, name: str) -> str:
-        built_in = BUILT_IN.get(name)
-        folder = self._folders().get(name) or (built_in and str(built_in))
-        hub_id = folder.removeprefix(HUB_PREFIX) if folder is not None and folder.startswith(HUB_PREFIX) else None
-        if (folder is None and Path(name).exists()) or (hub_id is not None and Path(hub_id).exists()):
-            # Names come over the wire; transformers would take this one for a path.
-            raise TemperError(
-                "BadConfig", f"model {name} must be a name, got a path; give the folder a name in models.json"
-            )
-        if folder is None:
+    def has(self, name: str) -> bool:
+        return name in self._models or self._find(name) is not None
+
+    def _load(self, name: str) -> BaseModel:
+        source = self._find(name)
+        if source is None:
             raise TemperError(
                 "BadConfig",
                 f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in models "
                 f'of temporal.config.ts ("{name}": "{HUB_PREFIX}{name}", or a folder), or pass it by --base-model here',
             )
-        if hub_id is not None:
-            return hub_id
-        if not (Path(folder) / "config.json").is_file():
+        if source.startswith(HUB_PREFIX):
+            model = parse_hub_model(source)
+            log.info("looking for a model of the hub", extra={"model": str(model)})
+
+            def tell(done: int, total: int) -> None:
+                log.info("downloading a model of the hub", extra={"model": str(model), "bytes": done, "of": total})
+
+            snapshot = download(model, now_and_then(tell, TELL_EVERY_S))
+            return load_base(name, str(snapshot.folder), self._dtype, self._device, snapshot.commit)
+        if not (Path(source) / "config.json").is_file():
             raise TemperError(
                 "BadConfig",
-                f"model {name} must be a folder with config.json, got {folder}; point the name at a model's folder",
+                f"model {name} must be a folder with config.json, got {source}; point the name at a model's folder",
             )
-        return folder
+        return load_base(name, source, self._dtype, self._device)
+
+    def _find(self, name: str) -> str | None:
+        sources = {**{built_in: str(folder) for built_in, folder in BUILT_IN.items()}, **self._sources()}
+        if name in sources:
+            return sources[name]
+        wanted = parse_hub_model(name)
+        if wanted.revision is None:
+            return None
+        # A commit of a repository that is registered under whichever name, unless another commit of it is.
+        registered = [parse_hub_model(source) for source in sources.values() if source.startswith(HUB_PREFIX)]
+        accepted = [HubModel(wanted.repository, None), wanted]
+        return f"{HUB_PREFIX}{name}" if any(model in accepted for model in registered) else None
 
 
-def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) -> BaseModel:
-    """Reads config, tokenizer and safetensors from a folder or the hub; never code, never pickle."""
+def load_base(
+    name: str, folder: str, dtype: torch.dtype, device: torch.device, revision: str | None = None
+) -> BaseModel:
+    """Reads config, tokenizer and safetensors from a folder; never code, never pickle."""
     transformers_logging.disable_progress_bar()
     options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-        check_decoder(name, outline(source))
-        loaded: Any = AutoModelForCausalLM.from_pretrained(source, **options)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        check_decoder(name, outline(folder))
+        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
     except Exception as error:
         # Whatever transformers raises for a model that it cannot load: the name was the user's choice.
         if isinstance(error, TemperError) or is_out_of_memory(error):
@@ -162,8 +188,8 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
         reason = describe_error(error)
         raise TemperError(
             "BadConfig",
-            f"model {name} must be a folder or hub id with config, tokenizer and safetensors, got {source} ({reason}); "
-            "check the name or name its folder in models.json",
+            f"model {name} must have a config, a tokenizer and weights that transformers loads, but {folder} does not "
+            f"({reason}); name another model, or mend its folder",
         ) from error
     model, loading = loaded
     check_complete(name, loading["missing_keys"])
@@ -175,12 +201,12 @@ def load_base(name: str, source: str, dtype: torch.dtype, device: torch.device) 
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     ends = end_token_ids(model, tokenizer)
-    return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config)
+    return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision)
 
 
-def outline(source: str) -> PreTrainedModel:
+def outline(folder: str) -> PreTrainedModel:
     """The model without its weights: what cannot be used is refused before they are read."""
-    config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     with torch.device("meta"):
         return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
 

@@ -56,7 +56,7 @@ def export(arguments: argparse.Namespace) -> dict[str, Any]:
             f"the model {source.manifest.base_model} must fit into memory twice to be merged: {describe_error(error)}, "
             f"{describe_memory()}; export the adapter alone with --format peft, or use a host with more memory",
         ) from error
-    return {"revision": getattr(base.config, "_commit_hash", None), "kept": merged.kept}
+    return {"revision": base.revision, "kept": merged.kept}
 
 
 def require_empty(folder: Path) -> Path:

@@ -50,6 +50,6 @@ class Targets:
         return Target(self._engines.engine(policy.base_model), policy.adapter)
 
     def _require_known(self, name: str, policy: ResolvedPolicy) -> None:
-        if policy.adapter is None and policy.base_model not in self._engines.names():
+        if policy.adapter is None and not self._engines.has(policy.base_model):
             known = ", ".join(self._engines.names())
             raise NotFound(f"model must be one of {known} or a policy run@step, got {name!r}; add it to models.json")

@@ -71,6 +71,9 @@ class OneEngine:
     def names(self) -> list[str]:
         return [self._engine.model.name]
 
+    def has(self, base_model: str) -> bool:
+        return base_model in self.names()
+
     def started(self) -> Mapping[str, Engine]:
         return {self._engine.model.name: self._engine}
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from temporalio.testing import ActivityEnvironment
 from temper_gpu.contract import InitialiseInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model import models
+from temper_gpu.model.hub import HubModel, Snapshot
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.temporal.activities import GpuActivities, parse_input
 from tests.training.samples import initialise_input
@@ -66,11 +68,11 @@ def library(**sources: str) -> ModelLibrary:
 def test_the_hub_is_asked_only_for_what_a_person_registered(monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
 
-    def load(_name: str, source: str, *_: object) -> object:
-        asked.append(source)
-        return object()
+    def download(model: HubModel, _tell: object) -> Snapshot:
+        asked.append(str(model))
+        return Snapshot(models.POCKET_FOLDER, "0" * 40)
 
-    monkeypatch.setattr(models, "load_base", load)
+    monkeypatch.setattr(models, "download", download)
     with pytest.raises(
         TemperError, match=r"somebody/model must be registered on this host, which has .*pocket"
     ) as caught:
@@ -80,8 +82,16 @@ def test_the_hub_is_asked_only_for_what_a_person_registered(monkeypatch: pytest.
     assert asked == ["somebody/model"]
 
 
-def test_a_name_of_the_hub_never_means_a_folder_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "owner" / "model").mkdir(parents=True)
+def test_a_name_never_means_a_folder_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(models.POCKET_FOLDER, tmp_path / "owner" / "model")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TemperError, match="got a path"):
+    for name in ("owner/model", str(tmp_path / "owner" / "model")):
+        with pytest.raises(TemperError, match="must be registered on this host"):
+            library().get(name)
+
+    def download(model: HubModel, _tell: object) -> Snapshot:
+        raise TemperError("BadConfig", f"asked the hub for {model}")
+
+    monkeypatch.setattr(models, "download", download)
+    with pytest.raises(TemperError, match="asked the hub for owner/model"):
         library(mine="hub:owner/model").get("mine")

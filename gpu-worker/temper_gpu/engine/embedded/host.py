@@ -88,6 +88,9 @@ class EngineHost:
     def names(self) -> list[str]:
         return self._library.names()
 
+    def has(self, base_model: str) -> bool:
+        return self._library.has(base_model)
+
     def close(self) -> None:
         for engine in self.started().values():
             engine.close()

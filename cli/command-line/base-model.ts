@@ -1,0 +1,25 @@
+/** What a command's `--base-model` or `--model` stands for, under the name that a run records. */
+import { resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
+import { loadConfig } from '../../workers/config.ts';
+import { cacheFolder } from '../../workers/folders.ts';
+import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
+import { createEventPrinter } from '../terminal/stack-events.ts';
+import type { Surroundings } from './command.ts';
+
+export type ModelContext = Pick<Surroundings, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
+
+/** Refuses what is no model; asks nobody. */
+export async function readBaseModel(text: string, { project, cwd, env }: ModelContext): Promise<BaseModel> {
+  return resolveBaseModel(text, cwd, project, (await loadConfig(project, env)).models);
+}
+
+/** A model of the hub with its commit, downloaded. `recorded`: what a run that exists, or a parent, names it. */
+export async function settleBaseModel(
+  model: BaseModel,
+  recorded: string | null,
+  { project, env, output, signal }: ModelContext,
+): Promise<BaseModel> {
+  const onEvent = createEventPrinter((line) => output.errorLine(line));
+  const config = await loadConfig(project, env);
+  return pinBaseModel(model, recorded, { config, env, cache: cacheFolder(env), signal, onEvent });
+}

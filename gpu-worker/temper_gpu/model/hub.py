@@ -1,0 +1,172 @@
+"""Models of the Hugging Face hub: one commit of a repository, kept in the cache of `huggingface_hub`.
+
+That library's variables say where the hub and its cache are, and who asks: HF_ENDPOINT, HF_HOME, HF_TOKEN,
+HF_HUB_OFFLINE. What is in the cache is asked for no more: a commit does not change.
+"""
+
+import errno
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import HfApi, constants, snapshot_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+    RevisionResolutionError,
+)
+from tqdm.auto import tqdm
+
+from temper_gpu.contract import HUB_PREFIX
+from temper_gpu.failures import TemperError
+
+# Weights as safetensors, and what describes them: nothing that is pickled, and no code.
+FILES = ["*.json", "*.jinja", "*.model", "*.safetensors", "*.tiktoken", "*.txt"]
+# The same weights again, in the formats of others.
+REPEATED = ["*/*", "consolidated*"]
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+# Bytes so far, and of all files that are known so far.
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class HubModel:
+    # OWNER/NAME
+    repository: str
+    # A branch, a tag or a commit; None: the repository's default branch.
+    revision: str | None
+
+    def __str__(self) -> str:
+        return self.repository if self.revision is None else f"{self.repository}@{self.revision}"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    folder: Path
+    commit: str
+
+
+def parse_hub_model(text: str) -> HubModel:
+    """`OWNER/NAME` or `OWNER/NAME@REVISION`."""
+    repository, _, revision = text.removeprefix(HUB_PREFIX).partition("@")
+    return HubModel(repository, revision or None)
+
+
+def download(model: HubModel, tell: Tell = lambda done, total: None) -> Snapshot:
+    """The model's files in the cache, downloaded where they are missing; what broke off is taken up where it ended.
+
+    Raises TemperError BadConfig for what a person has to change, and EngineFailed where the hub could not be reached.
+    """
+    with _explained(model):
+        commit = HfApi().resolve_revision(model.repository, revision=model.revision).resolved
+        folder = snapshot_download(
+            model.repository, revision=commit, allow_patterns=FILES, ignore_patterns=REPEATED, tqdm_class=_bar(tell)
+        )
+    return Snapshot(_checked(Path(folder), model), commit)
+
+
+def now_and_then(tell: Tell, every_s: float) -> Tell:
+    """Chunks come by the thousand."""
+    told_at = time.monotonic() - every_s
+
+    def told(done: int, total: int) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at >= every_s:
+            told_at = time.monotonic()
+            tell(done, total)
+
+    return told
+
+
+def _checked(folder: Path, model: HubModel) -> Path:
+    if not (folder / "config.json").is_file():
+        reason, remedy = "it has no config.json", "name the repository of a model in transformers' format"
+    elif not any(folder.glob("*.safetensors")):
+        reason = "it has no .safetensors file (pickled weights are not loaded)"
+        remedy = "name a repository or revision that has one, or convert the model to a folder of your own"
+    else:
+        return folder
+    raise TemperError("BadConfig", f"the model {model} of the hub cannot be loaded: {reason}; {remedy}")
+
+
+@contextmanager
+def _explained(model: HubModel) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RevisionResolutionError, HFValidationError) as error:
+        raise _explain(model, error) from error
+
+
+def _explain(model: HubModel, error: Exception) -> TemperError:
+    hub = constants.ENDPOINT
+    page = f"{hub}/{model.repository}"
+    if isinstance(error, GatedRepoError):
+        return _refused(
+            f"the model {model} of the hub is gated, and its files were refused to you; accept its terms at {page}, "
+            "then set HF_TOKEN to a token of the account that did"
+        )
+    if isinstance(error, RepositoryNotFoundError):
+        return _refused(
+            f"{hub} has no model {model.repository}, or it is private; correct the name, or set HF_TOKEN to a token "
+            "of an account that may read it"
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return _refused(
+            f"the model {model.repository} has no revision {model.revision}; name a branch, tag or commit of {page}"
+        )
+    if isinstance(error, HFValidationError):
+        return _refused(f"a model of the hub must be named OWNER/NAME, got {model.repository}; correct the name")
+    if getattr(error, "errno", None) == errno.ENOSPC:
+        place = constants.HF_HUB_CACHE
+        return _refused(f"the disk is full while downloading {model} into {place}; free space there, or set HF_HOME")
+    return _unreachable(model, error)
+
+
+def _unreachable(model: HubModel, error: Exception) -> TemperError:
+    """Neither the hub nor the cache has it."""
+    if constants.HF_HUB_OFFLINE:
+        return _refused(
+            f"the model {model} is not complete in {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE forbids to download "
+            "it; unset HF_HUB_OFFLINE, or copy a cache that has it"
+        )
+    is_wrapper = isinstance(error, (LocalEntryNotFoundError, RevisionResolutionError))
+    cause = (error.__cause__ if is_wrapper else None) or error
+    return TemperError(
+        "EngineFailed",
+        f"the model {model} could not be had from {constants.ENDPOINT} ({type(cause).__name__}: {_first_line(cause)}); "
+        "check the network, set HF_ENDPOINT to a mirror, or pass the model's folder",
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "no reason given")
+
+
+def _refused(message: str) -> TemperError:
+    return TemperError("BadConfig", message)
+
+
+def _bar(tell: Tell) -> type[tqdm]:
+    """A bar that shows nothing: the library counts the bytes of all files in one of those that it makes."""
+
+    class Bar(tqdm):
+        def __init__(self, *args: Any, desc: str | None = None, **options: Any) -> None:
+            self._is_written = desc is not None and desc.startswith("Reconstructing")
+            self._done = 0
+            super().__init__(*args, desc=desc, **{**options, "disable": True})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            if self._is_written:
+                self._done += int(n or 0)
+                tell(self._done, int(self.total or 0))
+            return None
+
+    return Bar

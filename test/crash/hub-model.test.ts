@@ -1,0 +1,71 @@
+/** A model of the Hugging Face hub, by its name, from a hub of our own: downloaded, trained, and kept at its commit. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { runTemper } from '../e2e/command.ts';
+import { openTools } from '../run/tools.ts';
+import { AGENT, Project } from './project.ts';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const SIZE = ['--groups-per-step', '2', '--group-size', '8', '--eval-scenarios', '1', '--seed', '5'];
+
+const project = new Project({ folder: inject('project') });
+const folder = join(project.folder, 'hosted');
+let hub: ChildProcess;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  mkdirSync(folder);
+  cpSync(here('../../gpu-worker/temper_gpu/pocket/model'), folder, { recursive: true });
+  const { python } = await openTools();
+  hub = spawn(python, ['-m', 'tests.model.hub_server', folder], { cwd: here('../../gpu-worker'), stdio: 'pipe' });
+  const [address] = (await once(hub.stdout!, 'data')) as [Buffer];
+  env = { ...process.env, HF_ENDPOINT: String(address).trim(), HF_HOME: project.hubCache, TEMPER_PYTHON: python };
+});
+afterAll(() => void hub.stdin?.end());
+
+const temper = (...args: string[]) => runTemper(project.folder, args, env);
+const train = (run: string, steps: number, model = 'owner/model') =>
+  temper('train', AGENT, '--run', run, '--steps', String(steps), '--base-model', model, ...SIZE);
+const shown = async (run: string) =>
+  JSON.parse((await temper('show', run, '--json')).stdout) as { baseModel: string; step: number };
+
+test('that cannot be had ends the command before anything is started', async () => {
+  const { code, stdout, stderr } = await train('missing', 1, 'owner/other');
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(
+    /^temper: http:\S+ has no model owner\/other, or it is private; correct the name, or set HF_TOKEN/m,
+  );
+  const revision = await train('missing', 1, 'owner/model@v9');
+  expect(revision.stderr).toContain('the model owner/model has no revision v9; name a branch, tag or commit');
+});
+
+test('is downloaded once, trained by its name, and stays at its commit where the hub is not asked again', async () => {
+  const first = await train('hosted', 1);
+  expect(first.code, first.stdout + first.stderr).toBe(0);
+  expect(first.stderr).toContain('the model owner/model is on this machine');
+  const { baseModel } = await shown('hosted');
+  expect(baseModel).toMatch(/^owner\/model@[0-9a-f]{40}$/);
+
+  hub.kill();
+  const again = await temper(
+    'fork',
+    'hosted@1',
+    AGENT,
+    '--run',
+    'further',
+    '--steps',
+    '1',
+    '--base-model',
+    'owner/model',
+  );
+  expect(again.code, again.stdout + again.stderr).toBe(0);
+  expect(await shown('further')).toMatchObject({ baseModel, step: 1 });
+
+  const verified = await temper('verify', 'hosted');
+  expect(verified.code, verified.stdout + verified.stderr).toBe(0);
+  expect(verified.stdout).toContain('have the same bytes');
+});
