@@ -4,9 +4,9 @@ Templates, tools, names of policies and HTTP stand before it (server/); which en
 starts it knows (process/compose.py). An engine serves one base model and any adapters of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -14,6 +14,43 @@ from temper_gpu.failures import TemperError
 
 if TYPE_CHECKING:
     from temper_gpu.model.lora import Adapter
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """What changes the probabilities of tokens, besides the temperature. The defaults change nothing.
+
+    In this order, which is vLLM's: `logit_bias` is added; `repetition_penalty` divides the logits of tokens that the
+    prompt or the answer contains (or multiplies them, if negative); the other penalties are subtracted from those of
+    the answer's; then, of the probabilities after temperature, `min_p`, `top_k` and `top_p` leave tokens out.
+    """
+
+    # Of what is left, the share that the likeliest tokens have together.
+    top_p: float = 1.0
+    # 0: all tokens.
+    top_k: int = 0
+    # A share of the likeliest token's probability.
+    min_p: float = 0.0
+    # Once for a token of the answer, and each time.
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    # Token ids and what is added to their logits.
+    logit_bias: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def leaves_out(self) -> bool:
+        return self.top_p < 1 or self.top_k > 0 or self.min_p > 0
+
+    @property
+    def changes(self) -> bool:
+        return self is not UNCHANGED and self != UNCHANGED
+
+
+UNCHANGED = Distribution()
+
+# A token's id, its log-probability, and those of the likeliest tokens in its place.
+OnToken = Callable[[int, float, list[tuple[int, float]]], None]
 
 
 @dataclass(frozen=True)
@@ -28,16 +65,25 @@ class GenerationRequest:
     # The answer ends with the first token after which its text contains one of them. The text is what
     # `Detokenizer.decode` (model/detokenizer.py) makes of the sampled tokens; nothing is cut off it here.
     stop: tuple[str, ...] = ()
+    distribution: Distribution = UNCHANGED
+    # How many of the likeliest tokens are told beside each sampled one.
+    num_top_logprobs: int = 0
+    # Told each token once, in order, before the answer is complete; in a thread of the engine's, which it must not hold
+    # up. An engine may tell some tokens, or all, by the answer alone.
+    on_token: OnToken | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Generation:
-    """Sampled tokens, the one that ended the answer included, and their log-probabilities after temperature."""
+    """Sampled tokens, the one that ended the answer included, and their log-probabilities: those of the distribution
+    that they were sampled from, after temperature."""
 
     token_ids: list[int]
     logprobs: list[float]
     # `length`: `max_tokens` were sampled, and the last one ended nothing.
     finish_reason: Literal["stop", "length"]
+    # By sampled token, the likeliest first; empty if none were asked for.
+    top_logprobs: list[list[tuple[int, float]]] = field(default_factory=list)
 
 
 class AdapterSource(Protocol):

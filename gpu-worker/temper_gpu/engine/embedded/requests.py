@@ -15,8 +15,8 @@ class Sequence:
     """Where a request stands, and what it has sampled."""
 
     __slots__ = (
-        *("_is_stopped", "computed", "created", "deadline", "future", "logprobs", "policy"),
-        *("prompt", "request", "slot", "token_ids"),
+        *("_is_stopped", "_num_told", "computed", "created", "deadline", "future", "logprobs", "policy"),
+        *("prompt", "request", "slot", "token_ids", "top_logprobs"),
     )
 
     def __init__(
@@ -29,6 +29,7 @@ class Sequence:
         self.deadline = deadline
         self.future: Future[Generation] = Future()
         self.prompt = np.array(request.prompt_token_ids, dtype=np.int64)
+        self._num_told = 0
         self.begin_again()
 
     def begin_again(self) -> None:
@@ -38,6 +39,7 @@ class Sequence:
         self.computed = 0
         self.token_ids: list[int] = []
         self.logprobs: list[float] = []
+        self.top_logprobs: list[list[tuple[int, float]]] = []
 
     @property
     def num_tokens(self) -> int:
@@ -48,15 +50,23 @@ class Sequence:
         """Takes a sampled token; returns the reason if it was the last."""
         self.token_ids.append(token_id)
         self.logprobs.append(logprob)
+        self._tell()
         if token_id in self.request.stop_token_ids:
             return "stop"
         if self._is_stopped is not None and self._is_stopped(self.token_ids):
             return "stop"
         return "length" if len(self.token_ids) >= self.request.max_tokens else None
 
+    def _tell(self) -> None:
+        """Once: a sequence that begins again samples the same tokens."""
+        if self.request.on_token is not None and len(self.token_ids) > self._num_told:
+            self._num_told = len(self.token_ids)
+            top_logprobs = self.top_logprobs[-1] if self.top_logprobs else []
+            self.request.on_token(self.token_ids[-1], self.logprobs[-1], top_logprobs)
+
     def finish(self, reason: Literal["stop", "length"]) -> None:
         with suppress(InvalidStateError):  # the caller gave up at this very moment
-            self.future.set_result(Generation(self.token_ids, self.logprobs, reason))
+            self.future.set_result(Generation(self.token_ids, self.logprobs, reason, self.top_logprobs))
 
     def fail(self, error: BaseException) -> None:
         with suppress(InvalidStateError):

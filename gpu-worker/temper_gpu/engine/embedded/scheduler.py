@@ -12,6 +12,7 @@ from threading import Condition
 
 from torch import Tensor
 
+from temper_gpu.engine.embedded.distribution import shape_rows
 from temper_gpu.engine.embedded.forward import Forward, Piece, piece_size
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.policies import Policies
@@ -246,6 +247,7 @@ class Scheduler:
         for sequence, row in zip(sequences, rows, strict=True):
             temperatures[row], seeds[row] = sequence.request.temperature, sequence.request.seed
             indices[row] = len(sequence.token_ids)
+        shape_rows(logits_SV, zip(rows, sequences, strict=True))
         token_ids, logprobs = sample(logits_SV, temperatures, uniforms(seeds, indices))
         self.counters.sampled_tokens += len(sequences)
         for sequence, row in zip(sequences, rows, strict=True):
