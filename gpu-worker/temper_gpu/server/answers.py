@@ -1,14 +1,18 @@
 """HTTP answers: JSON, and what each failure means to a client."""
 
+import logging
 from typing import Any
 
 import orjson
+from starlette.requests import Request
 from starlette.responses import Response
 
-from temper_gpu.contract import CONTEXT_TOO_LONG
+from temper_gpu.contract import CONTEXT_TOO_LONG, INTERNAL_ERROR
 from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed, QueueFull
 from temper_gpu.failures import TemperError
 from temper_gpu.server.targets import NotFound
+
+log = logging.getLogger(__name__)
 
 
 class Refusal(Exception):
@@ -26,11 +30,25 @@ def json_response(body: Any, status: int = 200, headers: dict[str, str] | None =
 
 
 def error_response(error: Refusal | TemperError) -> Response:
-    """OpenAI's shape; `type` is one of Temper's failure types."""
-    status, code, retry_after_s = http_meaning(error)
-    kind = error.type if isinstance(error, TemperError) else "EngineFailed" if status >= 500 else "BadConfig"
+    status, _, retry_after_s = http_meaning(error)
     headers = {"retry-after": str(retry_after_s)} if retry_after_s else None
-    return json_response({"error": {"message": str(error), "type": kind, "param": None, "code": code}}, status, headers)
+    return json_response(error_body(error), status, headers)
+
+
+def error_body(error: Refusal | TemperError) -> dict[str, Any]:
+    """OpenAI's shape; `type` is one of Temper's failure types."""
+    status, code, _ = http_meaning(error)
+    kind = error.type if isinstance(error, TemperError) else "EngineFailed" if status >= 500 else "BadConfig"
+    return {"error": {"message": str(error), "type": kind, "param": None, "code": code}}
+
+
+def unexpected(error: Exception, request: Request) -> Refusal:
+    """A bug, or a request that nobody foresaw. Its kind alone: an attempt that fails by it keeps the message, which
+    must be the same whenever it is played; texts of exceptions may hold addresses and paths."""
+    log.error("request failed", extra={"path": request.scope["path"]}, exc_info=error)
+    kind = type(error).__name__
+    message = f"the GPU worker failed on this request ({kind}); see 'request failed' in its log, or change it"
+    return Refusal(500, INTERNAL_ERROR, message)
 
 
 def http_meaning(error: Refusal | TemperError) -> tuple[int, str, int | None]:

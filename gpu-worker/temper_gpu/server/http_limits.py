@@ -16,6 +16,11 @@ def mark_known(scope: Scope) -> None:
     scope["state"]["is_known"] = True
 
 
+def hang_up(scope: Scope) -> None:
+    """Whatever is not sent yet is dropped: its reader has had its time."""
+    scope["state"]["transport"].abort()
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. Where uvicorn waits for ever (headers, and the rest of a body that was answered already), this
     one has a deadline; it does not begin anew with each byte."""
@@ -61,6 +66,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._has_headers, self._is_read = True, False
         self._clear_deadline()
         super().on_headers_complete()
+        self.scope.setdefault("state", {})["transport"] = self.transport
 
     def on_message_complete(self) -> None:
         super().on_message_complete()

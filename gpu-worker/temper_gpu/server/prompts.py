@@ -10,6 +10,7 @@ from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import END, START, Detokenizer
 from temper_gpu.server.control_tokens import ControlTokens
+from temper_gpu.server.sampling import Sampling
 from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
 from temper_gpu.server.tool_choice import ToolChoice, function_name
 
@@ -64,6 +65,28 @@ class Prompts:
                 self._remembered.clear()
             ids = self._remembered[key] = self._encode(messages, tools, opening)
         return ids
+
+    def encode_text(self, text: str, adds_special_tokens: bool) -> tuple[int, ...]:
+        """A caller's own prompt: what looks like a control token in it is one."""
+        self._require_room(text)
+        if adds_special_tokens:
+            return tuple(self._tokenizer(text)["input_ids"])
+        return tuple(self.tokenise(text))
+
+    def decode_all(self, token_ids: list[int]) -> str:
+        """Control tokens included, as vLLM's server writes them."""
+        return self._tokenizer.decode(list(self.known_ids(tuple(token_ids), "tokens")))
+
+    def known_ids(self, token_ids: tuple[int, ...], subject: str = "prompt") -> tuple[int, ...]:
+        most = len(self._tokenizer)
+        unknown = next((token_id for token_id in token_ids if not 0 <= token_id < most), None)
+        if unknown is None:
+            return token_ids
+        rule = f"token ids in {subject} must be of {self._name}, from 0 to {most - 1}"
+        raise TemperError("BadConfig", f"{rule}, got {unknown}; change them")
+
+    def require_known(self, sampling: Sampling) -> None:
+        self.known_ids(tuple(token_id for token_id, _ in sampling.distribution.logit_bias), "logit_bias")
 
     def shown_opening(self, choice: ToolChoice) -> str:
         """What of the opened call belongs to the answer."""

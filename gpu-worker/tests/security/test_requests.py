@@ -23,10 +23,11 @@ from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.server import prompts as prompts_module
-from temper_gpu.server.chat import NEUTRAL, READ, parse_chat_request
+from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.control_tokens import ControlTokens
+from temper_gpu.server.parameters import BY_NAME
 from temper_gpu.server.prompts import Prompts
-from temper_gpu.server.server import parse_json
+from temper_gpu.server.reading import parse_json
 from temper_gpu.server.settings import ServerSettings
 from tests.server import served
 from tests.server.served import ASKED, KEY, chat, error, serving
@@ -320,7 +321,7 @@ MESSAGES = st.lists(
     | st.dictionaries(NAMES, ANYTHING),
     max_size=4,
 )
-BODY_NAMES = st.sampled_from(sorted({*READ, *NEUTRAL, "other"}))
+BODY_NAMES = st.sampled_from(sorted({*BY_NAME, "other"}))
 
 
 @settings(max_examples=150)

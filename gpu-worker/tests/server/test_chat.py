@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from temper_gpu.engine.interface import UNCHANGED, Distribution
 from temper_gpu.failures import TemperError
-from temper_gpu.server.chat import before_stop, choice_seed, parse_chat_request
+from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.prompts import plain_message
+from temper_gpu.server.sampling import Sampling, Telling, before_stop, choice_seed
 
 MESSAGES = [{"role": "user", "content": "hello"}]
 
@@ -17,14 +19,14 @@ def parse(**changes: Any):
 
 def test_what_is_left_out_has_openais_defaults():
     chat = parse()
-    assert (chat.temperature, chat.max_tokens, chat.seed, chat.stop, chat.num_choices) == (1.0, None, None, (), 1)
-    assert not chat.with_logprobs
-    assert not chat.with_token_ids
+    assert chat.sampling == Sampling(1.0, UNCHANGED, None, 1, None, (), frozenset(), False)
+    assert (chat.with_logprobs, chat.num_top_logprobs) == (False, 0)
+    assert chat.telling == Telling(with_token_ids=False, is_streamed=False, with_usage=False)
 
 
 def test_either_name_of_max_tokens_is_read():
-    assert parse(max_tokens=3).max_tokens == 3
-    assert parse(max_completion_tokens=4, max_tokens=3).max_tokens == 4
+    assert parse(max_tokens=3).sampling.max_tokens == 3
+    assert parse(max_completion_tokens=4, max_tokens=3).sampling.max_tokens == 4
 
 
 def test_what_asks_for_nothing_is_accepted():
@@ -40,17 +42,60 @@ def test_what_asks_for_nothing_is_accepted():
     assert parse(**neutral, user="me", metadata={"a": "b"}, response_format={"type": "text"}) == parse()
 
 
+def test_what_changes_the_distribution_is_read():
+    asked = parse(
+        top_p=0.9,
+        top_k=40,
+        min_p=0.1,
+        presence_penalty=-2,
+        frequency_penalty=0.5,
+        repetition_penalty=1.1,
+        logit_bias={"7": -100, "3": 1.5, "4": 0},
+    ).sampling.distribution
+    assert asked == Distribution(0.9, 40, 0.1, -2.0, 0.5, 1.1, ((3, 1.5), (7, -100.0)))
+    assert parse(top_k=0, logit_bias={"4": 0}).sampling.distribution is UNCHANGED
+
+
+def test_what_is_to_be_told_and_what_ends_an_answer_is_read():
+    chat = parse(
+        logprobs=True, top_logprobs=20, stream=True, stream_options={"include_usage": True}, return_token_ids=True
+    )
+    assert (chat.with_logprobs, chat.num_top_logprobs, chat.telling) == (True, 20, Telling(True, True, True))
+    ending = parse(stop_token_ids=[3, 4, 4], ignore_eos=True).sampling
+    assert (ending.stop_token_ids, ending.ignores_end) == ({3, 4}, True)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"top_p": 0.9}, "top_p must be 1 .*got 0.9"),
-        ({"top_k": 40}, "top_k must be -1"),
-        ({"frequency_penalty": 0.1}, "frequency_penalty must be 0"),
-        ({"repetition_penalty": True}, "repetition_penalty must be 1"),
-        ({"logit_bias": {"5": 10}}, "logit_bias must be {}"),
+        ({"top_p": 1.1}, "top_p must be a number from 0 to 1, got 1.1"),
+        ({"top_p": -0.1}, "top_p must be a number from 0 to 1"),
+        ({"top_k": -2}, "top_k must be a whole number from -1"),
+        ({"top_k": 0.5}, "top_k must be a whole number"),
+        ({"min_p": 2}, "min_p must be a number from 0 to 1"),
+        ({"frequency_penalty": 2.1}, "frequency_penalty must be a number from -2 to 2"),
+        ({"presence_penalty": "1"}, "presence_penalty must be a number"),
+        ({"repetition_penalty": True}, "repetition_penalty must be a number"),
+        ({"repetition_penalty": 0}, "repetition_penalty must be above 0"),
+        ({"logit_bias": {"5": 101}}, "logit_bias must be an object .* from -100 to 100, got"),
+        ({"logit_bias": {"x": 1}}, "logit_bias must be an object"),
+        ({"logit_bias": {"-5": 1}}, "logit_bias must be an object"),
+        ({"logit_bias": {"²": 1}}, "logit_bias must be an object"),
+        ({"logit_bias": [5]}, "logit_bias must be an object"),
+        ({"logit_bias": {str(i): 1 for i in range(1025)}}, "at most 1024 token ids"),
         ({"response_format": {"type": "json_object"}}, "response_format must be"),
-        ({"stream": True}, "stream must be false"),
-        ({"top_logprobs": 5}, "top_logprobs must be 0"),
+        ({"stream": "yes"}, "stream must be true or false"),
+        ({"stream_options": {"include_usage": True}}, "stream_options must be .* in a stream"),
+        ({"stream": True, "stream_options": {"chunks": 1}}, "stream_options must be an object of include_usage"),
+        ({"top_logprobs": 5}, "top_logprobs must come with logprobs, got 5"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs must be a whole number from 0 to 20"),
+        ({"stop_token_ids": [1.5]}, "stop_token_ids must be a list"),
+        ({"stop_token_ids": [-1]}, "stop_token_ids must be a list"),
+        ({"stop_token_ids": 5}, "stop_token_ids must be a list"),
+        ({"echo": True}, "echo must be one that this server supports"),
+        ({"best_of": 1}, "best_of must be one that this server supports"),
+        ({"reasoning_effort": "high"}, "reasoning_effort must be null .*; say in a message"),
+        ({"functions": [{}]}, "functions must be \\[\\] .*; send tools"),
         ({"guided_json": {}}, "guided_json must be one that this server supports"),
         ({"temprature": 1}, "temprature must be one"),
         ({"model": ""}, "model must be a string"),
@@ -71,6 +116,7 @@ def test_what_asks_for_nothing_is_accepted():
         ({"n": 9}, "n must be a whole number from 1 to 8, got 9"),
         ({"stop": [""]}, "stop must be"),
         ({"stop": ["a"] * 17}, "stop must be"),
+        ({"stop": ["a"] * 1000}, "stop must be a string or a list of at most 16"),
         ({"logprobs": 3}, "logprobs must be true or false"),
     ],
 )

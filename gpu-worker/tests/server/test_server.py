@@ -3,7 +3,6 @@
 import json
 import logging
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,32 +19,6 @@ from temper_gpu.server.server import create_app
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
 from tests.server.served import ASKED, KEY, SHA256, Resolver, chat, error, serving
-
-
-@pytest.fixture(scope="module")
-def device_lock() -> DeviceLock:
-    return DeviceLock()
-
-
-@pytest.fixture(scope="module")
-def host(device_lock: DeviceLock) -> Iterator[EngineHost]:
-    library = ModelLibrary(lambda: {}, torch.float32, torch.device("cpu"))
-    settings = EngineSettings(num_threads=1, max_pass_tokens=256, max_waiting=8)
-    host = EngineHost(library, settings, device_lock, on_death=lambda error: None)
-    yield host
-    host.close()
-
-
-@pytest.fixture(scope="module")
-def url(host: EngineHost) -> Iterator[str]:
-    with serving(host, ServerSettings(max_body_bytes=100_000, hosts=frozenset(["gpu.example"]))) as url:
-        yield url
-
-
-@pytest.fixture
-def client(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, headers={"authorization": f"Bearer {KEY}"}, timeout=60, trust_env=False) as client:
-        yield client
 
 
 def test_an_answer_has_openais_shape_and_what_training_needs(client: httpx.Client):
@@ -164,7 +137,8 @@ def test_health_needs_no_key(url: str):
         ({"messages": [{"role": "user", "content": "x", "name": "ann"}]}, (400, "BadConfig", "bad_request")),
         ({"temperature": 99}, (400, "BadConfig", "bad_request")),
         ({"messages": [{"role": "user", "content": "x" * 200_000}]}, (413, "BadConfig", "too_large")),
-        ({"top_p": 0.5}, (400, "BadConfig", "bad_request")),
+        ({"top_p": 1.5}, (400, "BadConfig", "bad_request")),
+        ({"logit_bias": {"99999": 1}}, (400, "BadConfig", "bad_request")),
         ({"tool_choice": "required"}, (400, "BadConfig", "bad_request")),
         ({"messages": [{"role": "assistant", "tool_calls": [5]}]}, (400, "BadConfig", "bad_request")),
     ],
@@ -208,9 +182,9 @@ def test_a_client_that_hangs_up_frees_its_place(client: httpx.Client, host: Engi
 
 
 def test_each_executed_call_is_logged_once(client: httpx.Client, caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO, "temper_gpu.server.server"):
+    with caplog.at_level(logging.INFO, "temper_gpu.server.answering"):
         chat(client, {"x-temper-call": "attempt/call/0"}, model="demo@1")
-        chat(client, {"x-temper-call": "attempt/call/1"}, top_p=0.5)
+        chat(client, {"x-temper-call": "attempt/call/1"}, top_p=1.5)
     [record] = [vars(record) for record in caplog.records if record.getMessage() == "call"]
     assert record["call"] == "attempt/call/0"
     assert (record["policy"], record["adapter"]) == ("demo@1", SHA256[:12])

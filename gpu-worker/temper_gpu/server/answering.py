@@ -1,0 +1,156 @@
+"""Requests that an engine answers: from a body to the model's tokens, and back to an answer, whole or as a stream."""
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from temper_gpu.contract import CALL_HEADER
+from temper_gpu.engine.interface import Generation, OnToken
+from temper_gpu.failures import TemperError
+from temper_gpu.server.answers import json_response
+from temper_gpu.server.calls import DEADLINE_GRACE_S, PRESENCE_S, Call, Generating, cancel
+from temper_gpu.server.chat import ChatRequest, parse_chat_request, stops_of
+from temper_gpu.server.completions import (
+    CompletionRequest,
+    CompletionWriter,
+    encode_prompts,
+    parse_completion_request,
+)
+from temper_gpu.server.event_stream import Tokens, open_stream
+from temper_gpu.server.metrics import Metrics
+from temper_gpu.server.open_models import OpenModels
+from temper_gpu.server.reading import Readers, Work, deadline_s, parse_json, read_body
+from temper_gpu.server.sampling import Asked
+from temper_gpu.server.settings import ServerSettings
+from temper_gpu.server.streams import ChatWriter, Writer
+
+MAX_CALL_NAME = 512
+# Bodies, and answers, that are read or written within some milliseconds; longer ones leave the loop to others.
+SHORT_BODY, SHORT_ANSWER = 4096, 4096
+
+log = logging.getLogger(__name__)
+
+
+class Answering:
+    def __init__(self, models: OpenModels, settings: ServerSettings, metrics: Metrics) -> None:
+        self._models = models
+        self._settings = settings
+        self._metrics = metrics
+        self.readers = Readers()
+
+    async def read(self, request: Request) -> tuple[Work, bytes]:
+        end = time.monotonic() + deadline_s(request, self._settings)
+        body = await read_body(request, self._settings, end)
+        return Work(request, end, is_short=len(body) <= SHORT_BODY), body
+
+    async def chat(self, request: Request) -> Response:
+        started = time.perf_counter()
+        work, body = await self.read(request)
+        chat = await self.readers.do(work, read_chat, body, self._settings.max_choices)
+        target = await self._models.target(chat.model)
+        prompts = self._models.prompts_of(target)
+        prompt_ids = await self.readers.do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
+        prompts.require_known(chat.sampling)
+        asked = Asked(chat.sampling, prompt_ids, stops_of(chat), chat.num_top_logprobs)
+        seed = seed_of(asked)
+        writer = ChatWriter(chat, prompt_ids, prompts, target.adapter_sha256, request_id(seed, prompt_ids))
+        call = Call(request, chat.model, target, [asked], chat.telling, seed, writer, started, work.end)
+        return await self._answer(call)
+
+    async def completions(self, request: Request) -> Response:
+        started = time.perf_counter()
+        work, body = await self.read(request)
+        parsed = await self.readers.do(work, read_completion, body, self._settings.max_choices)
+        target = await self._models.target(parsed.model)
+        prompts = self._models.prompts_of(target)
+        prompt_ids = await self.readers.do(work, encode_prompts, parsed, prompts)
+        prompts.require_known(parsed.sampling)
+        asked = [Asked(parsed.sampling, ids, parsed.sampling.stop, parsed.num_logprobs or 0) for ids in prompt_ids]
+        seed = seed_of(asked[0])
+        writer = CompletionWriter(parsed, prompt_ids, prompts, target.adapter_sha256, request_id(seed, prompt_ids))
+        call = Call(request, parsed.model, target, asked, parsed.telling, seed, writer, started, work.end)
+        return await self._answer(call)
+
+    async def _answer(self, call: Call) -> Response:
+        if call.telling.is_streamed:
+            tokens = Tokens()
+            return await open_stream(call, tokens, self._submit(call, tokens.hears), self._answered)
+        futures = self._submit(call, None)
+        generations = await self._wait(call, futures)
+        self._answered(call, generations)
+        num_tokens = call.num_prompt_tokens + sum(len(generation.token_ids) for generation in generations)
+        work = Work(call.request, call.end + DEADLINE_GRACE_S, is_short=num_tokens <= SHORT_ANSWER)
+        return await self.readers.do(work, write_answer, call.writer, generations)
+
+    def _submit(self, call: Call, hears: Callable[[int], OnToken] | None) -> list[Generating]:
+        engine = call.target.engine
+        futures: list[Generating] = []
+        try:
+            for asked in call.asked:
+                for index in range(asked.sampling.num_choices):
+                    on_token = None if hears is None else hears(len(futures))
+                    default = self._settings.default_max_tokens
+                    request = asked.request(index, call.seed, engine.model, default, on_token)
+                    future = engine.submit(call.target.adapter, request, call.end - time.monotonic())
+                    futures.append(asyncio.wrap_future(future))
+        except TemperError:
+            cancel(futures)  # all choices or none
+            raise
+        return futures
+
+    async def _wait(self, call: Call, futures: list[Generating]) -> list[Generation]:
+        """Until all are there, the client hangs up, or nothing comes."""
+        pending: set[Generating] = set(futures)
+        try:
+            while pending:
+                _, pending = await asyncio.wait(pending, timeout=PRESENCE_S)
+                if pending:
+                    await call.require_presence()
+            return [future.result() for future in futures]
+        finally:
+            cancel(futures)
+
+    def _answered(self, call: Call, generations: list[Generation], first_token_s: float | None = None) -> None:
+        took_s = time.perf_counter() - call.started
+        adapter = call.target.adapter_sha256
+        log.info(
+            "call",
+            extra={
+                "call": call.request.headers.get(CALL_HEADER, "")[:MAX_CALL_NAME],
+                "policy": call.model,
+                "adapter": adapter and adapter[:12],
+                "promptTokens": call.num_prompt_tokens,
+                "sampledTokens": sum(len(generation.token_ids) for generation in generations),
+                "ms": round(took_s * 1000, 2),
+            },
+        )
+        self._metrics.answered(call.target.engine.model.name, generations, took_s, first_token_s)
+
+
+def seed_of(asked: Asked) -> int:
+    return secrets.randbits(48) if asked.sampling.seed is None else asked.sampling.seed
+
+
+def request_id(seed: int, prompt_ids: Any) -> str:
+    """Not from the body: its model is `run@step`, and no run's name may reach what is hashed (ids of tool calls do)."""
+    return hashlib.sha256(b"%d %s" % (seed, orjson.dumps(prompt_ids))).hexdigest()[:24]
+
+
+def read_chat(body: bytes, max_choices: int) -> ChatRequest:
+    return parse_chat_request(parse_json(body), max_choices)
+
+
+def read_completion(body: bytes, max_choices: int) -> CompletionRequest:
+    return parse_completion_request(parse_json(body), max_choices)
+
+
+def write_answer(writer: Writer, generations: list[Generation]) -> Response:
+    return json_response(writer.whole(generations))

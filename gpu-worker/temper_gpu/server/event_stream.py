@@ -1,0 +1,129 @@
+"""The answer to one request as server-sent events, while it is sampled."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from temper_gpu.engine.interface import Generation, OnToken
+from temper_gpu.failures import TemperError
+from temper_gpu.server.answers import error_body, unexpected
+from temper_gpu.server.calls import DEADLINE_GRACE_S, PRESENCE_S, Call, Generating, cancel
+from temper_gpu.server.http_limits import hang_up
+from temper_gpu.server.sampling import Sampled
+from temper_gpu.server.streams import DONE, event
+
+# Of a choice: a token, or that the answer is complete.
+Heard = tuple[int, Sampled | None]
+Answered = Callable[[Call, list[Generation], float], None]
+
+
+class Tokens:
+    """What the engine samples for one request, heard from its threads."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._heard: asyncio.Queue[Heard] = asyncio.Queue()
+
+    def hears(self, index: int) -> OnToken:
+        def hear(token_id: int, logprob: float, top_logprobs: list[tuple[int, float]]) -> None:
+            sampled = Sampled(token_id, logprob, top_logprobs)
+            self._loop.call_soon_threadsafe(self._heard.put_nowait, (index, sampled))
+
+        return hear
+
+    def expect_ends(self, futures: list[Generating]) -> None:
+        for index, future in enumerate(futures):
+            future.add_done_callback(lambda _, index=index: self._heard.put_nowait((index, None)))
+
+    async def next(self, call: Call) -> list[Heard]:
+        """At least one; all that is there, where the client reads slower than the engine samples."""
+        while True:
+            try:
+                async with asyncio.timeout(PRESENCE_S):
+                    items = [await self._heard.get()]
+            except TimeoutError:
+                await call.require_presence()
+                continue
+            while not self._heard.empty():
+                items.append(self._heard.get_nowait())
+            return items
+
+
+async def open_stream(call: Call, tokens: Tokens, futures: list[Generating], answered: Answered) -> "EventStream":
+    """Once there is a token: an error before it still has a status of its own."""
+    tokens.expect_ends(futures)
+    try:
+        first = await tokens.next(call)
+        for future in futures:
+            if future.done():
+                future.result()
+    except BaseException:
+        cancel(futures)
+        raise
+    first_token_s = time.perf_counter() - call.started
+    events = events_of(call, tokens, futures, first)
+
+    def end() -> None:
+        answered(call, [future.result() for future in futures], first_token_s)
+
+    return EventStream(guarded(call, events, end), futures, call.end)
+
+
+class EventStream(StreamingResponse):
+    """Its requests end with it, and it ends some time after their deadline, even if nobody reads it."""
+
+    def __init__(self, events: AsyncIterator[bytes], futures: list[Generating], end: float) -> None:
+        super().__init__(events, headers={"cache-control": "no-cache"}, media_type="text/event-stream")
+        self._futures = futures
+        self._end = end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.timeout(self._end + DEADLINE_GRACE_S - time.monotonic()):
+                await super().__call__(scope, receive, send)
+        except TimeoutError:
+            hang_up(scope)
+        finally:
+            cancel(self._futures)
+
+
+async def guarded(call: Call, events: AsyncIterator[bytes], end: Callable[[], None]) -> AsyncIterator[bytes]:
+    """What goes wrong after the status was sent is told as an event."""
+    try:
+        async for each in events:
+            yield each
+        end()
+    except ClientDisconnect:
+        return
+    except Exception as error:
+        yield event(error_body(error if isinstance(error, TemperError) else unexpected(error, call.request)))
+    yield DONE
+
+
+async def events_of(call: Call, tokens: Tokens, futures: list[Generating], first: list[Heard]) -> AsyncIterator[bytes]:
+    for chunk in call.writer.begin():
+        yield event(chunk)
+    items, num_ended = first, 0
+    while True:
+        for index, sampled, is_ended in by_choice(items):
+            num_ended += is_ended
+            for chunk in call.writer.more(index, sampled):
+                yield event(chunk)
+            for chunk in call.writer.end(index, futures[index].result()) if is_ended else ():
+                yield event(chunk)
+        if num_ended == len(futures):
+            break
+        items = await tokens.next(call)
+    if call.telling.with_usage:
+        yield event(call.writer.used([future.result() for future in futures]))
+
+
+def by_choice(items: list[Heard]) -> Iterator[tuple[int, list[Sampled], bool]]:
+    """The tokens of each choice that was heard of, and whether it is complete."""
+    for index in dict.fromkeys(index for index, _ in items):
+        heard = [token for other, token in items if other == index]
+        yield index, [token for token in heard if token is not None], None in heard

@@ -1,0 +1,73 @@
+"""Models and policies that are open: opened on demand, while requests for them wait a moment."""
+
+import asyncio
+import logging
+from typing import Any
+
+from temper_gpu.engine.interface import Engines
+from temper_gpu.server.answers import Refusal
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.targets import NotFound, Target, Targets
+
+# A request for a model that is being opened waits this long before it is told to come again.
+OPENING_WAIT_S = 5.0
+# Far more policies than an engine keeps loaded; a long run brings a new name with every step.
+KEPT_NAMES = 64
+
+log = logging.getLogger(__name__)
+
+
+class OpenModels:
+    def __init__(self, engines: Engines, targets: Targets) -> None:
+        self._engines = engines
+        self._targets = targets
+        self._prompts: dict[str, Prompts] = {}
+        self._opening: dict[str, asyncio.Future[Target]] = {}
+        self._policy_names: dict[str, str] = {}
+
+    async def target(self, name: str) -> Target:
+        target = self._targets.find(name)
+        if target is None:
+            target = await self._open(name)
+        if target.adapter_sha256 is not None:
+            self._policy_names[name] = target.adapter_sha256
+            for oldest in list(self._policy_names)[:-KEPT_NAMES]:
+                del self._policy_names[oldest]
+        return target
+
+    def prompts_of(self, target: Target) -> Prompts:
+        model = target.engine.model
+        if model.name not in self._prompts:
+            self._prompts[model.name] = Prompts(model)
+        return self._prompts[model.name]
+
+    def listed(self) -> list[dict[str, Any]]:
+        """As OpenAI's API lists models; policies are those that are loaded."""
+        loaded = {sha256 for engine in self._engines.started().values() for sha256 in engine.health().adapters}
+        policies = [name for name, sha256 in self._policy_names.items() if sha256 in loaded]
+        names = [*self._engines.names(), *sorted(policies)]
+        return [{"id": name, "object": "model", "created": 0, "owned_by": "temper"} for name in names]
+
+    def find_listed(self, name: str) -> dict[str, Any]:
+        for model in self.listed():
+            if model["id"] == name:
+                return model
+        raise NotFound(
+            f"model must be one that GET /v1/models lists, got {name[:80]!r}; a policy is listed once loaded"
+        )
+
+    async def _open(self, name: str) -> Target:
+        """Opening goes on when the request has been sent away."""
+        if name not in self._opening:
+            opening = asyncio.get_running_loop().run_in_executor(None, self._targets.open, name)
+            opening.add_done_callback(lambda done: self._opened(name, done))
+            self._opening[name] = opening
+        done, _ = await asyncio.wait([self._opening[name]], timeout=OPENING_WAIT_S)
+        if not done:
+            raise Refusal(503, "loading", f"{name} is still loading; retry", retry_after_s=2)
+        return done.pop().result()
+
+    def _opened(self, name: str, done: "asyncio.Future[Target]") -> None:
+        self._opening.pop(name, None)
+        if not done.cancelled() and done.exception():
+            log.warning("model not opened", extra={"policy": name, "reason": str(done.exception())})

@@ -1,0 +1,100 @@
+"""What comes of a request: its deadline and its body, and threads for what takes long to read or to write."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import orjson
+from starlette.requests import ClientDisconnect, Request
+
+from temper_gpu.contract import BODY_TOO_LARGE, DEADLINE_HEADER
+from temper_gpu.engine.interface import DeadlinePassed
+from temper_gpu.failures import TemperError
+from temper_gpu.server.answers import Refusal
+from temper_gpu.server.settings import ServerSettings
+from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
+
+# How many longer ones at once: they take processors from the engine.
+NUM_READERS = 2
+DEADLINE_MS = re.compile("[0-9]{1,10}")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What reading or writing is done for, until when anybody wants it, and whether it is too short to matter."""
+
+    request: Request
+    end: float
+    is_short: bool
+
+
+class Readers:
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(NUM_READERS)
+        self._threads = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="prompts")
+
+    async def do(self, work: Work, do: Callable[..., T], *given: Any) -> T:
+        """On the loop where it is short, else in a thread: nobody waits for what another one asks."""
+        if work.is_short:
+            return do(*given)
+        try:
+            async with asyncio.timeout(work.end - time.monotonic()):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise DeadlinePassed(
+                "a long prompt must be read by its deadline, but other requests came first; allow more time or send "
+                "fewer at once"
+            ) from error
+        try:
+            if await work.request.is_disconnected():
+                raise ClientDisconnect
+            return await asyncio.get_running_loop().run_in_executor(self._threads, do, *given)
+        finally:
+            self._free.release()
+
+
+def deadline_s(request: Request, settings: ServerSettings) -> float:
+    given = request.headers.get(DEADLINE_HEADER)
+    if given is None:
+        return settings.default_deadline_s
+    if not DEADLINE_MS.fullmatch(given) or not 0 < int(given) < 1 << 31:
+        raise TemperError(
+            "BadConfig", f"{DEADLINE_HEADER} must be milliseconds from now, got {given[:40]!r}; send 60000"
+        )
+    return int(given) / 1000
+
+
+async def read_body(request: Request, settings: ServerSettings, end: float) -> bytes:
+    most = settings.max_body_bytes
+    chunks, size = [], 0
+    try:
+        async with asyncio.timeout(end - time.monotonic()):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > most:
+                    rule = f"a body must have at most {most} bytes, but this one has more"
+                    raise Refusal(413, BODY_TOO_LARGE, f"{rule}; shorten the conversation")
+                chunks.append(chunk)
+    except TimeoutError as error:
+        raise Refusal(408, "timeout", "a body must be complete by its deadline, but was not; retry") from error
+    return b"".join(chunks)
+
+
+def parse_json(body: bytes) -> Any:
+    try:
+        parsed = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise TemperError("BadConfig", f"the body must be JSON, but is not ({error}); send application/json") from error
+    # Whatever goes down level by level, here or in a template, would fail with it; most bodies have fewer brackets.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_deeper(parsed, MAX_DEPTH):
+        raise TemperError(
+            "BadConfig",
+            f"the body must be nested at most {MAX_DEPTH} levels deep, but this one is deeper; make it flatter",
+        )
+    return parsed

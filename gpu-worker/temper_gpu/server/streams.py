@@ -1,0 +1,181 @@
+"""An answer told in pieces: what of its text can be told while it is sampled, and OpenAI's events of it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import orjson
+
+from temper_gpu.engine.interface import Generation
+from temper_gpu.model.detokenizer import START
+from temper_gpu.server.chat import ChatRequest, chat_response, choice, logprob_entries, usage
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.sampling import Sampled, Sampling, before_stop, sampled_of
+
+# What a decoder writes for bytes that are no character, or not one yet.
+UNFINISHED = "\ufffd"
+
+
+def event(data: dict[str, Any]) -> bytes:
+    return b"data: " + orjson.dumps(data) + b"\n\n"
+
+
+DONE = b"data: [DONE]\n\n"
+
+
+class TextSoFar:
+    """The text of the tokens so far, each decoded with the one before it alone; without half characters."""
+
+    def __init__(self, decode: Callable[[list[int]], str]) -> None:
+        self._decode = decode
+        self._token_ids: list[int] = []
+        self._start = self._read = 0
+        self.text = ""
+
+    def add(self, token_id: int) -> None:
+        self._token_ids.append(token_id)
+        known = self._decode(self._token_ids[self._start : self._read])
+        longer = self._decode(self._token_ids[self._start :])
+        if len(longer) > len(known) and not longer.endswith(UNFINISHED):
+            self.text += longer[len(known) :]
+            self._start, self._read = self._read, len(self._token_ids)
+
+
+def safe_text(text: str, sampling: Sampling, tags: tuple[str, ...] = ()) -> str:
+    """What stays the beginning of the text whatever comes: before a stop string, or what may become one or a tag."""
+    ended = before_stop(text, sampling.stop)
+    if ended != text:
+        return ended
+    return text[: len(text) - max((overlap(text, end) for end in (*sampling.stop, *tags)), default=0)]
+
+
+def overlap(text: str, end: str) -> int:
+    """How many characters at the end of the text may be the beginning of `end`."""
+    lengths = range(min(len(text), len(end) - 1), 0, -1)
+    return next((length for length in lengths if text.endswith(end[:length])), 0)
+
+
+class ChoiceSoFar:
+    """Of one choice: the tokens that were heard and not told yet, and how many characters of its text were told."""
+
+    def __init__(self, sampling: Sampling, decode: Callable[[list[int]], str]) -> None:
+        self._sampling = sampling
+        self._text = TextSoFar(decode)
+        self.num_heard = 0
+        self.num_told = 0
+        self._untold: list[Sampled] = []
+
+    @property
+    def text(self) -> str:
+        return self._text.text
+
+    def hear(self, token: Sampled) -> None:
+        self.num_heard += 1
+        self._untold.append(token)
+        if token.token_id not in self._sampling.stop_token_ids:
+            self._text.add(token.token_id)
+
+    def take(self) -> list[Sampled]:
+        taken, self._untold = self._untold, []
+        return taken
+
+    def rest(self, generation: Generation) -> list[Sampled]:
+        """What was not told, with what an engine told by its answer alone."""
+        return [*self.take(), *sampled_of(generation)[self.num_heard :]]
+
+
+class Writer(Protocol):
+    """What OpenAI's two kinds of answers differ in."""
+
+    def whole(self, generations: list[Generation]) -> dict[str, Any]: ...
+
+    def begin(self) -> Iterator[dict[str, Any]]:
+        """Before the first token."""
+        ...
+
+    def more(self, index: int, tokens: list[Sampled]) -> Iterator[dict[str, Any]]: ...
+
+    def end(self, index: int, generation: Generation) -> Iterator[dict[str, Any]]: ...
+
+    def used(self, generations: list[Generation]) -> dict[str, Any]:
+        """What a stream says of usage at its end."""
+        ...
+
+
+class ChatWriter:
+    """In a stream, calls are told once the answer is complete, because a malformed one makes all text."""
+
+    def __init__(
+        self, request: ChatRequest, prompt_ids: tuple[int, ...], prompts: Prompts, adapter: str | None, request_id: str
+    ) -> None:
+        self._request = request
+        self._prompts = prompts
+        self._prompt_ids = prompt_ids
+        self._adapter = adapter
+        self._request_id = request_id
+        self._head = {
+            "id": f"chatcmpl-{request_id}",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": request.model,
+        }
+        self._choices = [ChoiceSoFar(request.sampling, prompts.decode) for _ in range(request.sampling.num_choices)]
+
+    def whole(self, generations: list[Generation]) -> dict[str, Any]:
+        given = (self._request, self._prompt_ids, generations, self._prompts, self._adapter, self._request_id)
+        return chat_response(*given)
+
+    def begin(self) -> Iterator[dict[str, Any]]:
+        told: dict[str, Any] = {"adapter_sha256": self._adapter}
+        if self._request.telling.with_token_ids:
+            told["prompt_token_ids"] = self._prompt_ids
+        for index in range(len(self._choices)):
+            yield {**self._chunk(index, {"role": "assistant", "content": "", "refusal": None}, []), **told}
+
+    def more(self, index: int, tokens: list[Sampled]) -> Iterator[dict[str, Any]]:
+        so_far = self._choices[index]
+        for token in tokens:
+            so_far.hear(token)
+        content = self._safe_content(so_far.text)
+        if len(content) > so_far.num_told:
+            delta = {"content": content[so_far.num_told :]}
+            so_far.num_told = len(content)
+            yield self._chunk(index, delta, so_far.take())
+
+    def end(self, index: int, generation: Generation) -> Iterator[dict[str, Any]]:
+        so_far = self._choices[index]
+        rest = so_far.rest(generation)
+        answer = choice(self._request, index, generation, self._prompts, self._request_id)
+        message = answer["message"]
+        content = (message["content"] or "")[so_far.num_told :]
+        if content or (rest and (self._request.with_logprobs or self._request.telling.with_token_ids)):
+            yield self._chunk(index, {"content": content}, rest)
+        for number, call in enumerate(message.get("tool_calls", [])):
+            yield from self._call(index, number, call)
+        ending = {name: answer[name] for name in ("finish_reason", "malformed_tool_calls") if name in answer}
+        last = self._chunk(index, {}, [])
+        last["choices"][0].update(ending)
+        yield last
+
+    def used(self, generations: list[Generation]) -> dict[str, Any]:
+        return {**self._head, "choices": [], "usage": usage([self._prompt_ids], generations)}
+
+    def _safe_content(self, text: str) -> str:
+        if not self._request.parses_calls:
+            return safe_text(text, self._request.sampling)
+        if self._request.tool_choice.is_opened:
+            return ""
+        return safe_text(text, self._request.sampling, (START,)).partition(START)[0]
+
+    def _call(self, index: int, number: int, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        function = call["function"]
+        begun = {"index": number, **call, "function": {"name": function["name"], "arguments": ""}}
+        for delta in (begun, {"index": number, "function": {"arguments": function["arguments"]}}):
+            yield self._chunk(index, {"tool_calls": [delta]}, [])
+
+    def _chunk(self, index: int, delta: dict[str, Any], tokens: list[Sampled]) -> dict[str, Any]:
+        told: dict[str, Any] = {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
+        if self._request.with_logprobs and tokens:
+            told["logprobs"] = {"content": logprob_entries(self._prompts, tokens), "refusal": None}
+        if self._request.telling.with_token_ids:
+            told["token_ids"] = [token.token_id for token in tokens]
+        return {**self._head, "choices": [told], **({"usage": None} if self._request.telling.with_usage else {})}

@@ -1,0 +1,58 @@
+"""The table of parameters is what the parsers do, and what the documentation says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import temper_gpu
+from temper_gpu.failures import TemperError
+from temper_gpu.server.chat import parse_chat_request
+from temper_gpu.server.completions import parse_completion_request
+from temper_gpu.server.parameters import PARAMETERS, Endpoint, markdown
+
+PAGE = Path(temper_gpu.__file__).parents[2] / "docs/http-api.md"
+BODIES: dict[Endpoint, dict[str, Any]] = {
+    "chat": {"model": "pocket", "messages": [{"role": "user", "content": "?"}]},
+    "completions": {"model": "pocket", "prompt": "?"},
+}
+PARSERS = {"chat": parse_chat_request, "completions": parse_completion_request}
+ENDPOINTS: list[Endpoint] = ["chat", "completions"]
+
+
+class Noting(dict[str, Any]):
+    """Notes what is read of it."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__(body)
+        self.read: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read.add(key)
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_honoured_parameters_are_those_that_are_read(endpoint: Endpoint):
+    body = Noting(BODIES[endpoint])
+    PARSERS[endpoint](body, 8)
+    assert body.read == {each.name for each in PARAMETERS if each.effect(endpoint) == "honoured"}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda parameter: parameter.name)
+def test_the_others_change_nothing_or_are_refused_by_name(parameter: Any, endpoint: Endpoint):
+    body, effect = BODIES[endpoint], parameter.effect(endpoint)
+    if effect == "honoured":
+        return
+    for neutral in {"refused": parameter.neutral, "no effect": (None, "anything", {"a": 1})}.get(effect, ()):
+        assert PARSERS[endpoint]({**body, parameter.name: neutral}, 8) == PARSERS[endpoint](body, 8)
+    if effect != "no effect":
+        with pytest.raises(TemperError, match=f"{parameter.name} must be .*;") as caught:
+            PARSERS[endpoint]({**body, parameter.name: {"other": True}}, 8)
+        assert caught.value.type == "BadConfig"
+
+
+def test_the_page_shows_the_table():
+    """Where they differ, print `markdown()` and copy it."""
+    assert markdown() in PAGE.read_text()
