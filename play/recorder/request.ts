@@ -41,7 +41,13 @@ const DROPPED = new Set(
   ].flatMap((names) => names.split(' ')),
 );
 /** Honoured while training: a call that must be is opened by the prompt, and what is sampled after it is sampled freely. */
-const KEPT = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'stop', 'n']);
+const KEPT = new Set(
+  [
+    'messages tools tool_choice parallel_tool_calls max_tokens stop stop_token_ids n',
+    // What is told of a sampled token beside it.
+    'top_logprobs',
+  ].flatMap((names) => names.split(' ')),
+);
 /** Values that change nothing: accepted while training, and left out of what is asked, in an evaluation too. */
 const NEUTRAL: Record<string, readonly unknown[]> = {
   top_p: [1],

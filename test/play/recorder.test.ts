@@ -180,6 +180,8 @@ describe('while training', () => {
     ['temperature', 0.2],
     ['top_p', 0.9],
     ['top_k', 5],
+    ['min_p', 0.1],
+    ['repetition_penalty', 1.1],
     ['presence_penalty', 1],
     ['frequency_penalty', -1],
     ['logit_bias', { 5: 1 }],
@@ -210,7 +212,9 @@ describe('while training', () => {
     ['stream', false],
     ['top_p', null],
     ['n', 1],
-  ])('%s %j changes nothing and is accepted', async (name, value) => {
+    ['top_logprobs', 3],
+    ['stop_token_ids', [5]],
+  ])('%s %j does not change how tokens are sampled and is accepted', async (name, value) => {
     const attempt = await playOne(engine, async (context) => Number(await say(context, 'x', { [name]: value })));
     expect(attempt.status).toBe('ok');
   });
