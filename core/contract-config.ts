@@ -57,6 +57,13 @@ export const RolloutConfig = z
     callTimeoutMs: positive,
     /** How long one call is retried while the engine refuses, answers 429 or 5xx. */
     callRetryBudgetMs: count,
+    /**
+     * Variables of the model's chat template, such as `enable_thinking`, for calls that do not set them themselves. Absent:
+     * none. Runs without them have the bytes that they had before this field was there.
+     */
+    chatTemplateKwargs: z
+      .record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]))
+      .optional(),
   })
   .meta({ id: 'RolloutConfig' });
 export type RolloutConfig = z.infer<typeof RolloutConfig>;

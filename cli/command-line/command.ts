@@ -30,6 +30,11 @@ interface ListFlag extends ValueFlag {
   readonly kind: 'list';
 }
 
+/** An object as JSON. */
+interface JsonFlag extends ValueFlag {
+  readonly kind: 'json';
+}
+
 export interface NumberFlag extends ValueFlag {
   readonly kind: 'integer' | 'number' | 'port';
   readonly minimum?: number;
@@ -41,7 +46,7 @@ interface ChoiceFlag extends ValueFlag {
   readonly choices: readonly string[];
 }
 
-export type Flag = BooleanFlag | TextFlag | TextsFlag | ListFlag | NumberFlag | ChoiceFlag;
+export type Flag = BooleanFlag | TextFlag | TextsFlag | ListFlag | JsonFlag | NumberFlag | ChoiceFlag;
 export type Flags = Readonly<Record<string, Flag>>;
 
 type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly (infer Choice)[] }
@@ -50,7 +55,9 @@ type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly 
     ? number
     : F extends { kind: 'list' }
       ? readonly string[]
-      : string;
+      : F extends { kind: 'json' }
+        ? object
+        : string;
 
 type FlagValue<F extends Flag> = F extends { kind: 'boolean' }
   ? boolean

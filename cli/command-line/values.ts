@@ -56,7 +56,7 @@ function readValue(
   flag: Exclude<Flag, { kind: 'boolean' | 'texts' }>,
   text: string,
   naming: ValueNaming,
-): string | number | readonly string[] {
+): string | number | object {
   switch (flag.kind) {
     case 'text':
       if (flag.form === undefined || flag.form.pattern.test(text)) return text;
@@ -66,12 +66,24 @@ function readValue(
       throw badValue(naming, `one of ${flag.choices.join(', ')}`, text, flag.choices[0] ?? flag.placeholder);
     case 'list':
       return text.split(',').map((item) => item.trim());
+    case 'json':
+      return readObject(text, naming);
     case 'integer':
     case 'number':
     case 'port':
     default:
       return readNumber(flag, text, naming);
   }
+}
+
+function readObject(text: string, naming: ValueNaming): object {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // No JSON at all: the same complaint.
+  }
+  throw badValue(naming, 'an object as JSON', text, `'{"name":"value"}'`);
 }
 
 const NUMBERS: Readonly<Record<NumberFlag['kind'], string>> = {

@@ -26,7 +26,9 @@ function describe(flag: string, { description }: RunFlag): string {
 
 function shownDefault({ kind, path }: RunFlag): string {
   const value = path.split('.').reduce<unknown>(memberOf, DEFAULTS);
-  return kind === 'boolean' || value === null || NO_DEFAULT.has(path) ? '' : ` [${JSON.stringify(value)}]`;
+  return kind === 'boolean' || value === null || value === undefined || NO_DEFAULT.has(path)
+    ? ''
+    : ` [${JSON.stringify(value)}]`;
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -120,6 +120,12 @@ export const RUN_FLAGS = {
     path: 'rollout.maxTokens',
     description: 'token limit of a call that sets none',
   },
+  'chat-template-kwargs': {
+    kind: 'json',
+    placeholder: 'JSON',
+    path: 'rollout.chatTemplateKwargs',
+    description: "variables of the model's chat template, for calls that set none",
+  },
   'max-calls-per-attempt': {
     kind: 'integer',
     placeholder: 'N',

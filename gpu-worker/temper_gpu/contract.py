@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypeAliasType
 
 
@@ -255,6 +255,11 @@ class Prepared(BaseModel):
     ]
 
 
+ChatTemplateKwargs = TypeAliasType(
+    "ChatTemplateKwargs", Annotated[str, Field(max_length=1000)]
+)
+
+
 class RolloutConfig(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -275,6 +280,10 @@ class RolloutConfig(BaseModel):
     call_retry_budget_ms: Annotated[
         int, Field(alias="callRetryBudgetMs", ge=0, le=9007199254740991)
     ]
+    chat_template_kwargs: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=64)], ChatTemplateKwargs | float | bool] | None,
+        Field(alias="chatTemplateKwargs"),
+    ] = None
 
 
 class RolloutInput(BaseModel):

@@ -18,7 +18,7 @@ export interface RequestRules {
   /** The one model that this client answers for. */
   model: string;
   mode: RequestMode;
-  rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens'>;
+  rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens' | 'chatTemplateKwargs'>;
   /** What the attempt was answered so far. */
   answered: AnsweredCalls;
   /** See `CallOptions`. */
@@ -44,6 +44,8 @@ const DROPPED = new Set(
 const KEPT = new Set(
   [
     'messages tools tool_choice parallel_tool_calls max_tokens stop stop_token_ids n',
+    // It changes the prompt alone.
+    'chat_template_kwargs',
     // What is told of a sampled token beside it.
     'top_logprobs',
   ].flatMap((names) => names.split(' ')),
@@ -73,8 +75,8 @@ export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedR
   if (rules.mode === 'text') return { request: asRequest(asked, ['model', 'stream', 'stream_options']), wantsLogprobs };
   const named = nameMaxTokens(canonicalRequest(asked, rules.answered), rules);
   if (rules.mode === 'train') checkTraining(named, rules);
-  const { temperature, maxTokens } = rules.rollout;
-  const filled = { temperature, max_tokens: maxTokens, ...named };
+  const { temperature, maxTokens, chatTemplateKwargs } = rules.rollout;
+  const filled = { temperature, max_tokens: maxTokens, ...named, ...templateKwargs(chatTemplateKwargs, named) };
   const neutral = Object.keys(NEUTRAL).filter((name) => isNeutral(name, named[name]));
   return { request: asRequest(filled, [...DROPPED, ...neutral]), wantsLogprobs };
 }
@@ -112,6 +114,15 @@ function refuseTraining(name: string, value: unknown): TemperError {
   if (name === 'seed') return badParameter(name, value, "is the run's while training", 'leave it out');
   const reason = 'cannot be set while training (what is sampled must be what the trainer computes)';
   return badParameter(name, value, reason, 'leave it out');
+}
+
+/** The run's, and over them those of the request. */
+function templateKwargs(
+  ofRun: RolloutConfig['chatTemplateKwargs'],
+  { chat_template_kwargs: own }: Body,
+): { chat_template_kwargs?: object } {
+  if (ofRun === undefined) return {};
+  return { chat_template_kwargs: { ...ofRun, ...(own as object | undefined) } };
 }
 
 /** One name for one thing; both are the same to an engine. */

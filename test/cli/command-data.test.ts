@@ -23,6 +23,7 @@ const command = defineCommand({
     name: { kind: 'text', form: { pattern: /^[a-z]+$/, rule: 'lower case letters', example: 'demo' }, ...N },
     type: { kind: 'choice', choices: ['auto', 'float32'], ...N },
     tags: { kind: 'list', ...N },
+    extra: { kind: 'json', ...N },
     agent: { kind: 'texts', ...N },
     json: { kind: 'boolean', description: '' },
   },
@@ -34,12 +35,13 @@ function parse(words: string) {
   return line;
 }
 
-const GIVEN = 'demo push --step 3 --rate -0.5 --port 80 --name x --type auto --tags a,b --agent p --agent q';
+const GIVEN =
+  'demo push --step 3 --rate -0.5 --port 80 --name x --type auto --tags a,b --extra {"a":1} --agent p --agent q';
 
 test('flags and arguments have the values and the types of their definition', () => {
   const { flags, args } = parse(`${GIVEN} --json`);
   expect(args).toEqual({ run: 'demo', action: 'push' });
-  const texts = { name: 'x', type: 'auto', tags: ['a', 'b'], agent: ['p', 'q'] };
+  const texts = { name: 'x', type: 'auto', tags: ['a', 'b'], extra: { a: 1 }, agent: ['p', 'q'] };
   expect(flags).toEqual({ steps: null, step: 3, rate: -0.5, port: 80, ...texts, json: true });
   expectTypeOf(args).toEqualTypeOf<{
     readonly run: string;
@@ -53,6 +55,7 @@ test('flags and arguments have the values and the types of their definition', ()
     readonly name: string | null;
     readonly type: 'auto' | 'float32' | null;
     readonly tags: readonly string[] | null;
+    readonly extra: object | null;
     readonly agent: readonly string[];
     readonly json: boolean;
   }>();
@@ -61,7 +64,7 @@ test('flags and arguments have the values and the types of their definition', ()
 test('what is not given is null, false or empty', () => {
   const { flags, args } = parse('demo --step 3');
   expect(args.action).toBeNull();
-  const none = { steps: null, rate: null, port: null, name: null, type: null, tags: null };
+  const none = { steps: null, rate: null, port: null, name: null, type: null, tags: null, extra: null };
   expect(flags).toEqual({ ...none, step: 3, agent: [], json: false });
 });
 

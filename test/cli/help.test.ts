@@ -107,6 +107,7 @@ test('train', async () => {
       --lora-target-modules A,B      comma-separated module names; default: every linear layer except the output head
       --temperature X                sampling temperature in training and evaluation [1]
       --max-tokens N                 token limit of a call that sets none [512]
+      --chat-template-kwargs JSON    variables of the model's chat template, for calls that set none
       --max-calls-per-attempt N      maximum number of calls per attempt; more fail the attempt [64]
       --attempt-timeout-ms N         time limit of an attempt; waiting for an unavailable engine does not count [600000]
       --call-timeout-ms N            time limit of one call [120000]

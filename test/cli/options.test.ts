@@ -73,6 +73,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'learning-rate-schedule': 'linear',
   'final-learning-rate-share': '0.5 --learning-rate-schedule linear',
   'lora-target-modules': 'q_proj,v_proj',
+  'chat-template-kwargs': '{"enable_thinking":false}',
   loss: 'ppo',
   'dual-clip': '4 --loss ppo',
   'advantage-scale': 'group-std',

@@ -220,6 +220,27 @@ describe('while training', () => {
   });
 });
 
+test.each(['train', 'eval'] as const)(
+  "the template's variables are the run's, and over them the call's: %s",
+  async (mode) => {
+    const rollout = { chatTemplateKwargs: { enable_thinking: false, style: 'plain' } };
+    const twice: TestRollout = async (context) => {
+      await say(context, 'x');
+      await say(context, 'y', { chat_template_kwargs: { style: 'terse' } });
+      return 0;
+    };
+    const { calls } = await playOne(engine, twice, { mode, rollout });
+    const asked = [
+      { enable_thinking: false, style: 'plain' },
+      { enable_thinking: false, style: 'terse' },
+    ];
+    expect(engine.executed.map(({ request }) => request)).toMatchObject(
+      asked.map((each) => ({ chat_template_kwargs: each })),
+    );
+    expect(calls.map(({ request }) => request['chat_template_kwargs'])).toEqual(asked);
+  },
+);
+
 test('an evaluation passes on what the engine takes', async () => {
   await playOne(engine, async (context) => Number(await say(context, 'x', { top_p: 0.5, temperature: 0.1, seed: 4 })), {
     mode: 'eval',

@@ -17,7 +17,7 @@ export interface ServedPolicy {
   /** Names that clients may send, the engine's among them. */
   readonly names: readonly string[];
   /** Of the run: what a request gets that does not say. */
-  readonly rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens'>;
+  readonly rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens' | 'chatTemplateKwargs'>;
 }
 
 /** What HTTP says of a refusal, besides the body that its dialect writes. */

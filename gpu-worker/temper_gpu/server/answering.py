@@ -56,7 +56,7 @@ class Answering:
         work, body = await self.read(request)
         chat = await self.readers.do(work, read_chat, body, self._settings.max_choices)
         target = await self._models.target(chat.model)
-        prompts = self._models.prompts_of(target)
+        prompts = self._models.prompts_of(target, chat.template_kwargs)
         prompt_ids = await self.readers.do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
         prompts.require_known(chat.sampling)
         asked = Asked(chat.sampling, prompt_ids, stops_of(chat), chat.num_top_logprobs)

@@ -20,6 +20,7 @@ from temper_gpu.server.sampling import (
     sampled_of,
     text_of,
 )
+from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs
 from temper_gpu.server.tool_calls import call_message, parse_answer
 from temper_gpu.server.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
@@ -32,6 +33,7 @@ class ChatRequest:
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] | None
     tool_choice: ToolChoice
+    template_kwargs: TemplateKwargs
     sampling: Sampling
     telling: Telling
     with_logprobs: bool
@@ -57,6 +59,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
         messages=parse_messages(body.get("messages")),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
+        template_kwargs=parse_template_kwargs(body.get("chat_template_kwargs")),
         sampling=parse_sampling(
             body, max_choices, first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
         ),

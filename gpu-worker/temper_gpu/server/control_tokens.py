@@ -53,6 +53,9 @@ class ControlTokens:
     def seal_tools(self, tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
         return self._seal(tools, self._of_tools, chr(FIRST + TOOLS))
 
+    def seal_variables(self, variables: dict[str, Any]) -> dict[str, Any]:
+        return self._seal(variables, self._of_tools, chr(FIRST + TOOLS))
+
     def encode(self, rendered: str) -> list[int]:
         if MARK not in rendered:
             return self._tokenise(rendered)

@@ -2,17 +2,23 @@
 
 import asyncio
 import logging
+from collections import OrderedDict
 from typing import Any
+
+import orjson
 
 from temper_gpu.engine.interface import Engines
 from temper_gpu.server.answers import Refusal
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.targets import NotFound, Target, Targets
+from temper_gpu.server.template_kwargs import TemplateKwargs
 
 # A request for a model that is being opened waits this long before it is told to come again.
 OPENING_WAIT_S = 5.0
 # Far more policies than an engine keeps loaded; a long run brings a new name with every step.
 KEPT_NAMES = 64
+# Each base model with each set of variables of its template.
+KEPT_PROMPTS = 16
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +27,7 @@ class OpenModels:
     def __init__(self, engines: Engines, targets: Targets) -> None:
         self._engines = engines
         self._targets = targets
-        self._prompts: dict[str, Prompts] = {}
+        self._prompts: OrderedDict[tuple[str, bytes], Prompts] = OrderedDict()
         self._opening: dict[str, asyncio.Future[Target]] = {}
         self._policy_names: dict[str, str] = {}
 
@@ -35,11 +41,15 @@ class OpenModels:
                 del self._policy_names[oldest]
         return target
 
-    def prompts_of(self, target: Target) -> Prompts:
-        model = target.engine.model
-        if model.name not in self._prompts:
-            self._prompts[model.name] = Prompts(model)
-        return self._prompts[model.name]
+    def prompts_of(self, target: Target, template_kwargs: TemplateKwargs = ()) -> Prompts:
+        # As JSON: in Python true equals 1.
+        key = (target.engine.model.name, orjson.dumps(template_kwargs))
+        if key not in self._prompts:
+            self._prompts[key] = Prompts(target.engine.model, template_kwargs)
+            if len(self._prompts) > KEPT_PROMPTS:
+                self._prompts.popitem(last=False)
+        self._prompts.move_to_end(key)
+        return self._prompts[key]
 
     def listed(self) -> list[dict[str, Any]]:
         """As OpenAI's API lists models; policies are those that are loaded."""

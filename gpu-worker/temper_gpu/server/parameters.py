@@ -80,6 +80,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     of_completions("add_special_tokens", "whether the tokenizer adds its own to a string; default true (vLLM's)"),
     of_chat("tools", "functions; see [Tools](tools.md)"),
     of_chat("tool_choice", "`none`, `auto`, `required` or a function"),
+    of_chat("chat_template_kwargs", "variables of the chat template, such as `enable_thinking` (vLLM's)"),
     of_chat("parallel_tool_calls", "false ends the answer after its first call"),
     without_effect("metadata", "nothing is stored"),
     without_effect("store", "nothing is stored"),

@@ -11,6 +11,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import END, START, Detokenizer
 from temper_gpu.server.control_tokens import ControlTokens
 from temper_gpu.server.sampling import Sampling
+from temper_gpu.server.template_kwargs import TemplateKwargs, require_known
 from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
 from temper_gpu.server.tool_choice import ToolChoice, function_name
 
@@ -37,7 +38,9 @@ TOLD = frozenset(["system", "developer", "tool"])
 
 
 class Prompts:
-    def __init__(self, model: TextModel) -> None:
+    def __init__(self, model: TextModel, template_kwargs: TemplateKwargs = ()) -> None:
+        require_known(template_kwargs, model.tokenizer.chat_template or "", model.name)
+        self._template_kwargs = template_kwargs
         self._name = model.name
         self._context_window = model.context_window
         self._tokenizer = model.tokenizer
@@ -175,6 +178,7 @@ class Prompts:
                 tools=self._controls.seal_tools(tools),
                 add_generation_prompt=opens_turn,
                 tokenize=False,
+                **self._controls.seal_variables(dict(self._template_kwargs)),
             )
         except Exception as error:  # whatever a template raises, it raises for what it was given
             raise TemperError(

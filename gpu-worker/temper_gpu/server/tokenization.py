@@ -14,10 +14,11 @@ from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.reading import parse_json
 from temper_gpu.server.sampling import parse_model
 from temper_gpu.server.targets import Target
+from temper_gpu.server.template_kwargs import parse_template_kwargs
 from temper_gpu.server.tool_choice import parse_tools
 
 OF_PROMPT = frozenset(["model", "prompt", "add_special_tokens", "return_token_strs"])
-OF_MESSAGES = frozenset(["model", "messages", "tools", "return_token_strs"])
+OF_MESSAGES = frozenset(["model", "messages", "tools", "chat_template_kwargs", "return_token_strs"])
 OF_TOKENS = frozenset(["model", "tokens"])
 
 
@@ -31,8 +32,8 @@ class Tokenization:
         asked = await self._answering.readers.do(work, parse_json, body)
         check_body(asked, OF_MESSAGES if isinstance(asked, dict) and "messages" in asked else OF_PROMPT)
         target = await self._models.target(parse_model(asked.get("model")))
-        given = (asked, target, self._models.prompts_of(target))
-        return json_response(await self._answering.readers.do(work, tokenized, *given))
+        prompts = self._models.prompts_of(target, parse_template_kwargs(asked.get("chat_template_kwargs")))
+        return json_response(await self._answering.readers.do(work, tokenized, asked, target, prompts))
 
     async def detokenize(self, request: Request) -> Response:
         work, body = await self._answering.read(request)

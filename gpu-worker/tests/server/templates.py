@@ -8,6 +8,7 @@ import torch
 
 from temper_gpu.model.models import POCKET, POCKET_FOLDER, BaseModel, load_base
 from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.template_kwargs import TemplateKwargs
 
 HEAD = """{%- if tools -%}<|system|># Tools
 <tools>{%- for tool in tools %}
@@ -32,6 +33,10 @@ FORGETFUL = HEAD + (
     + TURN
     + "{%- endfor -%}"
     + OPENED
+)
+# As Qwen3's: a turn may be opened with thoughts that are over.
+SWITCHED = QWEN + (
+    "{%- if add_generation_prompt and enable_thinking is false -%}{{- '<think>\n\n</think>\n\n' -}}{%- endif -%}"
 )
 # An answer without thoughts says so.
 THINKING = HEAD + (
@@ -69,12 +74,12 @@ def pocket() -> BaseModel:
     return replace(loaded_pocket(), tokenizer=copy.deepcopy(loaded_pocket().tokenizer))
 
 
-def prompts_by(template: str | None = None) -> Prompts:
+def prompts_by(template: str | None = None, template_kwargs: TemplateKwargs = ()) -> Prompts:
     """The pocket model's tokenizer with its own template, or another."""
     base = pocket()
     if template is not None:
         base.tokenizer.chat_template = template
-    return Prompts(base)
+    return Prompts(base, template_kwargs)
 
 
 def with_special_tags(base: BaseModel) -> BaseModel:

@@ -1,0 +1,50 @@
+"""Variables of a chat template that a request sets (`chat_template_kwargs`), such as `enable_thinking`."""
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from temper_gpu.failures import TemperError
+from temper_gpu.server.fields import shown
+
+Scalar = str | float | bool
+# Fixed as a request is read, and then a key of what is remembered.
+TemplateKwargs = tuple[tuple[str, Scalar], ...]
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+MAX_VARIABLES, MAX_TEXT = 16, 1000
+# What Temper and transformers give every template themselves.
+GIVEN = frozenset(inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters) | {
+    "messages",
+    "raise_exception",
+    "strftime_now",
+}
+
+
+def parse_template_kwargs(given: Any) -> TemplateKwargs:
+    if given is None:
+        return ()
+    if not isinstance(given, dict) or len(given) > MAX_VARIABLES:
+        raise _bad(f"must be an object of at most {MAX_VARIABLES} variables, got {shown(given)}", "change it")
+    for name, value in given.items():
+        if not NAME.fullmatch(name) or name in GIVEN:
+            rule = f"must name variables of the chat template that a caller may set, got {shown(name)}"
+            raise _bad(rule, "leave it out")
+        if not isinstance(value, str | int | float | bool) or (isinstance(value, str) and len(value) > MAX_TEXT):
+            raise _bad(f"must hold texts, numbers, true or false, got {shown(value)} for {name}", "change it")
+    return tuple(sorted(given.items()))
+
+
+def require_known(kwargs: TemplateKwargs, template: str | Mapping[str, str], model: str) -> None:
+    """A template does not say what it does not know: the variable would have no effect."""
+    text = template if isinstance(template, str) else "\n".join(template.values())
+    for name, _ in kwargs:
+        if re.search(rf"\b{name}\b", text) is None:
+            raise _bad(f"must be known to the chat template of {model}, which does not know {name}", "leave it out")
+
+
+def _bad(rule: str, remedy: str) -> TemperError:
+    return TemperError("BadConfig", f"chat_template_kwargs {rule}; {remedy}")
