@@ -53,6 +53,8 @@ export const TemperConfigSchema = z.strictObject({
       dtype: z.enum(DTYPES).prefault('auto'),
       /** Memory that keys and values of requests may take. */
       kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).prefault(DEFAULT_KV_CACHE_BYTES),
+      /** The most of them for prompts that are kept to be reused; 0 keeps none, null: a quarter. */
+      prefixCacheBytes: z.int().min(0).nullable().prefault(null),
       /** Requests that the engine decodes at once. */
       slots: z.int().min(LEAST_SLOTS).max(MOST_SLOTS).prefault(DEFAULT_SLOTS),
     })
@@ -122,6 +124,7 @@ const LOCAL_ENGINE = [
   'engine.device',
   'engine.dtype',
   'engine.kvCacheBytes',
+  'engine.prefixCacheBytes',
   'engine.slots',
   'localStack.enginePort',
   'localStack.standby',

@@ -194,6 +194,7 @@ describe('temporal.config.ts', () => {
     'engine.device': ['cuda:1'],
     'engine.dtype': ['bfloat16'],
     'engine.kvCacheBytes': [2 ** 30],
+    'engine.prefixCacheBytes': [0],
     'engine.slots': [64],
     models: [{ mine: './models/mine' }],
     train: [{ steps: 60 }],

@@ -106,6 +106,7 @@ describe('a field without effect is refused by name', () => {
     ['engine.device', { engine: { url, device: 'cuda' } }],
     ['engine.dtype', { engine: { url, dtype: 'float32' } }],
     ['engine.kvCacheBytes', { engine: { url, kvCacheBytes: 2 ** 30 } }],
+    ['engine.prefixCacheBytes', { engine: { url, prefixCacheBytes: 0 } }],
     ['engine.slots', { engine: { url, slots: 64 } }],
     ['localStack.enginePort', { engine: { url }, localStack: { enginePort: 9000 } }],
     ['localStack.standby', { engine: { url }, localStack: { standby: false } }],
@@ -200,6 +201,8 @@ describe('the GPU worker', () => {
     const asked = await commandLine({ engine: given }, { device: 'cpu', dtype: 'float32' });
     expect(asked).toContain('--device cpu --dtype float32');
     expect(await commandLine({})).toContain('--threads 2 --device auto --dtype auto');
+    expect(await commandLine({ engine: { prefixCacheBytes: 0 } })).toContain('--prefix-cache-bytes 0');
+    expect(await commandLine({})).not.toContain('--prefix-cache-bytes');
   });
 
   it.each([

@@ -81,6 +81,7 @@ export function engineArguments(of: Pick<StackSpec, 'storeUri' | 'queues' | 'eng
     '--dtype': engine.dtype,
     '--kv-cache-bytes': String(engine.kvCacheBytes),
     '--slots': String(engine.slots),
+    ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),
   };
   return Object.entries(flags).flat();
 }

@@ -38,6 +38,8 @@ class Arguments:
     # auto: bfloat16 on a GPU, float32 on a CPU.
     dtype: str
     kv_cache_bytes: int
+    # None: the engine's own share of `kv_cache_bytes`.
+    prefix_cache_bytes: int | None
     slots: int
     # None: the environment's (TEMPORAL_*), or Temporal's own default.
     temporal_address: str | None
@@ -103,6 +105,12 @@ def _machine(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_KV_CACHE_BYTES,
         metavar="N",
         help="memory that keys and values of requests may take (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--prefix-cache-bytes",
+        type=_whole(0, 1 << 44),
+        metavar="N",
+        help="the most of --kv-cache-bytes that is used to keep prompts for reuse; 0 keeps none (default: a quarter)",
     )
     parser.add_argument(
         "--slots",

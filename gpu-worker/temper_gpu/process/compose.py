@@ -56,7 +56,10 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
     device = choose_device(arguments.device)
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(arguments.dtype, device), device)
     settings = EngineSettings(
-        num_threads=arguments.threads, max_slots=arguments.slots, kv_cache_bytes=arguments.kv_cache_bytes
+        num_threads=arguments.threads,
+        max_slots=arguments.slots,
+        kv_cache_bytes=arguments.kv_cache_bytes,
+        prefix_cache_bytes=arguments.prefix_cache_bytes,
     )
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
     targets = Targets(StoreResolver(store), host)

@@ -64,6 +64,7 @@ def test_help_needs_no_torch():
         ["--store", "file:///s", "--port", "x"],
         ["--store", "file:///s", "--device", "mps"],
         ["--store", "file:///s", "--kv-cache-bytes", "0"],
+        ["--store", "file:///s", "--prefix-cache-bytes", "-1"],
     ],
 )
 def test_bad_usage_is_one_line_and_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):

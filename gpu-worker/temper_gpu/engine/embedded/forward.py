@@ -18,32 +18,12 @@ from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.attention import KEY_BLOCK, Tile, attend, causal_mask
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
 
-# Queries of a tile's row, by length of the prompt: part of what a prompt's bits depend on, so never chosen by load.
-SHORT_PIECE, LONG_PIECE, LONG_PROMPT = 16, 64, 64
 # Bounds the scores of one tile: rows x queries x keys.
 MAX_TILE_SCORES = 1 << 19
 MIN_TILE_ROWS = 4
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Prompt tokens of one slot that are prefilled together; every prompt is cut at multiples of its piece size."""
-
-    slot: int
-    start: int
-    tokens: np.ndarray
-    size: int
-    is_last: bool
-
-    @property
-    def num_keys(self) -> int:
-        return -(-(self.start + len(self.tokens)) // KEY_BLOCK) * KEY_BLOCK
-
-
-def piece_size(prompt_length: int) -> int:
-    return SHORT_PIECE if prompt_length <= LONG_PROMPT else LONG_PIECE
 
 
 @dataclass(frozen=True)

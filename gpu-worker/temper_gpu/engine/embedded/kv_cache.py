@@ -38,6 +38,10 @@ class SlotCache(Cache):
         return 2 * self._num_layers * self._num_heads * self.aligned_head_size * self._dtype.itemsize
 
     @property
+    def tables(self) -> list[Tensor]:
+        return [*self.keys, *self.values]
+
+    @property
     def scratch(self) -> int:
         return self.num_slots
 
@@ -83,8 +87,13 @@ class SlotCache(Cache):
 
     def clear(self, slot: int) -> None:
         """For rows that may hold NaN: a masked key counts zero times its value, and zero times NaN is NaN."""
-        for tensor_RKTD in (*self.keys, *self.values):
-            tensor_RKTD[slot].zero_()
+        for table_RKTD in self.tables:
+            table_RKTD[slot].zero_()
+
+    def copy(self, slot: int, to_slot: int, start: int, end: int) -> None:
+        """Of tokens `start` … `end` - 1."""
+        for table_RKTD in self.tables:
+            table_RKTD[to_slot, :, start:end] = table_RKTD[slot, :, start:end]
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor
 
 from temper_gpu.engine.embedded.activations import instantiate
-from temper_gpu.engine.embedded.forward import LONG_PIECE, LONG_PROMPT, SHORT_PIECE, Forward, Piece, piece_size
+from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.pieces import LONG_PIECE, LONG_PROMPT, SHORT_PIECE, Piece, cut
 from temper_gpu.engine.embedded.sampling import sample, uniforms
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
@@ -149,7 +150,7 @@ class Trial:
         outputs = self._prefill(drawn, size)
         for slot, (index, pieces) in enumerate(drawn):
             for piece in pieces:
-                computed = self._cached(self._table, slot, piece.start, piece.start + len(piece.tokens))
+                computed = self._cached(self._table, slot, piece.start, piece.end)
                 if piece.is_last:
                     computed += outputs[slot]
                 if not is_expected(expected, ("prefill", index, piece.start), computed):
@@ -203,17 +204,14 @@ class Trial:
 
     def _pieces(self, index: int) -> list[Piece]:
         prompt = self._prompts[index]
-        size, end = piece_size(len(prompt)), len(prompt)
-        return [
-            Piece(0, start, prompt[start : start + size], size, start + size >= end) for start in range(0, end, size)
-        ]
+        return cut(prompt, 0, 0, len(prompt))
 
     def _copy(self, expected: Answers, index: int, end: int, table: SlotCache, slot: int) -> None:
         """Keys and values of a prompt's pieces before `end`."""
         for piece in self._pieces(index):
             if piece.start < end:
                 known = expected["prefill", index, piece.start]
-                cached = self._cached(table, slot, piece.start, piece.start + len(piece.tokens))
+                cached = self._cached(table, slot, piece.start, piece.end)
                 for tensor, numbers in zip(cached, known, strict=False):
                     tensor.copy_(numbers)
 

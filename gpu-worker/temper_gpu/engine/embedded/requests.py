@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from temper_gpu.engine.embedded.pieces import piece_keys, piece_size
 from temper_gpu.engine.interface import Generation, GenerationRequest
 
 
@@ -15,8 +16,8 @@ class Sequence:
     """Where a request stands, and what it has sampled."""
 
     __slots__ = (
-        *("_is_stopped", "_num_told", "computed", "created", "deadline", "future", "logprobs", "policy"),
-        *("prompt", "request", "slot", "token_ids", "top_logprobs"),
+        *("_is_stopped", "_num_told", "computed", "created", "deadline", "future", "keys", "logprobs", "piece_size"),
+        *("policy", "prompt", "request", "slot", "token_ids", "top_logprobs"),
     )
 
     def __init__(
@@ -29,6 +30,9 @@ class Sequence:
         self.deadline = deadline
         self.future: Future[Generation] = Future()
         self.prompt = np.array(request.prompt_token_ids, dtype=np.int64)
+        self.piece_size = piece_size(len(self.prompt))
+        # Of the prompt's pieces.
+        self.keys = piece_keys(policy, self.prompt)
         self._num_told = 0
         self.begin_again()
 
@@ -45,6 +49,15 @@ class Sequence:
     def num_tokens(self) -> int:
         """Room it may need in its slot."""
         return len(self.prompt) + self.request.max_tokens
+
+    @property
+    def is_prefilled(self) -> bool:
+        return self.computed == len(self.prompt)
+
+    def part(self, position: int) -> tuple[bytes, bool]:
+        """The key of the piece that this token of the prompt is in, and whether it is the prompt's last."""
+        index = position // self.piece_size
+        return self.keys[index], index == len(self.keys) - 1
 
     def add(self, token_id: int, logprob: float) -> Literal["stop", "length"] | None:
         """Takes a sampled token; returns the reason if it was the last."""

@@ -6,16 +6,18 @@ waiting -> (a slot) -> prefill, piece by piece -> decode, one token a pass -> do
 import math
 import time
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from threading import Condition
 
 from torch import Tensor
 
 from temper_gpu.engine.embedded.distribution import shape_rows
-from temper_gpu.engine.embedded.forward import Forward, Piece, piece_size
+from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.pieces import Piece, cut
 from temper_gpu.engine.embedded.policies import Policies
+from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.sampling import sample, uniforms
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -36,7 +38,11 @@ class EngineCounters:
     requests: int = 0
     prefill_passes: int = 0
     decode_passes: int = 0
+    # Computed; the tokens of prompts that were not, because a prompt began alike, are `prefix_tokens`.
     prompt_tokens: int = 0
+    prefix_tokens: int = 0
+    # Requests that began with such tokens.
+    prefix_hits: int = 0
     sampled_tokens: int = 0
     forward_s: float = 0.0
     device_wait_s: float = 0.0
@@ -58,9 +64,11 @@ class Scheduler:
         self._sizes = sizes
         self._policies = policies
         cache = SlotCache(base.config, base.dtype, base.device)
+        self._cache = cache
+        self._prefixes = PrefixCache(cache, settings.kept_prefix_bytes)
         self._forward = Forward(cache, sizes, base.device)
         max_slots = max((size for size in sizes.allowed if size <= settings.max_slots), default=sizes.allowed[0])
-        self._slots = Slots(cache, sizes, max_slots, settings.kv_cache_bytes, base.context_window)
+        self._slots = Slots(cache, self._prefixes, sizes, max_slots, settings.kv_cache_bytes, base.context_window)
 
     # ---- any thread
 
@@ -96,7 +104,7 @@ class Scheduler:
         self._gather()
         self._admit()
         sequences = self._sequences_in_turn()
-        unfinished = [sequence for sequence in sequences if sequence.computed < len(sequence.prompt)]
+        unfinished = [sequence for sequence in sequences if not sequence.is_prefilled]
         started = time.perf_counter()
         # Prefill goes first: decode passes are worth their fixed cost when many slots take part.
         if unfinished:
@@ -204,22 +212,27 @@ class Scheduler:
     def _prefill(self, sequences: list[Sequence]) -> None:
         chosen = self._pieces(sequences)
         logits_SV = self._forward.prefill(self._policies.model(sequences[0].policy), [piece for _, piece in chosen])
-        for sequence, piece in chosen:
-            sequence.computed = piece.start + len(piece.tokens)
-            self._slots.positions[sequence.slot] = sequence.computed
-            self.counters.prompt_tokens += len(piece.tokens)
         self.counters.prefill_passes += 1
-        if completed := [sequence for sequence, piece in chosen if piece.is_last]:
-            self._sample(completed, range(len(completed)), logits_SV)
+        for sequence, piece in chosen:
+            self._advance(sequence, piece.end)
+            self.counters.prompt_tokens += len(piece.tokens)
+        if self._prefixes.max_bytes:
+            self._share(sequences, chosen)
+        ends = [sequence.keys[-1] for sequence, piece in chosen if piece.is_last]
+        completed = [sequence for sequence in sequences if sequence.is_prefilled]
+        if completed:
+            self._sample(completed, logits_SV, [ends.index(sequence.keys[-1]) for sequence in completed])
 
     def _pieces(self, sequences: list[Sequence]) -> list[tuple[Sequence, Piece]]:
-        """What one pass takes: whole pieces, first come, first served."""
+        """What one pass takes: whole pieces, first come, first served. Of equal ones only the first."""
         waiting: list[tuple[Sequence, Piece]] = []
         num_tokens = 0
+        taken: set[tuple[bytes, bool]] = set()
         for sequence in sequences:
             if num_tokens < self._sizes.largest:
-                waiting += [(sequence, piece) for piece in pieces_of(sequence, self._sizes.largest - num_tokens)]
-                num_tokens += len(sequence.prompt) - sequence.computed
+                new = self._new_pieces(sequence, self._sizes.largest - num_tokens, taken)
+                waiting += [(sequence, piece) for piece in new]
+                num_tokens += sum(len(piece.tokens) for piece in new)
         room = self._sizes.worthwhile(num_tokens)
         chosen: list[tuple[Sequence, Piece]] = []
         for sequence, piece in waiting:
@@ -229,6 +242,39 @@ class Scheduler:
             chosen.append((sequence, piece))
         return chosen
 
+    def _new_pieces(self, sequence: Sequence, max_tokens: int, taken: set[tuple[bytes, bool]]) -> list[Piece]:
+        """What is left of a prompt after what is kept of it, up to where this pass computes the same for another."""
+        if not self._prefixes.max_bytes:
+            return cut(sequence.prompt, sequence.slot, sequence.computed, max_tokens)
+        # The last piece is always computed: its last token is sampled from.
+        wanted = sequence.keys[sequence.computed // sequence.piece_size : -1]
+        self._reuse(sequence, self._prefixes.load(wanted, sequence.slot, sequence.computed))
+        pieces = cut(sequence.prompt, sequence.slot, sequence.computed, max_tokens)
+        new = list(takewhile(lambda piece: sequence.part(piece.start) not in taken, pieces))
+        taken.update(sequence.part(piece.start) for piece in new)
+        return new
+
+    def _share(self, sequences: list[Sequence], chosen: list[tuple[Sequence, Piece]]) -> None:
+        """Keeps what was computed, and copies it to those whose prompts go on with the same pieces."""
+        computed = {sequence.part(piece.start): piece for sequence, piece in chosen}
+        for (key, _), piece in computed.items():
+            self._prefixes.keep(key, piece)
+        for sequence in dict.fromkeys(sequence for sequence, _ in chosen):
+            self._prefixes.touch(sequence.keys)
+        for sequence in sequences:
+            while not sequence.is_prefilled and (piece := computed.get(sequence.part(sequence.computed))):
+                self._cache.copy(piece.slot, sequence.slot, piece.start, piece.end)
+                self._reuse(sequence, piece.end)
+
+    def _reuse(self, sequence: Sequence, end: int) -> None:
+        if sequence.computed == 0 and end > 0:
+            self.counters.prefix_hits += 1
+        self.counters.prefix_tokens += end - sequence.computed
+        self._advance(sequence, end)
+
+    def _advance(self, sequence: Sequence, end: int) -> None:
+        sequence.computed = self._slots.positions[sequence.slot] = end
+
     def _decode(self, sequences: list[Sequence]) -> None:
         num_rows = self._sizes.at_least(max(sequence.slot for sequence in sequences) + 1)
         slots = self._slots
@@ -237,21 +283,23 @@ class Scheduler:
         for sequence in sequences:
             slots.positions[sequence.slot] += 1
         self.counters.decode_passes += 1
-        self._sample(sequences, [sequence.slot for sequence in sequences], logits_SV)
+        self._sample(sequences, logits_SV, [sequence.slot for sequence in sequences])
 
-    def _sample(self, sequences: list[Sequence], rows: Iterable[int], logits_SV: Tensor) -> None:
-        """Draws one token for each sequence from its row; rows of nobody are drawn too: the shape stays fixed."""
-        num_rows = len(logits_SV)
-        temperatures, seeds, indices = [1.0] * num_rows, [0] * num_rows, [0] * num_rows
-        rows = list(rows)
-        for sequence, row in zip(sequences, rows, strict=True):
-            temperatures[row], seeds[row] = sequence.request.temperature, sequence.request.seed
-            indices[row] = len(sequence.token_ids)
-        shape_rows(logits_SV, zip(rows, sequences, strict=True))
-        token_ids, logprobs = sample(logits_SV, temperatures, uniforms(seeds, indices))
+    def _sample(self, sequences: list[Sequence], logits_SV: Tensor, rows: list[int]) -> None:
+        """Draws one token for each sequence from its row; rows of nobody are drawn too: the shape is one of few."""
+        if rows != list(range(len(rows))):
+            padding = [0] * (self._sizes.at_least(len(rows)) - len(rows))
+            logits_SV = logits_SV[rows + padding]
+        padding = [0] * (len(logits_SV) - len(rows))
+        requests = [sequence.request for sequence in sequences]
+        temperatures = [*(request.temperature for request in requests), *[1.0] * len(padding)]
+        indices = [*(len(sequence.token_ids) for sequence in sequences), *padding]
+        chance = uniforms([*(request.seed for request in requests), *padding], indices)
+        shape_rows(logits_SV, enumerate(sequences))
+        token_ids, logprobs = sample(logits_SV, temperatures, chance)
         self.counters.sampled_tokens += len(sequences)
-        for sequence, row in zip(sequences, rows, strict=True):
-            self._accept(sequence, token_ids[row], logprobs[row])
+        for sequence, token_id, logprob in zip(sequences, token_ids, logprobs, strict=False):
+            self._accept(sequence, token_id, logprob)
 
     def _accept(self, sequence: Sequence, token_id: int, logprob: float) -> None:
         if math.isnan(logprob):
@@ -271,13 +319,3 @@ class Scheduler:
 
 def is_abandoned(sequence: Sequence, now: float) -> bool:
     return now > sequence.deadline or sequence.future.cancelled()
-
-
-def pieces_of(sequence: Sequence, max_tokens: int) -> list[Piece]:
-    """What is left of a prompt, cut at multiples of its piece size; no more than one pass can take."""
-    size, end = piece_size(len(sequence.prompt)), len(sequence.prompt)
-    starts = range(sequence.computed, min(end, sequence.computed + max_tokens), size)
-    return [
-        Piece(sequence.slot, start, sequence.prompt[start : start + size], size, is_last=start + size >= end)
-        for start in starts
-    ]

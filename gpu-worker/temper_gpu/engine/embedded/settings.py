@@ -30,11 +30,18 @@ class EngineSettings:
     # Trained policies kept loaded; the base model costs nothing and is always there.
     max_policies: int = 2
     kv_cache_bytes: int = DEFAULT_KV_CACHE_BYTES
+    # The most of them that keys and values of prompts may take which were answered already; 0 computes every prompt
+    # whole. None: a quarter.
+    prefix_cache_bytes: int | None = None
     # Longest wait for a fuller prefill while requests are still arriving; a pause in arrivals ends it sooner.
     gather_s: float = 0.002
     gather_pause_s: float = 0.0004
     # Largest number of tokens in a forward pass; None: by the size of the model.
     max_pass_tokens: int | None = None
+
+    @property
+    def kept_prefix_bytes(self) -> int:
+        return self.kv_cache_bytes // 4 if self.prefix_cache_bytes is None else self.prefix_cache_bytes
 
     def __post_init__(self) -> None:
         require_at_least("num_threads", self.num_threads, 1, "pass --threads 2")
@@ -42,3 +49,9 @@ class EngineSettings:
         require_at_least("max_waiting", self.max_waiting, 1, "leave it at its default")
         require_at_least("max_policies", self.max_policies, 1, "at least one policy must fit")
         require_at_least("kv_cache_bytes", self.kv_cache_bytes, LEAST_KV_CACHE_BYTES, "leave it at its default")
+        if not 0 <= self.kept_prefix_bytes <= self.kv_cache_bytes:
+            raise TemperError(
+                "BadConfig",
+                f"prefix_cache_bytes must be at most kv_cache_bytes ({self.kv_cache_bytes}), got "
+                f"{self.prefix_cache_bytes}; lower --prefix-cache-bytes (engine.prefixCacheBytes)",
+            )

@@ -6,6 +6,7 @@ import numpy as np
 
 from temper_gpu.engine.embedded.attention import KEY_BLOCK
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
@@ -17,13 +18,23 @@ INITIAL_CAPACITY = 64
 class Slots:
     """Lowest slots first, so that a decode pass over the first n slots stays small.
 
-    The slot table never takes more than `max_bytes`, its own resizing included. A decode pass reads as many rows as
-    it has tokens, so the table has at least as many slots as the smallest pass: what fits into that many is the
-    longest request (`max_tokens`).
+    The slot table never takes more than `max_bytes`, its own resizing included. It leaves free what `prefixes` may
+    take, unless not even the smallest table fits then: no request is refused because of kept prefixes. A decode pass
+    reads as many rows as it has tokens, so the table has at least as many slots as the smallest pass: what fits into
+    that many is the longest request (`max_tokens`).
     """
 
-    def __init__(self, cache: SlotCache, sizes: Sizes, max_slots: int, max_bytes: int, context_window: int) -> None:
+    def __init__(
+        self,
+        cache: SlotCache,
+        prefixes: PrefixCache,
+        sizes: Sizes,
+        max_slots: int,
+        max_bytes: int,
+        context_window: int,
+    ) -> None:
         self._cache = cache
+        self._prefixes = prefixes
         self._sizes = sizes
         self._max_slots = max_slots
         self._max_bytes = max_bytes
@@ -62,8 +73,9 @@ class Slots:
         return True
 
     def clear(self) -> list[Sequence]:
-        """Empties and frees the table; returns who was in it."""
+        """Empties and frees the table and the kept prefixes; returns who was in it."""
         dropped = list(self.sequences.values())
+        self._prefixes.clear()
         self.sequences.clear()
         self.tokens[:] = self.positions[:] = 0
         self._cache.drop()
@@ -87,6 +99,7 @@ class Slots:
         for capacity in (doubled, num_tokens):
             rows = self._rows_for(capacity)
             if max(top, 0) < rows:
+                self._prefixes.limit(self._max_bytes - self._cache.peak_bytes(rows, capacity))
                 self._cache.resize(rows, capacity)
                 self._free = [slot for slot in range(rows) if slot not in self.sequences]
                 return True
@@ -94,8 +107,10 @@ class Slots:
 
     def _rows_for(self, capacity: int) -> int:
         """The most slots of this capacity within the bound, as a size of a decode pass; 0 if not even the smallest."""
-        most = min(self._max_slots, self._cache.max_slots_within(self._max_bytes, capacity))
-        return max((size for size in self._sizes.allowed if size <= most), default=0)
+        left = self._max_bytes - self._prefixes.max_bytes
+        most = min(self._max_slots, self._cache.max_slots_within(left, capacity))
+        fits = self._cache.max_slots_within(self._max_bytes, capacity) >= self.fewest
+        return max((size for size in self._sizes.allowed if size <= most), default=self.fewest if fits else 0)
 
     def _longest_request(self) -> int:
         """Tokens of a slot in a table of the fewest slots that takes all of the memory."""

@@ -14,6 +14,7 @@ from temper_gpu.engine.embedded import kv_cache, scheduler
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
@@ -85,7 +86,8 @@ def test_a_model_of_which_not_one_block_fits_ends_the_start(base):
     wide = dataclasses.replace(base, config=copy.deepcopy(base.config))
     wide.config.num_hidden_layers = 4096
     with pytest.raises(TemperError, match=r"must hold 16 requests of 16 tokens \(272.0 MiB\).*--kv-cache-bytes"):
-        Slots(SlotCache(wide.config, wide.dtype, wide.device), Sizes((16, 32), 0), 32, 1 << 20, 512)
+        cache = SlotCache(wide.config, wide.dtype, wide.device)
+        Slots(cache, PrefixCache(cache, 1 << 18), Sizes((16, 32), 0), 32, 1 << 20, 512)
 
 
 def test_passes_without_room_fail_what_runs_and_after_three_in_a_row_for_good(base, monkeypatch: pytest.MonkeyPatch):
