@@ -7,7 +7,6 @@ Shapes: M tokens of a pass, P pieces, R rows of a tile, C queries of a row, S sa
 """
 
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.embedded.attention import KEY_BLOCK, Tile, attend, causal_mask
+from temper_gpu.engine.embedded.attention import Tile, attend, causal_mask
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
-
-# Bounds the scores of one tile: rows x queries x keys.
-MAX_TILE_SCORES = 1 << 19
-MIN_TILE_ROWS = 4
+from temper_gpu.engine.embedded.tiles import TilePlan, plan_decode, plan_prefill
 
 
 @dataclass(frozen=True)
@@ -71,19 +67,19 @@ class Forward:
         positions_M = self._padded(np.repeat(starts_P - first_P, lengths_P) + np.arange(num_tokens), size, 0)
         slots_P = np.array([piece.slot for piece in pieces])
         slots_M = self._padded(np.repeat(slots_P, lengths_P), size, self.cache.scratch)
-        tiles, restore_M = self._tiles(pieces, first_P, positions_M, size)
+        forward_pass = self._pass(plan_prefill(pieces), positions_M)
         ends = [int(first_P[i] + lengths_P[i] - 1) for i, piece in enumerate(pieces) if piece.is_last]
         sampled_S = self._padded(np.array(ends, dtype=np.int64), self.sizes.at_least(len(ends)), 0) if ends else None
-        return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, tiles, restore_M), sampled_S)
+        return self._run(model, tokens_M, positions_M, slots_M, forward_pass, sampled_S)
 
-    def decode(self, model: PreTrainedModel, tokens: np.ndarray, positions: np.ndarray) -> Tensor:
-        """Logits of slots 0 … n - 1, one token each. A slot at rest writes where its next token will overwrite."""
-        tokens_M, positions_M = torch.from_numpy(tokens).to(self.device), torch.from_numpy(positions).to(self.device)
-        num_keys = -(-(int(positions.max()) + 1) // KEY_BLOCK) * KEY_BLOCK
-        mask = causal_mask(positions_M[:, None], num_keys)
-        tile = Tile(slice(0, len(tokens)), num_keys, None, mask)
-        slots_M = torch.arange(len(tokens), device=self.device)
-        return self._run(model, tokens_M, positions_M, slots_M, ForwardPass(self.cache, [tile]), None, is_sampled=True)
+    def decode(self, model: PreTrainedModel, slots: np.ndarray, tokens: np.ndarray, positions: np.ndarray) -> Tensor:
+        """Logits of one token in each of these slots, which ascend; further rows are padding."""
+        size = self.sizes.at_least(len(slots))
+        tokens_M, positions_M = self._padded(tokens, size, 0), self._padded(positions, size, 0)
+        slots_M = self._padded(slots, size, self.cache.scratch)
+        plans = plan_decode(slots.tolist(), positions.tolist(), self.cache.num_slots)
+        forward_pass = self._whole_pass(plans, slots, positions_M) or self._pass(plans, positions_M)
+        return self._run(model, tokens_M, positions_M, slots_M, forward_pass, None, is_sampled=True)
 
     def _run(
         self,
@@ -112,41 +108,34 @@ class Forward:
         padded[: len(values)] = values
         return torch.from_numpy(padded).to(self.device)
 
-    def _tiles(
-        self, pieces: list[Piece], first_P: np.ndarray, positions_M: Tensor, size: int
-    ) -> tuple[list[Tile], Tensor]:
+    def _pass(self, plans: list[TilePlan], positions_M: Tensor) -> ForwardPass:
         tiles: list[Tile] = []
-        restore_M = np.zeros(size, dtype=np.int64)
+        restore_M = np.zeros(len(positions_M), dtype=np.int64)
         num_outputs = 0
-        for members, queries, num_keys in tile_members(pieces):
-            rows = -(-len(members) // MIN_TILE_ROWS) * MIN_TILE_ROWS
-            queries_RC = np.zeros((rows, queries), dtype=np.int64)
-            slots_R = np.full(rows, self.cache.scratch, dtype=np.int64)
-            for row, index in enumerate(members):
-                length, first = len(pieces[index].tokens), int(first_P[index])
-                slots_R[row] = pieces[index].slot
+        for plan in plans:
+            queries_RC = np.zeros((plan.num_rows, plan.num_queries), dtype=np.int64)
+            for row, first, length in plan.runs:
                 queries_RC[row, :length] = np.arange(first, first + length)
-                restore_M[first : first + length] = np.arange(num_outputs, num_outputs + length) + row * queries
-            num_outputs += rows * queries
+                restore_M[first : first + length] = np.arange(length) + num_outputs + row * plan.num_queries
+            num_outputs += queries_RC.size
             index_RC = torch.from_numpy(queries_RC).to(self.device)
-            mask = causal_mask(positions_M[index_RC], num_keys)
-            tiles.append(Tile(torch.from_numpy(slots_R).to(self.device), num_keys, index_RC, mask))
-        return tiles, torch.from_numpy(restore_M).to(self.device)
+            mask = causal_mask(positions_M[index_RC], plan.num_keys)
+            tiles.append(Tile(self._rows(plan), plan.num_keys, index_RC, mask))
+        return ForwardPass(self.cache, tiles, torch.from_numpy(restore_M).to(self.device))
 
+    def _rows(self, plan: TilePlan) -> slice | Tensor:
+        if isinstance(plan.slots, int):
+            return slice(plan.slots, plan.slots + plan.num_rows)
+        return self._padded(np.array(plan.slots), plan.num_rows, self.cache.scratch)
 
-def tile_members(pieces: list[Piece]) -> list[tuple[list[int], int, int]]:
-    """Pieces of one size, of nearly the same number of keys, no more than a tile may hold: (indices, queries, keys)."""
-    order = sorted(range(len(pieces)), key=lambda index: (pieces[index].size, pieces[index].num_keys))
-    tiles: list[tuple[list[int], int, int]] = []
-    for queries, group in groupby(order, key=lambda index: pieces[index].size):
-        members: list[int] = []
-        for index in group:
-            num_keys = pieces[index].num_keys
-            if members and (len(members) + 1) * queries * num_keys > max(
-                MAX_TILE_SCORES, MIN_TILE_ROWS * queries * num_keys
-            ):
-                tiles.append((members, queries, pieces[members[-1]].num_keys))
-                members = []
-            members.append(index)
-        tiles.append((members, queries, pieces[members[-1]].num_keys))
-    return tiles
+    def _whole_pass(self, plans: list[TilePlan], slots: np.ndarray, positions_M: Tensor) -> ForwardPass | None:
+        """Where the tokens of a pass are one tile, in order: nothing is copied, rows of nobody are padding."""
+        first, size = int(slots[0]), len(positions_M)
+        is_whole = (
+            len(plans) == 1 and int(slots[-1]) - first == len(slots) - 1 and first + size <= self.cache.scratch + 1
+        )
+        if not is_whole:
+            return None
+        num_keys = plans[0].num_keys
+        mask = causal_mask(positions_M[:, None], num_keys)
+        return ForwardPass(self.cache, [Tile(slice(first, first + size), num_keys, None, mask)])

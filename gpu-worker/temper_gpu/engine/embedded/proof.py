@@ -140,8 +140,13 @@ class Trial:
         num_draws = NUM_DRAWS if size < LARGE else NUM_DRAWS_OF_LARGE
         if not all(self._prefill_agrees(size, self._draw(size), expected) for _ in range(num_draws)):
             return False
-        return size > self._max_slots or all(
-            self._decode_agrees(table, seats[:size], expected) for table, seats in self._seats
+        if size > self._max_slots:
+            return True
+        every, chosen = np.arange(size), np.sort(self._rng.choice(self._max_slots, size, replace=False))
+        return all(
+            self._decode_agrees(table, seats, slots, expected)
+            for table, seats in self._seats
+            for slots in (every, chosen)
         )
 
     def _prefill_agrees(self, size: int, drawn: list[tuple[int, list[Piece]]], expected: Answers) -> bool:
@@ -157,15 +162,16 @@ class Trial:
                     return False
         return True
 
-    def _decode_agrees(self, table: SlotCache, seats: np.ndarray, expected: Answers) -> bool:
-        tokens = np.array([self._prompts[index][0] for index in seats])
-        positions = np.array([self._lengths[index] for index in seats])
-        logits = self._forward(table, len(seats)).decode(self._model, tokens, positions)
-        outputs = self._outputs(logits, [int(index) for index in seats])
-        for slot, index in enumerate(seats):
+    def _decode_agrees(self, table: SlotCache, seats: np.ndarray, slots: np.ndarray, expected: Answers) -> bool:
+        indices = [int(index) for index in seats[slots]]
+        tokens = np.array([self._prompts[index][0] for index in indices])
+        positions = np.array([self._lengths[index] for index in indices])
+        logits = self._forward(table, len(slots)).decode(self._model, slots, tokens, positions)
+        outputs = self._outputs(logits, indices)
+        for slot, index, output in zip(slots, indices, outputs, strict=True):
             position = self._lengths[index]
-            computed = [*self._cached(table, slot, position, position + 1), *outputs[slot]]
-            if not is_expected(expected, ("decode", int(index), position), computed):
+            computed = [*self._cached(table, int(slot), position, position + 1), *output]
+            if not is_expected(expected, ("decode", index, position), computed):
                 return False
         return True
 

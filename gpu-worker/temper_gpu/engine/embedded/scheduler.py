@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from threading import Condition
 
+import numpy as np
 from torch import Tensor
 
 from temper_gpu.engine.embedded.distribution import shape_rows
@@ -276,14 +277,15 @@ class Scheduler:
         sequence.computed = self._slots.positions[sequence.slot] = end
 
     def _decode(self, sequences: list[Sequence]) -> None:
-        num_rows = self._sizes.at_least(max(sequence.slot for sequence in sequences) + 1)
         slots = self._slots
+        slots.compact()
+        sequences = sorted(sequences, key=lambda sequence: sequence.slot)
+        taken = np.array([sequence.slot for sequence in sequences])
         model = self._policies.model(sequences[0].policy)
-        logits_SV = self._forward.decode(model, slots.tokens[:num_rows], slots.positions[:num_rows])
-        for sequence in sequences:
-            slots.positions[sequence.slot] += 1
+        logits_SV = self._forward.decode(model, taken, slots.tokens[taken], slots.positions[taken])
+        slots.positions[taken] += 1
         self.counters.decode_passes += 1
-        self._sample(sequences, logits_SV, [sequence.slot for sequence in sequences])
+        self._sample(sequences, logits_SV, list(range(len(sequences))))
 
     def _sample(self, sequences: list[Sequence], logits_SV: Tensor, rows: list[int]) -> None:
         """Draws one token for each sequence from its row; rows of nobody are drawn too: the shape is one of few."""

@@ -42,8 +42,8 @@ class Slots:
         self.max_tokens = self._longest_request()
         self._free: list[int] = []
         self.sequences: dict[int, Sequence] = {}
-        # What a decode pass feeds: each slot's newest token and its position. A slot at rest has zeros; what it writes
-        # there is overwritten by its next prompt.
+        # What a decode pass feeds: each slot's newest token and its position, which is the number of tokens that are
+        # stored before it. A slot at rest has zeros.
         self.tokens = np.zeros(max_slots, dtype=np.int64)
         self.positions = np.zeros(max_slots, dtype=np.int64)
         self._resize(min(INITIAL_CAPACITY, self.max_tokens))
@@ -71,6 +71,19 @@ class Slots:
         sequence.slot = heapq.heappop(self._free)
         self.sequences[sequence.slot] = sequence
         return True
+
+    def compact(self) -> None:
+        """Moves sequences down into free slots, so that those in use are the first ones."""
+        sequences = list(self.sequences.values())
+        for sequence in sorted(sequences, key=lambda sequence: -sequence.slot):
+            slot = sequence.slot
+            if not self._free or self._free[0] > slot:
+                break
+            sequence.slot = heapq.heapreplace(self._free, slot)
+            self._cache.copy(slot, sequence.slot, 0, int(self.positions[slot]))
+            for row in (self.tokens, self.positions):
+                row[sequence.slot], row[slot] = row[slot], 0
+        self.sequences = {sequence.slot: sequence for sequence in sequences}
 
     def clear(self) -> list[Sequence]:
         """Empties and frees the table and the kept prefixes; returns who was in it."""

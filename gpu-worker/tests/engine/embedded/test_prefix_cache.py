@@ -42,7 +42,7 @@ def adapters(base):
 
 @pytest.fixture(scope="module")
 def alone(base, adapters):
-    engine = open_engine(base, prefix_cache_bytes=0)
+    engine = open_engine(base)
     answers = [ask(engine, asked, adapters[index % 3]) for index, asked in enumerate(REQUESTS)]
     assert engine.counters()["prefix_tokens"] == 0
     engine.close()
@@ -93,7 +93,7 @@ def test_a_group_computes_its_prompt_once_and_turns_only_what_is_new(base):
 
 
 def test_another_adapter_reuses_nothing(base):
-    engine = open_engine(base)
+    engine = open_engine(base, prefix_cache_bytes=None)
     for adapter in (None, held(tiny_adapter(base, 1)), held(tiny_adapter(base, 2))):
         ask(engine, request(0, 200, 1), adapter)
     assert engine.counters()["prefix_hits"] == 0

@@ -61,8 +61,9 @@ def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:
 
 
 def open_engine(base: BaseModel, **settings) -> EmbeddedEngine:
-    """Of few sizes: each is proven before the engine answers."""
-    return EmbeddedEngine(base, EngineSettings(**{"num_threads": 1, "max_pass_tokens": 256, **settings}))
+    """Of few sizes: each is proven before the engine answers. Without prefix cache, so that all is computed."""
+    given = {"num_threads": 1, "max_pass_tokens": 256, "prefix_cache_bytes": 0, **settings}
+    return EmbeddedEngine(base, EngineSettings(**given))
 
 
 def request(seed: int, length: int, max_tokens: int, temperature: float = 1.0) -> GenerationRequest:
