@@ -43,26 +43,32 @@ def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tenso
     # Heads that share keys become more queries of one matrix.
     q = (query_RHCD * scaling).reshape(rows * key_heads, -1, head_size)
     k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
-    starts = range(0, num_keys, KEY_BLOCK)
-    blocks = [torch.bmm(q, k[:, start : start + KEY_BLOCK].transpose(1, 2)) for start in starts]
-    scores = (blocks[0] if len(blocks) == 1 else torch.cat(blocks, -1)).float()
+    scores = products(q, k.unflatten(1, (-1, KEY_BLOCK)).mT).float()
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
     # The first key is never masked, so the maximum is finite; a maximum is exact in any order.
-    weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_()
-    totals = weights.view(*weights.shape[:-1], len(starts), KEY_BLOCK).sum(-1)
-    weights = weights.to(v.dtype)
-    output, total = torch.bmm(weights[..., :KEY_BLOCK], v[:, :KEY_BLOCK]).float(), totals[..., :1]
-    for block, start in enumerate(starts[1:], 1):
-        output = add_product(output, weights[..., start : start + KEY_BLOCK], v[:, start : start + KEY_BLOCK])
-        total = total + totals[..., block : block + 1]
+    weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_().unflatten(-1, (-1, KEY_BLOCK))
+    total, *totals = weights.sum(-1, keepdim=True).unbind(2)
+    first, *others = zip(weights.to(v.dtype).unbind(2), v.unflatten(1, (-1, KEY_BLOCK)).unbind(1), strict=True)
+    output, total = torch.bmm(*first).float(), total.clone()
+    for (block_weights, block_values), block_total in zip(others, totals, strict=True):
+        output = add_product(output, block_weights, block_values)
+        total += block_total
     return (output / total).to(v.dtype).view(rows, heads, queries, head_size)
+
+
+def products(q: Tensor, blocks: Tensor) -> Tensor:
+    """Of each row's queries and its blocks of keys. By row where few queries have many keys: it is read in order."""
+    if q.shape[1] < KEY_BLOCK and len(q) < 4 * blocks.shape[1]:
+        by_row = [torch.bmm(queries.expand(len(keys), -1, -1), keys) for queries, keys in zip(q, blocks, strict=True)]
+        return torch.stack(by_row).transpose(1, 2).flatten(2)
+    return torch.cat([torch.bmm(q, keys) for keys in blocks.unbind(1)], -1)
 
 
 def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:
     """Sums stay in fp32, whatever the model's type is."""
     if values.dtype == torch.float32:
-        return torch.baddbmm(total, weights, values)
-    return total + torch.bmm(weights, values).float()
+        return total.baddbmm_(weights, values)
+    return total.add_(torch.bmm(weights, values))
 
 
 def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):
