@@ -30,16 +30,30 @@ def _mix(bits: np.ndarray) -> np.ndarray:
 
 def sample(logits_SV: Tensor, temperatures: list[float], uniforms_S: Tensor) -> tuple[list[int], list[float]]:
     """Token ids and their log-probabilities after temperature; at 0 the likeliest token, as of temperature 1."""
-    temperatures_S = torch.tensor(temperatures, dtype=torch.float32, device=logits_SV.device)
-    greedy_S = temperatures_S == 0
-    scaled_SV = logits_SV.float() / temperatures_S.masked_fill(greedy_S, 1.0)[:, None]
-    logprobs_SV = scaled_SV.log_softmax(-1)
+    scaled_SV = scale(logits_SV.float(), temperatures)
+    if all(temperature == 0 for temperature in temperatures):
+        ids_S1 = logits_SV.argmax(-1, keepdim=True)
+    else:
+        ids_S1 = draw(scaled_SV, uniforms_S.to(logits_SV.device))
+        if 0 in temperatures:
+            greedy_S1 = torch.tensor([[temperature == 0] for temperature in temperatures], device=logits_SV.device)
+            ids_S1 = torch.where(greedy_S1, logits_SV.argmax(-1, keepdim=True), ids_S1)
+    return ids_S1[:, 0].tolist(), scaled_SV.log_softmax(-1).gather(1, ids_S1)[:, 0].tolist()
+
+
+def scale(logits_SV: Tensor, temperatures: list[float]) -> Tensor:
+    """Divided by temperature; 0 stands for 1. What would be divided by 1 only is not copied."""
+    divisors = [temperature or 1.0 for temperature in temperatures]
+    if all(divisor == 1 for divisor in divisors):
+        return logits_SV
+    return logits_SV / torch.tensor(divisors, dtype=torch.float32, device=logits_SV.device)[:, None]
+
+
+def draw(scaled_SV: Tensor, uniforms_S: Tensor) -> Tensor:
+    """One token of each row."""
     # In integers, whose sum has no rounding and so no order. Not exp(logprobs): an elementwise loop is cut by threads
     # without regard to rows, softmax works row by row.
-    cumulative_SV = (scaled_SV.softmax(-1) * PROBABILITY_ONE).long().cumsum(-1)
-    targets_S1 = (uniforms_S.to(logits_SV.device) * cumulative_SV[:, -1]).long()[:, None]
+    cumulative_SV = scaled_SV.softmax(-1).mul_(PROBABILITY_ONE).long().cumsum_(-1)
+    targets_S1 = (uniforms_S * cumulative_SV[:, -1]).long()[:, None]
     # The first token whose cumulative probability exceeds the target, so never one of probability zero.
-    ids_S1 = torch.searchsorted(cumulative_SV, targets_S1, right=True).clamp_(max=logits_SV.shape[-1] - 1)
-    if any(temperature == 0 for temperature in temperatures):
-        ids_S1 = torch.where(greedy_S[:, None], logits_SV.argmax(-1, keepdim=True), ids_S1)
-    return ids_S1[:, 0].tolist(), logprobs_SV.gather(1, ids_S1)[:, 0].tolist()
+    return torch.searchsorted(cumulative_SV, targets_S1, right=True).clamp_(max=scaled_SV.shape[-1] - 1)

@@ -54,3 +54,13 @@ def test_a_token_of_probability_zero_is_never_drawn():
     logits_SV = torch.tensor([[-torch.inf, 0.0, -torch.inf]]).repeat(3, 1)
     for uniform in (0.0, 0.5, 1 - 2.0**-48):
         assert sample(logits_SV, [1.0] * 3, torch.full((3,), uniform, dtype=torch.float64))[0] == [1, 1, 1]
+
+
+def test_a_row_is_drawn_with_the_same_bits_whatever_its_neighbours_need():
+    """Rows of temperature 1 alone are not divided, greedy rows alone are not drawn."""
+    logits_SV = torch.randn(4, 3000, generator=torch.Generator().manual_seed(0)) * 4
+    chance_S = uniforms([5, 6, 7, 8], [0, 1, 2, 3])
+    mixed = sample(logits_SV, [1.0, 0.0, 0.7, 1.0], chance_S)
+    for rows, temperature in (([0, 3], 1.0), ([1], 0.0), ([2], 0.7)):
+        alone = sample(logits_SV[rows], [temperature] * len(rows), chance_S[rows])
+        assert alone == tuple([column[row] for row in rows] for column in mixed)
