@@ -179,8 +179,8 @@ def lay_policy_points(policies: ModuleType) -> None:
     around(policies.Policies, "load", "adapter-load")
 
 
-def lay_server_points(server: ModuleType) -> None:
-    chat = server.ChatServer._chat
+def lay_server_points(answering: ModuleType) -> None:
+    chat = answering.Answering.chat
 
     async def chat_with_points(self: Any, request: Any) -> Any:
         reach("answer.begun")
@@ -188,7 +188,7 @@ def lay_server_points(server: ModuleType) -> None:
         reach("answer.ready")
         return response
 
-    server.ChatServer._chat = chat_with_points
+    answering.Answering.chat = chat_with_points
 
 
 LAYERS: dict[str, Callable[[ModuleType], None]] = {
@@ -198,7 +198,7 @@ LAYERS: dict[str, Callable[[ModuleType], None]] = {
     "temper_gpu.temporal.activities": lay_activity_points,
     "temper_gpu.engine.embedded.forward": lay_engine_points,
     "temper_gpu.engine.embedded.policies": lay_policy_points,
-    "temper_gpu.server.server": lay_server_points,
+    "temper_gpu.server.answering": lay_server_points,
 }
 
 
