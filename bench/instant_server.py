@@ -64,6 +64,9 @@ class InstantEngines:
     def names(self) -> list[str]:
         return [POCKET]
 
+    def settle(self, base_model: str) -> str:
+        return base_model
+
     def has(self, base_model: str) -> bool:
         return base_model == POCKET
 

@@ -1,8 +1,11 @@
 /** The hub is asked only for what a person named on this host: by flag, in the configuration, or in a script. */
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { isConfigured, registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import { defineConfig } from '../../workers/config.ts';
 import { makeProjectFolders } from '../../workers/folders.ts';
@@ -73,6 +76,43 @@ describe('a run that goes on', () => {
   test('keeps a name without a commit, where it recorded none', async () => {
     expect(await keep(QWEN, QWEN)).toEqual(resolveName(QWEN));
     expect(await keep('pocket', 'pocket')).toEqual({ name: 'pocket', models: {} });
+  });
+});
+
+describe('where the engine is elsewhere, it says which commit a model is', () => {
+  const asked: [url: string | undefined, key: string | undefined][] = [];
+  let status = 200;
+  let body: object = {};
+  const server = createServer((request, response) => {
+    asked.push([request.url, request.headers.authorization]);
+    response.writeHead(status, { location: 'http://127.0.0.1:9/' }).end(JSON.stringify(body));
+  });
+  beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'));
+  afterAll(() => server.close());
+  const pin = async (text: string, answer: [status: number, body: object]) => {
+    [status, body] = answer;
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const config = { ...defineConfig({}), engine: { ...defineConfig({}).engine, url, keyVariable: 'K' } };
+    return pinBaseModel(resolveName(text), null, {
+      config,
+      env: { K: 'key' },
+      cache: project,
+      onEvent: () => undefined,
+    });
+  };
+
+  test('under the name that it gives', async () => {
+    const { name } = await pin(`${QWEN}@main`, [200, { id: `${QWEN}@${COMMIT}` }]);
+    expect(name).toBe(`${QWEN}@${COMMIT}`);
+    expect(asked.at(-1)).toEqual([`/v1/models/${QWEN}@main`, 'Bearer key']);
+  });
+
+  test('or why it cannot serve it', async () => {
+    const refused = pin(QWEN, [404, { error: { message: 'model Q must be registered; do so' } }]);
+    await expect(refused).rejects.toMatchObject({ type: 'BadConfig', message: expect.stringContaining('do so') });
+    await expect(pin(QWEN, [500, {}])).rejects.toMatchObject({ type: 'EngineFailed' });
+    await expect(pin(QWEN, [200, { id: '../x' }])).rejects.toMatchObject({ type: 'EngineFailed' });
+    await expect(pin(QWEN, [307, {}])).rejects.toMatchObject({ type: 'EngineFailed' });
   });
 });
 

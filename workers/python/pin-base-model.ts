@@ -3,6 +3,7 @@
  * of the branch; the files are on this machine before anything is started.
  */
 import { z } from 'zod';
+import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { HUB_PREFIX } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hubModelOf, type BaseModel, type HubModel } from '../base-model.ts';
@@ -15,6 +16,12 @@ export interface PinOptions extends InstallOptions {
 }
 
 const ProgressSchema = z.object({ done: z.number(), total: z.number() });
+/** The hub answers the engine meanwhile. */
+const ENGINE_WITHIN_MS = 60_000;
+const EngineAnswerSchema = z.object({
+  id: z.string().regex(BASE_MODEL_PATTERN).optional(),
+  error: z.object({ message: z.string() }).optional(),
+});
 const AnswerSchema = z.object({ commit: z.string().regex(/^[0-9a-f]{40}$/) });
 
 /** `recorded`: what a run that exists names its base model; null for a new one. */
@@ -25,17 +32,44 @@ export async function pinBaseModel(model: BaseModel, recorded: string | null, op
   const isKept = recorded === model.name || recorded?.startsWith(`${repository}@`) === true;
   if (isKept && (revision === null || recorded.endsWith(`@${revision}`)))
     return recorded === model.name ? model : registered(recorded);
-  // The GPU worker that loads it is elsewhere, and so are the hub's token and cache.
-  if (options.config.engine.url !== null) return model;
-  return registered(`${repository}@${await fetchModel(asked, options)}`);
+  const { url } = options.config.engine;
+  if (url === null) return registered(`${repository}@${await fetchModel(asked, options)}`);
+  return registered(await askEngine(nameOf(asked), url, options));
+}
+
+/** The GPU worker that loads it is elsewhere, and so are the hub's token and cache. */
+async function askEngine(name: string, url: string, { config, env, signal }: PinOptions): Promise<string> {
+  const { keyVariable } = config.engine;
+  const timeout = AbortSignal.timeout(ENGINE_WITHIN_MS);
+  const response = await fetch(new URL(`/v1/models/${name}`, url), {
+    redirect: 'error',
+    headers: { authorization: `Bearer ${env[keyVariable] ?? ''}` },
+    signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+  }).catch((cause: unknown) => {
+    signal?.throwIfAborted();
+    const rule = `the engine at ${url} must say which commit the model ${name} is, but did not answer`;
+    throw new TemperError('EngineFailed', `${rule}; start it, or correct its address (temper doctor checks both)`, {
+      cause,
+    });
+  });
+  const { data: told } = EngineAnswerSchema.safeParse(await response.json().catch(() => null));
+  if (response.ok && told?.id !== undefined) return told.id;
+  const reason = told?.error?.message ?? `status ${response.status}`;
+  const isConfig = response.status >= 400 && response.status < 500;
+  throw new TemperError(
+    isConfig ? 'BadConfig' : 'EngineFailed',
+    `the engine at ${url} cannot serve the model ${name}: ${reason}`,
+  );
 }
 
 function registered(name: string): BaseModel {
   return { name, models: { [name]: `${HUB_PREFIX}${name}` } };
 }
 
-async function fetchModel({ repository, revision }: HubModel, options: InstallOptions): Promise<string> {
-  const name = revision === null ? repository : `${repository}@${revision}`;
+const nameOf = ({ repository, revision }: HubModel) => (revision === null ? repository : `${repository}@${revision}`);
+
+async function fetchModel(asked: HubModel, options: InstallOptions): Promise<string> {
+  const name = nameOf(asked);
   let commit: string | null = null;
   await withProgress('model', options.onEvent, `the model ${name} is on this machine`, async (progress) => {
     progress.tell(`looking for the model ${name}`);

@@ -166,6 +166,11 @@ class Engines(Protocol):
         """Base models that can be served."""
         ...
 
+    def settle(self, base_model: str) -> str:
+        """The name that a run records: of a model of the hub, with its commit. Raises TemperError for one that cannot
+        be served. May ask the hub: not for an event loop."""
+        ...
+
     def has(self, base_model: str) -> bool:
         """Whether it can be served. A model of the hub has more names than `names` gives: one for each commit."""
         ...

@@ -65,12 +65,18 @@ def download(model: HubModel, tell: Tell = lambda done, total: None) -> Snapshot
 
     Raises TemperError BadConfig for what a person has to change, and EngineFailed where the hub could not be reached.
     """
+    commit = find_commit(model)
     with _explained(model):
-        commit = HfApi().resolve_revision(model.repository, revision=model.revision).resolved
         folder = snapshot_download(
             model.repository, revision=commit, allow_patterns=FILES, ignore_patterns=REPEATED, tqdm_class=_bar(tell)
         )
     return Snapshot(_checked(Path(folder), model), commit)
+
+
+def find_commit(model: HubModel) -> str:
+    """What its revision stands for now; where the hub is away, what it last stood for. Raises as `download` does."""
+    with _explained(model):
+        return HfApi().resolve_revision(model.repository, revision=model.revision).resolved
 
 
 def now_and_then(tell: Tell, every_s: float) -> Tell:

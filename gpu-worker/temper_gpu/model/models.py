@@ -25,7 +25,7 @@ from transformers.utils import logging as transformers_logging
 
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
-from temper_gpu.model.hub import HubModel, download, now_and_then, parse_hub_model
+from temper_gpu.model.hub import HubModel, download, find_commit, now_and_then, parse_hub_model
 from temper_gpu.model.memory import describe_error, is_out_of_memory
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
@@ -134,14 +134,16 @@ class ModelLibrary:
     def has(self, name: str) -> bool:
         return name in self._models or self._find(name) is not None
 
+    def settle(self, name: str) -> str:
+        """The name that a run records: of a model of the hub, with its commit. Asks the hub for it."""
+        source = self._require(name)
+        if not source.startswith(HUB_PREFIX):
+            return name
+        model = parse_hub_model(source)
+        return f"{model.repository}@{find_commit(model)}"
+
     def _load(self, name: str) -> BaseModel:
-        source = self._find(name)
-        if source is None:
-            raise TemperError(
-                "BadConfig",
-                f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in models "
-                f'of temporal.config.ts ("{name}": "{HUB_PREFIX}{name}", or a folder), or pass it by --base-model here',
-            )
+        source = self._require(name)
         if source.startswith(HUB_PREFIX):
             model = parse_hub_model(source)
             log.info("looking for a model of the hub", extra={"model": str(model)})
@@ -158,13 +160,21 @@ class ModelLibrary:
             )
         return load_base(name, source, self._dtype, self._device)
 
+    def _require(self, name: str) -> str:
+        source = self._find(name)
+        if source is not None:
+            return source
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in models "
+            f'of temporal.config.ts ("{name}": "{HUB_PREFIX}{name}", or a folder), or pass it by --base-model here',
+        )
+
     def _find(self, name: str) -> str | None:
         sources = {**{built_in: str(folder) for built_in, folder in BUILT_IN.items()}, **self._sources()}
         if name in sources:
             return sources[name]
         wanted = parse_hub_model(name)
-        if wanted.revision is None:
-            return None
         # A commit of a repository that is registered under whichever name, unless another commit of it is.
         registered = [parse_hub_model(source) for source in sources.values() if source.startswith(HUB_PREFIX)]
         accepted = [HubModel(wanted.repository, None), wanted]

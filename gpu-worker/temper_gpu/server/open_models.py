@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from temper_gpu.engine.interface import Engines
+from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import Refusal
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.targets import NotFound, Target, Targets
@@ -56,15 +57,20 @@ class OpenModels:
         loaded = {sha256 for engine in self._engines.started().values() for sha256 in engine.health().adapters}
         policies = [name for name, sha256 in self._policy_names.items() if sha256 in loaded]
         names = [*self._engines.names(), *sorted(policies)]
-        return [{"id": name, "object": "model", "created": 0, "owned_by": "temper"} for name in names]
+        return [described(name) for name in names]
 
-    def find_listed(self, name: str) -> dict[str, Any]:
-        for model in self.listed():
-            if model["id"] == name:
-                return model
-        raise NotFound(
-            f"model must be one that GET /v1/models lists, got {name[:80]!r}; a policy is listed once loaded"
-        )
+    async def find_listed(self, name: str) -> dict[str, Any]:
+        """By a name of the list, or a base model's: one of the hub is found as what a run records, with its commit."""
+        listed = {model["id"]: model for model in self.listed()}
+        if name in listed and "/" not in name:
+            return listed[name]
+        try:
+            settled = await asyncio.to_thread(self._engines.settle, name)
+        except TemperError as error:
+            if error.type != "BadConfig":
+                raise
+            raise NotFound(error.message) from error
+        return described(settled)
 
     async def _open(self, name: str) -> Target:
         """Opening goes on when the request has been sent away."""
@@ -81,3 +87,7 @@ class OpenModels:
         self._opening.pop(name, None)
         if not done.cancelled() and done.exception():
             log.warning("model not opened", extra={"policy": name, "reason": str(done.exception())})
+
+
+def described(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "temper"}

@@ -118,7 +118,7 @@ class ChatServer:
     async def _list_models(self, request: Request) -> Response:
         path = request.scope["path"]
         if path.startswith(ONE_MODEL):
-            return json_response(self._models.find_listed(path.removeprefix(ONE_MODEL)))
+            return json_response(await self._models.find_listed(path.removeprefix(ONE_MODEL)))
         return json_response({"object": "list", "data": self._models.listed()})
 
     async def _show_metrics(self, request: Request) -> Response:

@@ -71,6 +71,9 @@ class OneEngine:
     def names(self) -> list[str]:
         return [self._engine.model.name]
 
+    def settle(self, base_model: str) -> str:
+        return base_model
+
     def has(self, base_model: str) -> bool:
         return base_model in self.names()
 

@@ -162,6 +162,18 @@ def test_a_run_has_the_commit_that_it_names_of_a_model_that_is_registered(hub: H
         library(mine=f"hub:{NAME}@{commit}").get(f"{NAME}@{other}")
 
 
+def test_a_name_is_settled_as_the_commit_that_it_stands_for(hub: HubServer, repository: Repository):
+    commit = repository.commits[repository.folder]
+    registered = library(mine=f"hub:{NAME}", folder="/somewhere")
+    for name in ("mine", NAME, f"{NAME}@main", f"{NAME}@{commit}"):
+        assert registered.settle(name) == f"{NAME}@{commit}"
+    assert [registered.settle(name) for name in ("pocket", "folder")] == ["pocket", "folder"]
+    with pytest.raises(TemperError, match="owner/other must be registered on this host"):
+        registered.settle("owner/other")
+    with pytest.raises(TemperError, match="has no revision v9"):
+        registered.settle(f"{NAME}@v9")
+
+
 def test_the_program_tells_how_far_it_is_and_which_commit_it_has(
     hub: HubServer, repository: Repository, tmp_path: Path
 ):

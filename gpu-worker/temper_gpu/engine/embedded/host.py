@@ -88,6 +88,9 @@ class EngineHost:
     def names(self) -> list[str]:
         return self._library.names()
 
+    def settle(self, base_model: str) -> str:
+        return self._library.settle(base_model)
+
     def has(self, base_model: str) -> bool:
         return self._library.has(base_model)
 
