@@ -17,6 +17,7 @@ FIRST_TOKEN_S = (
 # By the engine's names; its other sums are shown under names of ours.
 OF_VLLM = {
     "prompt_tokens": ("vllm:prompt_tokens_total", "Prompt tokens that were computed."),
+    "prefix_tokens": ("vllm:prefix_cache_hits_total", "Prompt tokens that were taken from the prefix cache."),
     "sampled_tokens": ("vllm:generation_tokens_total", "Tokens that were sampled."),
 }
 

@@ -11,13 +11,16 @@ import numpy as np
 from temper_gpu.engine.embedded.pieces import piece_keys, piece_size
 from temper_gpu.engine.interface import Generation, GenerationRequest
 
+# Room for an answer with which a request begins; most answers end long before `max_tokens`.
+FIRST_ROOM = 64
+
 
 class Sequence:
     """Where a request stands, and what it has sampled."""
 
     __slots__ = (
         *("_is_stopped", "_num_told", "computed", "created", "deadline", "future", "keys", "logprobs", "piece_size"),
-        *("policy", "prompt", "request", "slot", "token_ids", "top_logprobs"),
+        *("policy", "prompt", "request", "slot", "token_ids", "top_logprobs", "was_preempted"),
     )
 
     def __init__(
@@ -34,6 +37,7 @@ class Sequence:
         # Of the prompt's pieces.
         self.keys = piece_keys(policy, self.prompt)
         self._num_told = 0
+        self.was_preempted = False
         self.begin_again()
 
     def begin_again(self) -> None:
@@ -49,6 +53,11 @@ class Sequence:
     def num_tokens(self) -> int:
         """Room it may need in its slot."""
         return len(self.prompt) + self.request.max_tokens
+
+    @property
+    def first_room(self) -> int:
+        """Room it needs to begin: once it had too little, all that it may need."""
+        return self.num_tokens if self.was_preempted else min(self.num_tokens, len(self.prompt) + FIRST_ROOM)
 
     @property
     def is_prefilled(self) -> bool:

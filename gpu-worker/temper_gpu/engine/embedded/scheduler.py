@@ -45,6 +45,8 @@ class EngineCounters:
     # Requests that began with such tokens.
     prefix_hits: int = 0
     sampled_tokens: int = 0
+    # Requests that began again because there was no room for their next token.
+    preemptions: int = 0
     forward_s: float = 0.0
     device_wait_s: float = 0.0
 
@@ -278,6 +280,9 @@ class Scheduler:
 
     def _decode(self, sequences: list[Sequence]) -> None:
         slots = self._slots
+        sequences = self._make_room(sequences)
+        if not sequences:
+            return
         slots.compact()
         sequences = sorted(sequences, key=lambda sequence: sequence.slot)
         taken = np.array([sequence.slot for sequence in sequences])
@@ -286,6 +291,21 @@ class Scheduler:
         slots.positions[taken] += 1
         self.counters.decode_passes += 1
         self._sample(sequences, logits_SV, list(range(len(sequences))))
+
+    def _make_room(self, sequences: list[Sequence]) -> list[Sequence]:
+        """For one more token each: if need be the youngest request leaves, to begin again when there is room for all of
+        it. The oldest stays, so that each gets its answer in the end. Returns those that stay."""
+        positions = self._slots.positions
+        while not self._slots.has_room(max((int(positions[s.slot]) + 1 for s in sequences), default=0)):
+            youngest = max(self._slots.sequences.values(), key=lambda sequence: sequence.created)
+            self._slots.release(youngest, is_clean=True)
+            youngest.begin_again()
+            youngest.was_preempted = True
+            with self.arrived:
+                self._waiting.setdefault(youngest.policy, deque()).appendleft(youngest)
+            self.counters.preemptions += 1
+            sequences = [sequence for sequence in sequences if sequence is not youngest]
+        return sequences
 
     def _sample(self, sequences: list[Sequence], logits_SV: Tensor, rows: list[int]) -> None:
         """Draws one token for each sequence from its row; rows of nobody are drawn too: the shape is one of few."""

@@ -9,6 +9,7 @@ from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.sizes import Sizes
+from temper_gpu.engine.embedded.tiles import MIN_TILE_ROWS
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import format_bytes
 
@@ -16,12 +17,14 @@ INITIAL_CAPACITY = 64
 
 
 class Slots:
-    """Lowest slots first, so that a decode pass over the first n slots stays small.
+    """Lowest slots first, so that those in use are one after another.
 
     The slot table never takes more than `max_bytes`, its own resizing included. It leaves free what `prefixes` may
-    take, unless not even the smallest table fits then: no request is refused because of kept prefixes. A decode pass
-    reads as many rows as it has tokens, so the table has at least as many slots as the smallest pass: what fits into
-    that many is the longest request (`max_tokens`).
+    take, unless not even the smallest table fits then: no request is refused because of kept prefixes. The longest
+    request (`max_tokens`) is what fits into the fewest slots.
+
+    Requests begin with little room, and slots get longer when an answer needs it. Where memory does not allow that,
+    somebody has to leave (scheduler.py).
     """
 
     def __init__(
@@ -50,27 +53,35 @@ class Slots:
 
     @property
     def fewest(self) -> int:
-        """Slots of the smallest table."""
-        return self._sizes.allowed[0]
+        """Slots of the smallest table: with the one for padding, rows of a whole tile."""
+        return MIN_TILE_ROWS - 1
 
     def bytes_of(self, num_tokens: int) -> int:
         """What the smallest table takes in which a request of this length fits."""
         return self._cache.peak_bytes(self.fewest, num_tokens)
 
     def take(self, sequence: Sequence) -> bool:
-        """Gives the sequence a slot, if there is one of its length within the memory bound."""
-        wanted = sequence.num_tokens
+        """Gives the sequence a slot, if there is one with room for it to begin."""
+        wanted = sequence.first_room
         fits = wanted <= self._cache.capacity
         least = min(INITIAL_CAPACITY, self.max_tokens)
         if not self.sequences and self._rows_for(self._cache.capacity) < self._rows_for(max(wanted, least)):
             fits = False  # a long request made the table narrow; nobody is in it now, so it may be widened
-        if not fits and not self._resize(wanted if not self.sequences else max(wanted, self._cache.capacity)):
-            return False
-        if not self._free:
+        if not fits:
+            self.compact()
+            fits = self._resize(max(wanted, self._cache.capacity) if self.sequences else wanted)
+        if not fits or not self._free:
             return False
         sequence.slot = heapq.heappop(self._free)
         self.sequences[sequence.slot] = sequence
         return True
+
+    def has_room(self, num_tokens: int) -> bool:
+        """Makes slots this long, if those in use can stay."""
+        if num_tokens <= self._cache.capacity:
+            return True
+        self.compact()
+        return self._resize(num_tokens)
 
     def compact(self) -> None:
         """Moves sequences down into free slots, so that those in use are the first ones."""
@@ -119,11 +130,12 @@ class Slots:
         return False
 
     def _rows_for(self, capacity: int) -> int:
-        """The most slots of this capacity within the bound, as a size of a decode pass; 0 if not even the smallest."""
+        """The most slots of this capacity within the bound; 0 if not even the fewest."""
         left = self._max_bytes - self._prefixes.max_bytes
         most = min(self._max_slots, self._cache.max_slots_within(left, capacity))
         fits = self._cache.max_slots_within(self._max_bytes, capacity) >= self.fewest
-        return max((size for size in self._sizes.allowed if size <= most), default=self.fewest if fits else 0)
+        numbers = (*range(self.fewest, self._sizes.allowed[0], MIN_TILE_ROWS), *self._sizes.allowed)
+        return max((number for number in numbers if number <= most), default=self.fewest if fits else 0)
 
     def _longest_request(self) -> int:
         """Tokens of a slot in a table of the fewest slots that takes all of the memory."""

@@ -21,7 +21,7 @@ from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import http_meaning
-from tests.engine.embedded.tiny import ask, ask_together, open_engine, request
+from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter
 
 
 @pytest.mark.numerics
@@ -35,6 +35,22 @@ def test_memory_bounds_how_many_long_requests_run_at_once(base):
     assert ask_together(engine, requests)[:3] == [ask(engine, asked) for asked in requests[:3]]
     assert ask_together(engine, requests[:60]) == [ask(engine, asked) for asked in requests[:60]]
     engine.close()
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize("prefix_cache_bytes", [0, 1 << 18])
+def test_requests_that_outgrow_the_memory_begin_again_and_answer_the_same(base, prefix_cache_bytes: int):
+    """Answers are longer than the room that requests begin with; adapters take turns."""
+    roomy, tight = open_engine(base), open_engine(base, kv_cache_bytes=1 << 20, prefix_cache_bytes=prefix_cache_bytes)
+    adapters = [None, held(tiny_adapter(base, 1))]
+    tasks = [(request(seed % 7, 10 + seed, 60 + 7 * seed), adapters[seed % 2]) for seed in range(18)]
+    expected = [ask(roomy, *task) for task in tasks]
+    futures = [tight.submit(adapter, asked, 60) for asked, adapter in tasks]
+    assert [future.result(60) for future in futures] == expected
+    assert tight.counters()["preemptions"] > 0 == roomy.counters()["preemptions"]
+    assert (tight.health().running, tight.health().waiting) == (0, 0)
+    roomy.close()
+    tight.close()
 
 
 @pytest.fixture
@@ -85,7 +101,7 @@ def test_a_request_that_the_key_value_cache_has_no_room_for_is_refused_with_figu
 def test_a_model_of_which_not_one_block_fits_ends_the_start(base):
     wide = dataclasses.replace(base, config=copy.deepcopy(base.config))
     wide.config.num_hidden_layers = 4096
-    with pytest.raises(TemperError, match=r"must hold 16 requests of 16 tokens \(272.0 MiB\).*--kv-cache-bytes"):
+    with pytest.raises(TemperError, match=r"must hold 3 requests of 16 tokens \(64.0 MiB\).*--kv-cache-bytes"):
         cache = SlotCache(wide.config, wide.dtype, wide.device)
         Slots(cache, PrefixCache(cache, 1 << 18), Sizes((16, 32), 0), 32, 1 << 20, 512)
 
