@@ -4,10 +4,22 @@ from typing import Any
 
 # Around a call of a tool, in what a model writes.
 START, END = "<tool_call>", "</tool_call>"
+# What else structures an answer, by family: calls, and thoughts before them.
+STRUCTURE = frozenset(
+    [
+        *(START, END, "<think>", "</think>"),
+        *("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]"),
+        *("<start_function_call>", "<end_function_call>", "<escape>"),
+        *("<|tool_call>", "<tool_call|>", '<|"|>', "<|channel>", "<channel|>"),
+        "<|python_tag|>",
+    ]
+)
+# gpt-oss writes several messages in one answer. Other families have some of these tokens, too, and end turns with them.
+HARMONY = frozenset(["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|return|>", "<|call|>"])
 
 
 class Detokenizer:
-    """Special tokens are left out of the text, but not the tags of calls where a tokenizer has these among them."""
+    """Special tokens are left out of the text, but for those that say what is a call or a thought."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -23,8 +35,15 @@ class Detokenizer:
 
 
 def hidden_ids(tokenizer: Any) -> frozenset[int]:
-    """Special tokens but the tags of calls, where a tokenizer has these among them; empty otherwise."""
+    """Special tokens but those that structure an answer, where a tokenizer has some; empty otherwise."""
     added = getattr(tokenizer, "added_tokens_decoder", {})
     special = {token_id: token.content for token_id, token in added.items() if token.special}
-    is_tagged = START in special.values() or END in special.values()
-    return frozenset(token_id for token_id, text in special.items() if is_tagged and text not in (START, END))
+    shown = STRUCTURE | (HARMONY if is_harmony(tokenizer) else frozenset())
+    if shown.isdisjoint(special.values()):
+        return frozenset()
+    return frozenset(token_id for token_id, text in special.items() if text not in shown)
+
+
+def is_harmony(tokenizer: Any) -> bool:
+    texts = {token.content for token in getattr(tokenizer, "added_tokens_decoder", {}).values() if token.special}
+    return {"<|channel|>", "<|message|>"} <= texts

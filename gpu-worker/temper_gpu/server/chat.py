@@ -5,10 +5,10 @@ from typing import Any
 
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
-from temper_gpu.model.detokenizer import END
+from temper_gpu.server.answer_text import Reading
 from temper_gpu.server.fields import first_not_none, flag, integer, is_list_of_objects, require, shown
 from temper_gpu.server.parameters import check_parameters
-from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.prompts import THOUGHTS, Prompts
 from temper_gpu.server.sampling import (
     MAX_TOP_LOGPROBS,
     Sampled,
@@ -21,7 +21,7 @@ from temper_gpu.server.sampling import (
     text_of,
 )
 from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs
-from temper_gpu.server.tool_calls import call_message, parse_answer
+from temper_gpu.server.tool_calls import call_message
 from temper_gpu.server.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
 ROLES = frozenset(["system", "developer", "user", "assistant", "tool"])
@@ -38,6 +38,8 @@ class ChatRequest:
     telling: Telling
     with_logprobs: bool
     num_top_logprobs: int
+    # Thoughts are told apart from the answer.
+    separates_thoughts: bool
 
     @property
     def parses_calls(self) -> bool:
@@ -66,6 +68,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
         telling=parse_telling(body),
         with_logprobs=with_logprobs,
         num_top_logprobs=num_top_logprobs,
+        separates_thoughts=flag(body, "separate_reasoning", True),
     )
 
 
@@ -79,9 +82,16 @@ def parse_messages(messages: Any) -> list[dict[str, Any]]:
     return messages
 
 
-def stops_of(request: ChatRequest) -> tuple[str, ...]:
+def stops_of(request: ChatRequest, end_of_call: str) -> tuple[str, ...]:
     """What ends sampling: the request's own stop strings, and the end of a call where one is all that may come."""
-    return (*request.sampling.stop, END) if request.tool_choice.is_single else request.sampling.stop
+    ends_with_call = request.tool_choice.is_single and end_of_call
+    return (*request.sampling.stop, end_of_call) if ends_with_call else request.sampling.stop
+
+
+def reading_of(request: ChatRequest, prompts: Prompts, prompt_ids: tuple[int, ...]) -> Reading:
+    tool_choice = request.tool_choice if request.parses_calls else None
+    is_thinking = prompts.is_thinking(prompt_ids)
+    return Reading(prompts, request.sampling, tool_choice, request.separates_thoughts, is_thinking)
 
 
 def chat_response(
@@ -92,13 +102,14 @@ def chat_response(
     adapter_sha256: str | None,
     request_id: str,
 ) -> dict[str, Any]:
+    reading = reading_of(request, prompts, prompt_ids)
     response: dict[str, Any] = {
         "id": f"chatcmpl-{request_id}",
         "object": "chat.completion",
         "created": 0,
         "model": request.model,
         "choices": [
-            choice(request, index, generation, prompts, request_id) for index, generation in enumerate(generations)
+            choice(request, index, generation, reading, request_id) for index, generation in enumerate(generations)
         ],
         "usage": usage([prompt_ids], generations),
         "adapter_sha256": adapter_sha256,
@@ -119,15 +130,15 @@ def usage(prompts: list[tuple[int, ...]], generations: list[Generation]) -> dict
 
 
 def choice(
-    request: ChatRequest, index: int, generation: Generation, prompts: Prompts, request_id: str
+    request: ChatRequest, index: int, generation: Generation, reading: Reading, request_id: str
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "index": index,
-        **written(request, generation, prompts, f"{request_id}-{index}"),
+        **written(generation, reading, f"{request_id}-{index}"),
         "logprobs": None,
     }
     if request.with_logprobs:
-        answer["logprobs"] = {"content": logprob_entries(prompts, sampled_of(generation)), "refusal": None}
+        answer["logprobs"] = {"content": logprob_entries(reading.prompts, sampled_of(generation)), "refusal": None}
     if request.telling.with_token_ids:
         answer["token_ids"] = generation.token_ids
     return answer
@@ -147,17 +158,18 @@ def logprob_entry(prompts: Prompts, token_id: int, logprob: float) -> dict[str, 
     return {"token": prompts.token_text(token_id), "logprob": logprob, "bytes": None}
 
 
-def written(request: ChatRequest, generation: Generation, prompts: Prompts, call_id: str) -> dict[str, Any]:
+def written(generation: Generation, reading: Reading, call_id: str) -> dict[str, Any]:
     """The message, why it ended and, where tools were offered, how many calls in it were malformed."""
-    text = text_of(request.sampling, generation, prompts.decode)
-    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-    if not request.parses_calls:
+    choice = reading.tool_choice
+    answer = reading.whole(text_of(reading.sampling, generation, reading.prompts.decode))
+    message: dict[str, Any] = {"role": "assistant", "content": answer.content, "refusal": None}
+    if answer.thoughts is not None:
+        message[THOUGHTS] = answer.thoughts
+    if answer.calls:
+        message["tool_calls"] = [call_message(call, f"call-{call_id}-{i}") for i, call in enumerate(answer.calls)]
+    if choice is None:
         return {"message": message, "finish_reason": generation.finish_reason}
-    parsed = parse_answer(prompts.shown_opening(request.tool_choice) + text)
-    message["content"] = parsed.content
-    if parsed.calls:
-        message["tool_calls"] = [call_message(call, f"call-{call_id}-{i}") for i, call in enumerate(parsed.calls)]
     # As OpenAI has it, a named call ends by `stop`. What was cut stays cut: that makes an attempt truncated.
-    is_called = bool(parsed.calls) and request.tool_choice.kind != "named" and generation.finish_reason == "stop"
+    is_called = bool(answer.calls) and choice.kind != "named" and generation.finish_reason == "stop"
     finish_reason = "tool_calls" if is_called else generation.finish_reason
-    return {"message": message, "finish_reason": finish_reason, "malformed_tool_calls": parsed.num_malformed}
+    return {"message": message, "finish_reason": finish_reason, "malformed_tool_calls": answer.num_malformed}

@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 from temper_gpu.engine.interface import Generation
+from temper_gpu.server.answer_text import safe_text
 from temper_gpu.server.chat import usage
 from temper_gpu.server.fields import first_not_none, flag, integer, is_integer, require, shown
 from temper_gpu.server.parameters import check_parameters
@@ -21,7 +22,7 @@ from temper_gpu.server.sampling import (
     sampled_of,
     text_of,
 )
-from temper_gpu.server.streams import ChoiceSoFar, safe_text
+from temper_gpu.server.streams import ChoiceSoFar
 
 # OpenAI's.
 DEFAULT_MAX_TOKENS = 16

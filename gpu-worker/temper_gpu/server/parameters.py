@@ -82,6 +82,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     of_chat("tool_choice", "`none`, `auto`, `required` or a function"),
     of_chat("chat_template_kwargs", "variables of the chat template, such as `enable_thinking` (vLLM's)"),
     of_chat("parallel_tool_calls", "false ends the answer after its first call"),
+    of_chat("separate_reasoning", "false leaves [thoughts](#thoughts) in `content`; default true (SGLang's)"),
     without_effect("metadata", "nothing is stored"),
     without_effect("store", "nothing is stored"),
     without_effect("user", "there is one user: whoever has the key", "no effect"),

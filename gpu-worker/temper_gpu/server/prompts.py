@@ -1,6 +1,8 @@
 """Conversations to token ids and back, for one base model, by its own chat template (in jinja's sandbox)."""
 
+import hashlib
 import json
+import re
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -8,29 +10,28 @@ import orjson
 
 from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
-from temper_gpu.model.detokenizer import END, START, Detokenizer
+from temper_gpu.model.detokenizer import Detokenizer, is_harmony
 from temper_gpu.server.control_tokens import ControlTokens
 from temper_gpu.server.sampling import Sampling
 from temper_gpu.server.template_kwargs import TemplateKwargs, require_known
+from temper_gpu.server.thoughts import find_thoughts
 from temper_gpu.server.tool_calls import MAX_DEPTH, is_deeper
 from temper_gpu.server.tool_choice import ToolChoice, function_name
+from temper_gpu.server.tool_forms import TOOL_CALLS
+from temper_gpu.server.tool_template import PROBE, QUESTION, ToolTemplate, probe_call
 
 # The attempts of a group begin with the same prompt, and rendering it is the dearest part of a call.
 MAX_REMEMBERED, MAX_REMEMBERED_BYTES = 1024, 16_384
+# Tokens that hold the beginning of thoughts, and line breaks after it.
+END_OF_PROMPT = 16
 # So many characters take a few milliseconds at most.
 SHORT_TEXT = 4096
-# What a template makes of tools and calls is found out by showing it some.
-QUESTION = {"role": "user", "content": "?"}
 ANSWER = {"role": "assistant", "content": "!"}
-PROBE = "probe"
-PROBE_TOOLS = [{"type": "function", "function": {"name": PROBE, "description": PROBE, "parameters": {}}}]
-CALLED = {
-    "role": "assistant",
-    "content": "",
-    "tool_calls": [{"id": "000000000", "type": "function", "function": {"name": "look", "arguments": {}}}],
-}
+CALLED = {"role": "assistant", "content": "", "tool_calls": [probe_call("look", {})]}
 # What every message may have. A call's id may be left out by templates: they go by the order of calls and results.
 USUAL = frozenset(["role", "content", "tool_calls", "tool_call_id"])
+THOUGHTS = "reasoning_content"
+SHORT_ID = re.compile("[A-Za-z0-9]{9}")
 # Of a member's name: what was found out of it is remembered, and no template knows longer ones.
 MAX_MEMBER_LENGTH = 64
 # Where something stands that a person wrote, or a tool: in it nothing may get lost.
@@ -49,8 +50,12 @@ class Prompts:
         self._remembered: dict[bytes, tuple[int, ...]] = {}
         self.decode = Detokenizer(model.tokenizer).decode
         self._controls = ControlTokens(model.name, model.tokenizer, self.tokenise)
+        self._template = str(getattr(model.tokenizer, "chat_template", None) or "")
+        self.is_harmony = is_harmony(model.tokenizer)
+        self.tools = ToolTemplate(model.name, self._render, self.is_harmony)
+        added = getattr(model.tokenizer, "added_tokens_decoder", {}).values()
+        self.thoughts = find_thoughts(self._template, (token.content for token in added))
         self.token_text = lru_cache(1 << 16)(self._token_text)
-        self.call_opening = lru_cache(256)(self._call_opening)
         self._writes_role = lru_cache(64)(self._probe_role)
         self._writes_member = lru_cache(256)(self._probe_member)
 
@@ -58,7 +63,7 @@ class Prompts:
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, choice: ToolChoice | None = None
     ) -> tuple[int, ...]:
         """Token ids of the conversation with the assistant's turn opened, and the call in it where one must be."""
-        opening = self.call_opening(choice.name) if choice is not None and choice.is_opened else ""
+        opening = self.tools.opening(choice.name) if choice is not None and choice.is_opened else ""
         key = orjson.dumps([messages, tools, opening])
         if len(key) > MAX_REMEMBERED_BYTES:
             return self._encode(messages, tools, opening)
@@ -91,10 +96,17 @@ class Prompts:
     def require_known(self, sampling: Sampling) -> None:
         self.known_ids(tuple(token_id for token_id, _ in sampling.distribution.logit_bias), "logit_bias")
 
+    def is_thinking(self, prompt_ids: tuple[int, ...]) -> bool:
+        """The prompt ends within thoughts: its template begins them."""
+        if self.thoughts is None:
+            return False
+        end = self._tokenizer.decode(list(prompt_ids[-END_OF_PROMPT:])).rstrip()
+        return end.endswith(self.thoughts.start.rstrip())
+
     def shown_opening(self, choice: ToolChoice) -> str:
         """What of the opened call belongs to the answer."""
-        opening = self.call_opening(choice.name) if choice.is_opened else ""
-        return opening[opening.find(START) :] if opening else ""
+        opening = self.tools.opening(choice.name) if choice.is_opened else ""
+        return opening[opening.find(self.tools.form.start) :] if opening else ""
 
     def tokenise(self, text: str) -> list[int]:
         if self._backend is None:
@@ -107,9 +119,10 @@ class Prompts:
     def _encode(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opening: str
     ) -> tuple[int, ...]:
-        # Refuses a template that writes calls otherwise than they are read.
-        joiner = self._call_joiner if tools else ""
+        joiner = self.tools.joiner if tools else ""
         heard = [self._heard(index, message) for index, message in enumerate(messages)]
+        if TOOL_CALLS in self._template:
+            heard = [with_short_ids(message) for message in heard]
         rendered = self._render([plain_message(message, joiner) for message in heard], tools, True)
         self._require_room(rendered)
         return tuple(self._controls.encode(rendered + opening))
@@ -124,7 +137,7 @@ class Prompts:
             place = "" if is_first else " after the first message"
             raise self._unheard(f"role of message {index}", f"leaves {role} out{place}", "send it as user")
         for name, value in message.items():
-            if name not in USUAL and value and self._leaves_out(role, name):
+            if name not in self._may_drop(role) and value and self._leaves_out(role, name):
                 raise self._unheard(
                     f"{name[:MAX_MEMBER_LENGTH]} of message {index}",
                     "leaves it out",
@@ -135,6 +148,11 @@ class Prompts:
     def _unheard(self, subject: str, reason: str, remedy: str) -> TemperError:
         rule = f"{subject} must be something that the chat template of {self._name} renders"
         return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
+
+    def _may_drop(self, role: str) -> frozenset[str]:
+        """Models that think are trained to see no thoughts of earlier turns."""
+        thinks = role == "assistant" and (self.thoughts is not None or self.is_harmony)
+        return USUAL | {THOUGHTS} if thinks else USUAL
 
     def _leaves_out(self, role: str, name: str) -> bool:
         return len(name) > MAX_MEMBER_LENGTH or self._writes_member(role, name) is False
@@ -186,49 +204,26 @@ class Prompts:
                 f"messages must fit the chat template of {self._name}, which says: {error}; change the messages",
             ) from error
 
-    def _call_opening(self, name: str | None) -> str:
-        """What the template writes from an opened turn on: up to the start tag, or to the arguments of `name`."""
-        turn = self._called("", name or PROBE)
-        if name is None:
-            return turn[: turn.index(START) + len(START)]
-        # Without the blank before the arguments: tokenizers make one token of a blank and what follows it.
-        opening = turn[: turn.index('{"probe"', turn.index(START))].rstrip()
-        if json.dumps(name, ensure_ascii=False) in opening:
-            return opening
-        raise self._knows_no_tools("writes the arguments of a call before its name")
-
-    @cached_property
-    def _call_joiner(self) -> str:
-        """What the template writes between the text of a turn and its first call."""
-        turn = self._called(PROBE, PROBE)
-        return turn[turn.index(PROBE) + len(PROBE) : turn.index(START)]
-
-    def _called(self, content: str, name: str) -> str:
-        """A turn with a call, from where a generation begins."""
-        function = {"name": name, "arguments": {PROBE: 0}}
-        call = {"id": "000000000", "type": "function", "function": function}
-        try:
-            prompt = self._render([QUESTION], PROBE_TOOLS, True)
-            message = {"role": "assistant", "content": content, "tool_calls": [call]}
-            answered = self._render([QUESTION, message], PROBE_TOOLS, False)
-        except TemperError as error:
-            raise self._knows_no_tools(f"refuses them ({error})") from error
-        turn = answered.removeprefix(prompt)
-        if PROBE not in prompt:
-            raise self._knows_no_tools("leaves tools out")
-        if turn == answered or START not in turn or END not in turn or f'{{"{PROBE}"' not in turn:
-            raise self._knows_no_tools(f"does not write calls with {START}")
-        return turn
-
-    def _knows_no_tools(self, reason: str) -> TemperError:
-        rule = f"tools must be supported by the chat template of {self._name} in Hermes form"
-        remedy = (
-            "use a model that has it (Qwen, Hermes), or describe the tools in a message and parse calls from the text"
-        )
-        return TemperError("BadConfig", f"{rule}, it {reason}; {remedy}")
-
     def _token_text(self, token_id: int) -> str:
         return self._tokenizer.decode([token_id])
+
+
+def with_short_ids(message: dict[str, Any]) -> dict[str, Any]:
+    """Mistral's templates take ids of nine letters or digits only."""
+    short = {**message}
+    if isinstance(message.get("tool_call_id"), str):
+        short["tool_call_id"] = short_id(message["tool_call_id"])
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        short["tool_calls"] = [
+            {**call, "id": short_id(call["id"])} if isinstance(call, dict) and isinstance(call.get("id"), str) else call
+            for call in calls
+        ]
+    return short
+
+
+def short_id(call_id: str) -> str:
+    return call_id if SHORT_ID.fullmatch(call_id) else hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
 def plain_message(message: dict[str, Any], joiner: str = "") -> dict[str, Any]:

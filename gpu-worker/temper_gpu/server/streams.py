@@ -6,10 +6,9 @@ from typing import Any, Protocol
 import orjson
 
 from temper_gpu.engine.interface import Generation
-from temper_gpu.model.detokenizer import START
-from temper_gpu.server.chat import ChatRequest, chat_response, choice, logprob_entries, usage
-from temper_gpu.server.prompts import Prompts
-from temper_gpu.server.sampling import Sampled, Sampling, before_stop, sampled_of
+from temper_gpu.server.chat import ChatRequest, chat_response, choice, logprob_entries, reading_of, usage
+from temper_gpu.server.prompts import THOUGHTS, Prompts
+from temper_gpu.server.sampling import Sampled, Sampling, sampled_of
 
 # What a decoder writes for bytes that are no character, or not one yet.
 UNFINISHED = "\ufffd"
@@ -40,20 +39,6 @@ class TextSoFar:
             self._start, self._read = self._read, len(self._token_ids)
 
 
-def safe_text(text: str, sampling: Sampling, tags: tuple[str, ...] = ()) -> str:
-    """What stays the beginning of the text whatever comes: before a stop string, or what may become one or a tag."""
-    ended = before_stop(text, sampling.stop)
-    if ended != text:
-        return ended
-    return text[: len(text) - max((overlap(text, end) for end in (*sampling.stop, *tags)), default=0)]
-
-
-def overlap(text: str, end: str) -> int:
-    """How many characters at the end of the text may be the beginning of `end`."""
-    lengths = range(min(len(text), len(end) - 1), 0, -1)
-    return next((length for length in lengths if text.endswith(end[:length])), 0)
-
-
 class ChoiceSoFar:
     """Of one choice: the tokens that were heard and not told yet, and how many characters of its text were told."""
 
@@ -62,6 +47,7 @@ class ChoiceSoFar:
         self._text = TextSoFar(decode)
         self.num_heard = 0
         self.num_told = 0
+        self.num_thoughts_told = 0
         self._untold: list[Sampled] = []
 
     @property
@@ -77,6 +63,13 @@ class ChoiceSoFar:
     def take(self) -> list[Sampled]:
         taken, self._untold = self._untold, []
         return taken
+
+    def new_of(self, thoughts: str, content: str) -> dict[str, str]:
+        """What was not told yet of both, as OpenAI's deltas have it."""
+        new = {THOUGHTS: thoughts[self.num_thoughts_told :], "content": content[self.num_told :]}
+        self.num_thoughts_told = max(self.num_thoughts_told, len(thoughts))
+        self.num_told = max(self.num_told, len(content))
+        return {name: text for name, text in new.items() if text}
 
     def rest(self, generation: Generation) -> list[Sampled]:
         """What was not told, with what an engine told by its answer alone."""
@@ -110,6 +103,7 @@ class ChatWriter:
         self._request = request
         self._prompts = prompts
         self._prompt_ids = prompt_ids
+        self._reading = reading_of(request, prompts, prompt_ids)
         self._adapter = adapter
         self._request_id = request_id
         self._head = {
@@ -135,20 +129,18 @@ class ChatWriter:
         so_far = self._choices[index]
         for token in tokens:
             so_far.hear(token)
-        content = self._safe_content(so_far.text)
-        if len(content) > so_far.num_told:
-            delta = {"content": content[so_far.num_told :]}
-            so_far.num_told = len(content)
+        delta = so_far.new_of(*self._reading.certain(so_far.text))
+        if delta:
             yield self._chunk(index, delta, so_far.take())
 
     def end(self, index: int, generation: Generation) -> Iterator[dict[str, Any]]:
         so_far = self._choices[index]
         rest = so_far.rest(generation)
-        answer = choice(self._request, index, generation, self._prompts, self._request_id)
+        answer = choice(self._request, index, generation, self._reading, self._request_id)
         message = answer["message"]
-        content = (message["content"] or "")[so_far.num_told :]
-        if content or (rest and (self._request.with_logprobs or self._request.telling.with_token_ids)):
-            yield self._chunk(index, {"content": content}, rest)
+        delta = so_far.new_of(message.get(THOUGHTS, ""), message["content"] or "")
+        if delta or (rest and (self._request.with_logprobs or self._request.telling.with_token_ids)):
+            yield self._chunk(index, delta or {"content": ""}, rest)
         for number, call in enumerate(message.get("tool_calls", [])):
             yield from self._call(index, number, call)
         ending = {name: answer[name] for name in ("finish_reason", "malformed_tool_calls") if name in answer}
@@ -158,13 +150,6 @@ class ChatWriter:
 
     def used(self, generations: list[Generation]) -> dict[str, Any]:
         return {**self._head, "choices": [], "usage": usage([self._prompt_ids], generations)}
-
-    def _safe_content(self, text: str) -> str:
-        if not self._request.parses_calls:
-            return safe_text(text, self._request.sampling)
-        if self._request.tool_choice.is_opened:
-            return ""
-        return safe_text(text, self._request.sampling, (START,)).partition(START)[0]
 
     def _call(self, index: int, number: int, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
         function = call["function"]

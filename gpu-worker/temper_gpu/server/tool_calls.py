@@ -45,7 +45,14 @@ def parse_answer(text: str) -> ParsedAnswer:
 
 def parse_call(region: str) -> ToolCall | None:
     try:
-        call = json.loads(region)
+        return made_call(json.loads(region))
+    except (ValueError, RecursionError):
+        return None
+
+
+def made_call(call: Any) -> ToolCall | None:
+    """None where it lacks a name or arguments, or could not be sent."""
+    try:
         name, arguments = call["name"], json.dumps(call["arguments"], ensure_ascii=False)
         # Half of a surrogate pair is JSON, but no text that could be sent.
         f"{name}{arguments}".encode()

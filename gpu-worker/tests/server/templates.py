@@ -64,6 +64,60 @@ OTHER_FORM = HEAD + (
 )
 
 
+def calling(tools: str, called: str, text: str = "{{- message.content -}}") -> str:
+    """A template that writes each call as `called`, after the text of the turn."""
+    return (
+        "{%- if tools -%}" + tools + "{{ tools | tojson }}<|end|>{%- endif -%}"
+        "{%- for message in messages -%}{{- '<|' ~ message.role ~ '|>' -}}" + text + called + "{{- '<|end|>' -}}"
+        "{%- endfor -%}" + OPENED.replace("\n", "")
+    )
+
+
+EACH = "{%- for call in message.tool_calls or [] -%}"
+# Text beside a call is dropped, and there is one call at most.
+LLAMA = calling(
+    "<|system|>",
+    "{%- if message.tool_calls -%}{%- if message.tool_calls | length > 1 -%}{{- raise_exception('one call') -}}"
+    "{%- endif -%}{%- set call = message.tool_calls[0].function -%}"
+    """{{- '{"name": "' ~ call.name ~ '", "parameters": ' ~ call.arguments | tojson ~ '}' -}}{%- endif -%}""",
+    "{%- if not message.tool_calls -%}{{- message.content -}}{%- endif -%}",
+)
+MISTRAL = calling(
+    "[AVAILABLE_TOOLS]",
+    "{%- if message.tool_calls -%}{{- '[TOOL_CALLS] [' -}}" + EACH + "{%- if call.id | length != 9 -%}"
+    "{{- raise_exception('ids have 9 characters') -}}{%- endif -%}"
+    """{{- (call.function | tojson)[:-1] ~ ', "id": "' ~ call.id ~ '"}' ~ (', ' if not loop.last else ']') -}}"""
+    "{%- endfor -%}{%- endif -%}",
+)
+MISTRAL_NEWER = calling(
+    "[AVAILABLE_TOOLS]",
+    EACH + "{{- '[TOOL_CALLS]' ~ call.function.name ~ '[ARGS]' ~ call.function.arguments | tojson -}}{%- endfor -%}",
+)
+
+
+def gemma(start: str, end: str, quote: str) -> str:
+    return calling(
+        "<|system|>",
+        EACH + "{{- '" + start + "call:' ~ call.function.name ~ '{' -}}"
+        "{%- for key, value in call.function.arguments | dictsort -%}{{- key ~ ':' -}}"
+        "{{- '" + quote + "' ~ value ~ '" + quote + "' if value is string else value | tojson -}}"
+        "{{- ',' if not loop.last -}}{%- endfor -%}{{- '}" + end + "' -}}{%- endfor -%}",
+    )
+
+
+GEMMA_4 = gemma("<|tool_call>", "<tool_call|>", '<|"|>')
+FUNCTION_GEMMA = gemma("<start_function_call>", "<end_function_call>", "<escape>")
+HARMONY = (
+    "{%- if tools -%}<|start|>developer{{ tools | tojson }}<|end|>{%- endif -%}{%- for message in messages -%}"
+    "{%- if message.tool_calls -%}{{- '<|start|>assistant to=functions.' ~ message.tool_calls[0].function.name -}}"
+    "{{- '<|channel|>commentary json<|message|>' ~ message.tool_calls[0].function.arguments | tojson -}}<|call|>"
+    "{%- elif message.role == 'assistant' -%}{{- '<|start|>assistant<|channel|>final<|message|>' -}}"
+    "{{- message.content -}}<|end|>{%- else -%}{{- '<|start|>' ~ message.role ~ '<|message|>' -}}"
+    "{{- message.content -}}<|end|>{%- endif -%}{%- endfor -%}"
+    "{%- if add_generation_prompt -%}<|start|>assistant{%- endif -%}"
+)
+
+
 @cache
 def loaded_pocket() -> BaseModel:
     return load_base(POCKET, str(POCKET_FOLDER), torch.float32, torch.device("cpu"))
@@ -82,8 +136,8 @@ def prompts_by(template: str | None = None, template_kwargs: TemplateKwargs = ()
     return Prompts(base, template_kwargs)
 
 
-def with_special_tags(base: BaseModel) -> BaseModel:
+def with_special_tags(base: BaseModel, *tags: str) -> BaseModel:
     """Some models mark the tags of calls as special tokens."""
     tokenizer = copy.deepcopy(base.tokenizer)
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<tool_call>", "</tool_call>"]})
+    tokenizer.add_special_tokens({"additional_special_tokens": list(tags or ("<tool_call>", "</tool_call>"))})
     return BaseModel(base.name, base.config, base.tensors, tokenizer)

@@ -9,7 +9,10 @@ import temper_gpu
 from temper_gpu.failures import TemperError
 from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.completions import parse_completion_request
+from temper_gpu.server.harmony import HARMONY_TOOLS
 from temper_gpu.server.parameters import PARAMETERS, Endpoint, markdown
+from temper_gpu.server.thoughts import THOUGHT_FORMS
+from temper_gpu.server.tool_forms import TOOL_FORMS
 
 PAGE = Path(temper_gpu.__file__).parents[2] / "docs/http-api.md"
 BODIES: dict[Endpoint, dict[str, Any]] = {
@@ -51,6 +54,12 @@ def test_the_others_change_nothing_or_are_refused_by_name(parameter: Any, endpoi
         with pytest.raises(TemperError, match=f"{parameter.name} must be .*;") as caught:
             PARSERS[endpoint]({**body, parameter.name: {"other": True}}, 8)
         assert caught.value.type == "BadConfig"
+
+
+def test_the_pages_name_every_form_of_calls_and_thoughts():
+    tools = PAGE.with_name("tools.md").read_text()
+    assert [form.name for form in (*TOOL_FORMS, HARMONY_TOOLS) if f"| {form.name} |" not in tools] == []
+    assert [form.name for form in THOUGHT_FORMS if f"| {form.name} |" not in PAGE.read_text()] == []
 
 
 def test_the_page_shows_the_table():

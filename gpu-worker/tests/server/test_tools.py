@@ -176,8 +176,9 @@ def test_an_opened_call_is_part_of_the_answer(prompts: Prompts):
     ],
 )
 def test_an_answer_of_one_call_ends_with_it(prompts: Prompts, body: dict[str, Any], is_ended: bool):
-    assert stops_of(parse(**body)) == (("</tool_call>",) if is_ended else ())
-    assert stops_of(parse(**body, stop=["a", "b"])) == (("a", "b", "</tool_call>") if is_ended else ("a", "b"))
+    end = prompts.tools.form.end
+    assert stops_of(parse(**body), end) == (("</tool_call>",) if is_ended else ())
+    assert stops_of(parse(**body, stop=["a", "b"]), end) == (("a", "b", "</tool_call>") if is_ended else ("a", "b"))
 
 
 @pytest.mark.parametrize("has_special_tags", [False, True])
@@ -195,7 +196,7 @@ def test_the_end_of_a_call_is_found_where_its_tag_is_a_special_token_too(has_spe
 
 @pytest.mark.parametrize(
     ("template", "words"),
-    [(WITHOUT_TOOLS, "it leaves tools out"), (OTHER_FORM, "it does not write calls with <tool_call>")],
+    [(WITHOUT_TOOLS, "it leaves tools out"), (OTHER_FORM, "it writes calls in another form")],
 )
 def test_a_template_that_knows_no_such_tools_is_refused(template: str, words: str):
     with pytest.raises(TemperError, match=words) as caught:

@@ -1,0 +1,88 @@
+"""What an assistant's text says: thoughts, an answer and calls; and, while it is sampled, what of it is certain."""
+
+from dataclasses import dataclass
+
+from temper_gpu.server import harmony
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.sampling import Sampling, before_stop
+from temper_gpu.server.thoughts import split_thoughts
+from temper_gpu.server.tool_calls import ToolCall
+from temper_gpu.server.tool_choice import ToolChoice
+
+
+@dataclass(frozen=True)
+class Answer:
+    # None: the model did not think, or its thoughts are to stay in the content.
+    thoughts: str | None
+    content: str | None
+    calls: tuple[ToolCall, ...] = ()
+    num_malformed: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the text of one request's answers is read."""
+
+    prompts: Prompts
+    sampling: Sampling
+    # None: without tools, all that is no thought is the answer.
+    tool_choice: ToolChoice | None
+    separates_thoughts: bool
+    # The prompt ends within thoughts.
+    is_thinking: bool
+
+    def whole(self, text: str) -> Answer:
+        opening = "" if self.tool_choice is None else self.prompts.shown_opening(self.tool_choice)
+        thoughts, told = (None, text) if opening else self._split(text)
+        if self.tool_choice is None:
+            return Answer(thoughts, told)
+        form = self.prompts.tools.form
+        parsed = form.parse(opening + (text if form is harmony.HARMONY_TOOLS else told))
+        calls = parsed.calls[:1] if self._is_single else parsed.calls
+        return Answer(thoughts, parsed.content, calls, parsed.num_malformed)
+
+    def certain(self, text: str) -> tuple[str, str]:
+        """Thoughts and answer so far, as their beginnings will be whatever comes."""
+        if self.tool_choice is not None and self.tool_choice.is_opened:
+            return "", ""
+        text = safe_text(text, self.sampling, self._tags)
+        if self._tags and not text.strip():
+            return "", ""
+        thoughts, told = self._split(text)
+        return (thoughts or "").rstrip("\n"), before_stop(told, self._starts)
+
+    @property
+    def _is_single(self) -> bool:
+        """Also where the template could not write several of them again."""
+        return self.tool_choice is not None and (self.tool_choice.is_single or self.prompts.tools.writes_one_call)
+
+    @property
+    def _tags(self) -> tuple[str, ...]:
+        thoughts = self.prompts.thoughts if self.separates_thoughts else None
+        tags = () if thoughts is None else (thoughts.start, thoughts.end)
+        return (*tags, *self._starts, *(harmony.TAGS if self.prompts.is_harmony else ()))
+
+    @property
+    def _starts(self) -> tuple[str, ...]:
+        return () if self.tool_choice is None else self.prompts.tools.form.starts
+
+    def _split(self, text: str) -> tuple[str | None, str]:
+        if self.prompts.is_harmony:
+            thoughts, told = harmony.split_channels(text)
+            return (thoughts if self.separates_thoughts else None), told
+        form = self.prompts.thoughts if self.separates_thoughts else None
+        return split_thoughts(text, form, self.is_thinking)
+
+
+def safe_text(text: str, sampling: Sampling, tags: tuple[str, ...] = ()) -> str:
+    """What stays the beginning of the text whatever comes: before a stop string, or what may become one or a tag."""
+    ended = before_stop(text, sampling.stop)
+    if ended != text:
+        return ended
+    return text[: len(text) - max((overlap(text, end) for end in (*sampling.stop, *tags)), default=0)]
+
+
+def overlap(text: str, end: str) -> int:
+    """How many characters at the end of the text may be the beginning of `end`."""
+    lengths = range(min(len(text), len(end) - 1), 0, -1)
+    return next((length for length in lengths if text.endswith(end[:length])), 0)
