@@ -42,6 +42,8 @@ export interface FakeCall {
 export interface FakeAnswer {
   /** Null where tool calls stand alone, as with the GPU worker. */
   content: string | null;
+  /** Absent where the model does not think. */
+  thoughts?: string;
   finishReason?: 'stop' | 'length';
   toolCalls?: unknown[];
   malformedToolCalls?: number;
@@ -183,6 +185,7 @@ class Fake implements FakeEngine {
     const answer = (this.#options.answer ?? drawDigit)(seeded);
     const {
       content,
+      thoughts,
       finishReason = 'stop',
       toolCalls,
       malformedToolCalls,
@@ -190,7 +193,12 @@ class Fake implements FakeEngine {
     const tokenIds = [...encode(content ?? ''), END_OF_TURN];
     return {
       index,
-      message: { role: 'assistant', content, ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }) },
+      message: {
+        role: 'assistant',
+        content,
+        ...(thoughts === undefined ? {} : { reasoning_content: thoughts }),
+        ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
+      },
       finish_reason: finishReason,
       ...(malformedToolCalls === undefined ? {} : { malformed_tool_calls: malformedToolCalls }),
       ...(request.return_token_ids === true ? { token_ids: tokenIds } : {}),

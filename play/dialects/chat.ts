@@ -41,8 +41,10 @@ function* deltasOf({
   index: _index,
   ...rest
 }: Completion['choices'][number]): Generator<object> {
-  const { role, content, tool_calls: calls, refusal } = message;
+  const { role, content, reasoning_content: thoughts, tool_calls: calls, refusal } = message;
   yield { delta: { role, content: '', refusal: null }, logprobs: null, finish_reason: null };
+  if (typeof thoughts === 'string' && thoughts !== '')
+    yield { delta: { reasoning_content: thoughts }, logprobs: null, finish_reason: null };
   if (typeof content === 'string' && content !== '') yield { delta: { content }, logprobs, finish_reason: null };
   if (typeof refusal === 'string') yield { delta: { refusal }, logprobs: null, finish_reason: null };
   for (const [index, call] of ((calls ?? []) as ToolCall[]).entries()) yield* callDeltas(index, call);

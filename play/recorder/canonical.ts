@@ -14,6 +14,8 @@ interface FunctionCall {
 
 interface Answered {
   content: unknown;
+  /** Undefined where the model did not think. */
+  thoughts: unknown;
   arguments: string;
 }
 
@@ -25,7 +27,11 @@ export class AnsweredCalls {
     for (const { message } of choices)
       for (const { id, function: called } of functionCalls(message))
         if (typeof id === 'string' && typeof called.arguments === 'string')
-          this.#answered.set(id, { content: message.content ?? null, arguments: called.arguments });
+          this.#answered.set(id, {
+            content: message.content ?? null,
+            thoughts: message['reasoning_content'],
+            arguments: called.arguments,
+          });
   }
 
   get(id: unknown): Answered | null {
@@ -46,15 +52,22 @@ export function canonicalRequest(asked: AskedRequest, answered: AnsweredCalls): 
 
 function canonicalMessage(message: ChatMessage, answered: AnsweredCalls): ChatMessage {
   const calls = functionCalls(message);
-  const content =
-    calls.length > 0 ? contentBesideCalls(message.content, answered.get(calls[0]?.id)) : textOf(message.content ?? '');
+  const own = calls.length > 0 ? answered.get(calls[0]?.id) : null;
+  const content = calls.length > 0 ? contentBesideCalls(message.content, own) : textOf(message.content ?? '');
   const kept = Object.entries(message).filter(([name, value]) => name === 'content' || isTold(name, value));
   return {
     ...(Object.fromEntries(kept) as ChatMessage),
     ...(message.role === 'developer' ? { role: 'system' } : {}),
     content,
+    ...thoughtsOf(message, own),
     ...(calls.length > 0 ? { tool_calls: calls.map((call) => canonicalCall(call, answered)) } : {}),
   };
+}
+
+/** Some libraries drop them. */
+function thoughtsOf(message: ChatMessage, own: Answered | null): object {
+  const thoughts = message['reasoning_content'] ?? own?.thoughts;
+  return typeof thoughts === 'string' ? { reasoning_content: thoughts } : {};
 }
 
 function isTold(name: string, value: unknown): boolean {

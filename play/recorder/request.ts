@@ -46,8 +46,8 @@ const KEPT = new Set(
     'messages tools tool_choice parallel_tool_calls max_tokens stop stop_token_ids n',
     // It changes the prompt alone.
     'chat_template_kwargs',
-    // What is told of a sampled token beside it.
-    'top_logprobs',
+    // What is told of what was sampled, and how.
+    'top_logprobs separate_reasoning',
   ].flatMap((names) => names.split(' ')),
 );
 /** Values that change nothing: accepted while training, and left out of what is asked, in an evaluation too. */

@@ -67,6 +67,15 @@ describe('what the model wrote', () => {
     expect(canonical(rewritten, answered)).toEqual(message);
   });
 
+  test('is told to it with the thoughts before it, where a library drops them', () => {
+    const thinking = { ...message, reasoning_content: 'Hm.', tool_calls: [call('{"b":1}', 'call-3')] };
+    answered.keep({ choices: [{ message: thinking, finish_reason: 'tool_calls' }] });
+    const { reasoning_content: _, ...without } = thinking;
+    expect(canonical(without, answered)).toEqual(thinking);
+    expect(canonical({ ...thinking, reasoning_content: 'No.' }, answered)).toMatchObject({ reasoning_content: 'No.' });
+    expect(canonical({ role: 'assistant', content: 'Well.\n' }, answered)).not.toHaveProperty('reasoning_content');
+  });
+
   test('is not, where the agent changed it', () => {
     const changed = { ...message, content: 'Other.', tool_calls: [call('{"b": 1, "a": 3}')] };
     expect(canonical(changed, answered)).toEqual({ ...changed, tool_calls: [call('{"b":1,"a":3}')] });

@@ -214,6 +214,7 @@ describe('while training', () => {
     ['n', 1],
     ['top_logprobs', 3],
     ['stop_token_ids', [5]],
+    ['separate_reasoning', false],
   ])('%s %j does not change how tokens are sampled and is accepted', async (name, value) => {
     const attempt = await playOne(engine, async (context) => Number(await say(context, 'x', { [name]: value })));
     expect(attempt.status).toBe('ok');

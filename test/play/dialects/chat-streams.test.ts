@@ -13,16 +13,18 @@ const calls = [1, 2].map((id) => ({ id: `call-${id}`, type: 'function', function
 const tools = [{ type: 'function' as const, function: { name: 'look', parameters: {} } }];
 
 let engine: FakeEngine;
+let thinks = false;
 beforeAll(async () => {
   engine = await startFakeEngine({
     answer: ({ tools: offered, seed }) =>
       offered === undefined
-        ? `answer ${seed % 10}`
+        ? { content: `answer ${seed % 10}`, ...(thinks ? { thoughts: 'Hm.' } : {}) }
         : { content: 'Let me see.', toolCalls: calls, malformedToolCalls: 0 },
   });
 });
 afterAll(() => engine.close());
 beforeEach(() => {
+  thinks = false;
   engine.executed.length = 0;
 });
 
@@ -61,6 +63,16 @@ test('pieces say role, content, end and, where it was asked for, usage', async (
     const counted = await stream(context, { stream_options: { include_usage: true } });
     expect(counted.map(({ usage }) => usage?.completion_tokens ?? null)).toEqual([null, null, null, 2]);
     expect(counted.at(-1)?.choices).toEqual([]);
+    return 1;
+  });
+});
+
+test('thoughts are a piece of their own, before the answer', async () => {
+  thinks = true;
+  await playOne(engine, async (context) => {
+    const [, thoughts, answer] = (await stream(context)).map(({ choices }) => choices[0]?.delta);
+    expect(thoughts).toEqual({ reasoning_content: 'Hm.' });
+    expect(answer?.content).toMatch(/^answer/);
     return 1;
   });
 });
