@@ -54,6 +54,8 @@ class BaseModel:
     generation_config: GenerationConfig | None = None
     # The commit of the Hugging Face hub that it is; None for a folder.
     revision: str | None = None
+    # Where another program finds the same files; None: it was made in memory.
+    folder: str | None = None
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
         """A module of its own on shared storage, without gradients; `overrides` replace tensors by name."""
@@ -130,6 +132,10 @@ class ModelLibrary:
     def names(self) -> list[str]:
         """What this host knows by name, loaded or not."""
         return sorted({*BUILT_IN, *self._sources(), *self._models})
+
+    @property
+    def device(self) -> torch.device:
+        return self._device
 
     def has(self, name: str) -> bool:
         return name in self._models or self._find(name) is not None
@@ -211,7 +217,7 @@ def load_base(
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     ends = end_token_ids(model, tokenizer)
-    return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision)
+    return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision, folder)
 
 
 def outline(folder: str) -> PreTrainedModel:

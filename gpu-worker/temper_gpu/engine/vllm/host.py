@@ -1,0 +1,72 @@
+"""All vLLM engines of one process: one per base model, started on first use; outlives none of them."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from temper_gpu.engine.vllm.engine import VllmEngine
+from temper_gpu.engine.vllm.process import is_shared, require_devices
+from temper_gpu.engine.vllm.settings import VllmSettings, recorded
+from temper_gpu.model.models import ModelLibrary
+
+
+class VllmHost:
+    def __init__(self, library: ModelLibrary, settings: VllmSettings) -> None:
+        require_devices(settings, library.device)
+        self._library = library
+        self._settings = settings
+        self._engines: dict[str, VllmEngine] = {}
+        self._opening = threading.Lock()
+
+    def engine(self, base_model: str) -> VllmEngine:
+        # Looked up without the lock, which is held for as long as another model is being opened.
+        if base_model in self._engines:
+            return self._engines[base_model]
+        with self._opening:
+            if base_model not in self._engines:
+                base = self._library.get(base_model)
+                self._engines[base_model] = VllmEngine(base, base.folder or base_model, self._settings)
+            return self._engines[base_model]
+
+    def started(self) -> Mapping[str, VllmEngine]:
+        return dict(self._engines)
+
+    def names(self) -> list[str]:
+        return self._library.names()
+
+    def has(self, base_model: str) -> bool:
+        return self._library.has(base_model)
+
+    def recorded(self, base_model: str) -> Mapping[str, str]:
+        """What samples from a base model, for manifests."""
+        return recorded(self._library.get(base_model), self._settings)
+
+    def close(self) -> None:
+        for engine in self.started().values():
+            engine.close()
+
+    @property
+    def training(self) -> AbstractContextManager[object]:
+        """Held while the trainer computes: engines on its GPU sleep."""
+        return Training(self)
+
+    def shared(self) -> list[VllmEngine]:
+        return [engine for engine in self.started().values() if is_shared(self._library.device, self._settings)]
+
+
+class Training:
+    def __init__(self, host: VllmHost) -> None:
+        self._host = host
+        self._asleep: list[VllmEngine] = []
+
+    def __enter__(self) -> None:
+        self._asleep = self._host.shared()
+        for engine in self._asleep:
+            engine.pause()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for engine in self._asleep:
+            engine.resume()

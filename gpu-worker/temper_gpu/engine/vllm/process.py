@@ -1,0 +1,207 @@
+"""One vLLM server as a process of this one: started, found ready, its log lines passed on, ended.
+
+A life ends for good; who needs another one starts it (engine.py).
+"""
+
+import logging
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+
+from temper_gpu.engine.vllm.client import Address, Client, Unreachable
+from temper_gpu.engine.vllm.settings import VllmSettings, flags_of
+from temper_gpu.failures import TemperError
+from temper_gpu.model.models import BaseModel
+
+GUARD = Path(__file__).with_name("guard.py")
+# argparse refused a flag: another start would end the same way.
+EXIT_USAGE = 2
+KEPT_LINES = 200
+# Asked while it starts.
+POLL_S, ANSWER_S = 0.25, 5.0
+# The guard gives vLLM three seconds to end in order.
+END_S = 6.0
+# Of a log line; a line of requests can be long.
+MAX_LINE = 2000
+_LEVELS = {"ERROR": logging.ERROR, "WARNING": logging.WARNING, "CRITICAL": logging.ERROR}
+
+log = logging.getLogger(__name__)
+# vLLM's own lines.
+log_vllm = logging.getLogger("vllm")
+
+
+class VllmProcess:
+    """One life of a server: from its start to its end."""
+
+    def __init__(self, base: BaseModel, source: str, settings: VllmSettings) -> None:
+        self._base = base
+        # Of this user alone; the guard removes it, whoever ends first. Short: a socket's path may have 107 characters.
+        self.folder = Path(tempfile.mkdtemp(prefix="temper-vllm-"))
+        self.address = Address(str(self.folder / "server.sock"), secrets.token_urlsafe(32))
+        self.ended = threading.Event()
+        self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+        # Not in the command line, which every user of this host can read.
+        environment = server_environment(base, settings, str(self.folder)) | {"VLLM_API_KEY": self.address.key}
+        own = [f"--model={source}", f"--served-model-name={base.name}", f"--uds={self.address.socket}"]
+        sleeping = ["--enable-sleep-mode"] if is_shared(base.device, settings) else []
+        flags = [*own, *sleeping, "--disable-uvicorn-access-log", *flags_of(base, settings)]
+        command = [sys.executable, "-I", "-S", str(GUARD), str(self.folder), *settings.program, *flags]
+        try:
+            self._guard = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        log.info("vLLM starts", extra={"model": base.name, "pid": self._guard.pid, "flags": flags_of(base, settings)})
+        reader = threading.Thread(target=self._read_lines, name=f"log of vLLM of {base.name}", daemon=True)
+        reader.start()
+        threading.Thread(target=self._watch, args=(reader,), name=f"vLLM of {base.name}", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """Of the guard, which leads the session of all its processes."""
+        return self._guard.pid
+
+    def wait_until_ready(self, timeout_s: float) -> None:
+        """Raises a TemperError if vLLM ended first, or did not answer in time; then it is ended."""
+        end = time.monotonic() + timeout_s
+        client = Client(self.address)
+        try:
+            while not self._answers(client):
+                if self.ended.wait(POLL_S):
+                    raise self.failure()
+                if time.monotonic() > end:
+                    self.close()
+                    raise TemperError(
+                        "EngineFailed", f"vLLM must answer {timeout_s:g} s after its start, but did not; see its log"
+                    )
+        finally:
+            client.close()
+
+    def _answers(self, client: Client) -> bool:
+        try:
+            return client.get("/health", ANSWER_S).status == 200
+        except (Unreachable, TimeoutError):
+            return False
+
+    def failure(self) -> TemperError:
+        """Why it ended, in its own last words."""
+        code = next((line for line in reversed(self._lines) if line.startswith("vLLM ended with ")), "vLLM was killed")
+        words = last_words(list(self._lines))
+        if code == f"vLLM ended with exit code {EXIT_USAGE}":
+            return TemperError(
+                "BadConfig",
+                f"vLLM must accept its arguments, but refused them: {words}; correct engine.vllm.args in "
+                "temporal.config.ts",
+            )
+        return TemperError("EngineFailed", f"{code} while it served {self._base.name}: {words}")
+
+    def close(self) -> None:
+        """Returns when no process of it is left."""
+        with suppress(OSError):
+            if self._guard.stdin is not None:
+                self._guard.stdin.close()
+        if not self.ended.wait(END_S):
+            log.warning("vLLM does not end, killed", extra={"pid": self.pid})
+            self._kill_session()
+            self.ended.wait(END_S)
+
+    def _watch(self, reader: threading.Thread) -> None:
+        """When the guard has ended, nothing of the session may be left."""
+        self._guard.wait()
+        self._kill_session()
+        reader.join(END_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.ended.set()
+
+    def _read_lines(self) -> None:
+        """Up to the end of all that could write one."""
+        assert self._guard.stdout is not None
+        for data in self._guard.stdout:
+            line = data[:MAX_LINE].decode("utf-8", "replace").rstrip()
+            if line:
+                self._lines.append(line)
+                log_vllm.log(level_of(line), line, extra={"model": self._base.name})
+
+    def _kill_session(self) -> None:
+        # While one of the group lives, its number is nobody else's.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
+def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> dict[str, str]:
+    """This process's own, less what would lead another Python astray."""
+    astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "TEMPER_ENGINE_KEY"}
+    environment = {name: value for name, value in os.environ.items() if name not in astray}
+    environment |= {
+        "PYTHONUNBUFFERED": "1",
+        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
+        "VLLM_LOGGING_COLOR": "0",
+        "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "120",
+        "VLLM_RPC_BASE_PATH": folder,
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+    }
+    if base.device.type == "cpu":
+        # It would bind one thread to each core of the machine, where others compute, too.
+        threads = {"OMP_NUM_THREADS": str(settings.num_threads), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+        environment |= {name: value for name, value in threads.items() if name not in os.environ}
+    elif settings.devices:
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, settings.devices))
+    else:
+        environment["CUDA_VISIBLE_DEVICES"] = visible_device(base.device.index or 0)
+    if is_shared(base.device, settings):
+        environment["VLLM_SERVER_DEV_MODE"] = "1"
+    return environment | dict(settings.environment)
+
+
+def is_shared(device: torch.device, settings: VllmSettings) -> bool:
+    """Whether it computes on the trainer's own GPU, and has to sleep while that trains."""
+    if device.type == "cpu":
+        return False
+    return not settings.devices or (device.index or 0) in settings.devices
+
+
+def visible_device(index: int) -> str:
+    """This process may see some of the host's GPUs only, under numbers of its own."""
+    seen = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return seen[index] if index < len(seen) else str(index)
+
+
+def require_devices(settings: VllmSettings, device: torch.device) -> None:
+    if settings.devices and device.type == "cpu":
+        raise TemperError(
+            "BadConfig",
+            f"engine.vllm.devices must be empty where the model is on the CPU, got {list(settings.devices)}; remove "
+            "it, or pass --device cuda",
+        )
+
+
+def level_of(line: str) -> int:
+    """Its lines begin with their level, in a worker after the worker's name in brackets."""
+    words = line.split(maxsplit=3)[:3]
+    return next((_LEVELS[word] for word in words if word in _LEVELS), logging.INFO)
+
+
+def last_words(lines: list[str]) -> str:
+    """What went wrong stands in the last line that names an error; a traceback goes before it."""
+    told = [line for line in lines if not line.startswith("vLLM ended with ")]
+    errors = [line for line in told if "rror:" in line or "xception:" in line]
+    return (errors or told or ["it said nothing"])[-1][-400:]

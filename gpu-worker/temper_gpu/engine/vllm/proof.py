@@ -1,0 +1,135 @@
+"""Proof that vLLM samples from an adapter: a fixed probe, and what vLLM samples after it, scored by vLLM and by the
+trainer's own weights.
+
+Two things are asked. Do both agree, token by token, within what rounding in the model's type explains? And where the
+adapter changes more than that: does vLLM differ from the base model as the trainer's weights with the adapter do? The
+second holds for adapters too small for the first to tell. The tokens of the probe are scored at temperature 1, those
+that are sampled at the temperature that they are sampled at: log-probabilities must be those of that distribution.
+
+Shapes: T tokens of the probe (but the first) and of what vLLM sampled after it, V vocabulary.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from temper_gpu.engine.interface import AdapterSource, GenerationRequest
+from temper_gpu.engine.vllm import server
+from temper_gpu.engine.vllm.client import Client
+from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import Adapter, attach, dtype_name
+from temper_gpu.model.models import BaseModel
+
+PROBE_TOKENS = 48
+SAMPLED_TOKENS = 24
+TEMPERATURE = 0.7
+PROBE_S = 300.0
+# Of what an adapter changes: how exactly it must be known for a judgement, and how much of it must be found.
+MOST_NOISE, LEAST_SHARE = 0.15, 0.5
+# vLLM adds an adapter's product to one that is rounded already: of a small one part is lost below float32.
+LEAST_SHARE_ROUNDED = 0.2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far log-probabilities of the same weights may be apart, in nats."""
+
+    # On average over a probe: more is another model.
+    mean: float
+    # Of a single token, as it comes: what hides smaller effects.
+    noise: float
+
+
+# Measured with vLLM 0.32 on a CPU (docs/engine-and-trainer.md says what), with room for larger models.
+TOLERANCES = {"float32": Tolerance(2e-3, 1e-4), "bfloat16": Tolerance(0.15, 0.06)}
+
+
+class Prover:
+    """Of one base model. A server that is not what it should be raises PolicyMismatch."""
+
+    def __init__(self, base: BaseModel, on_proof: Callable[[], None]) -> None:
+        self._base = base
+        self._on_proof = on_proof
+        # Fixed, and of tokens that the tokenizer knows: a model may have places for more.
+        num_tokens = min(len(base.tokenizer), int(base.config.vocab_size))
+        generator = torch.Generator().manual_seed(0)
+        self._probe = torch.randint(0, num_tokens, (PROBE_TOKENS,), generator=generator).tolist()
+
+    def prove_base(self, client: Client) -> None:
+        token_ids, engine_T = self._ask(client, self._base.name)
+        require_base(self._base, engine_T, score(self._base, None, token_ids))
+        self._on_proof()
+
+    def prove_adapter(self, client: Client, source: AdapterSource) -> None:
+        token_ids, engine_T = self._ask(client, source.sha256)
+        adapted_T, plain_T = (score(self._base, adapter, token_ids) for adapter in (source.read(), None))
+        require_adapter(self._base, source.sha256, engine_T, adapted_T, plain_T)
+        self._on_proof()
+
+    def _ask(self, client: Client, name: str) -> tuple[list[int], Tensor]:
+        request = GenerationRequest(tuple(self._probe), SAMPLED_TOKENS, TEMPERATURE, 0)
+        answer = server.complete(client, name, self._probe, request, PROBE_S, is_probe=True)
+        if answer.prompt_logprobs is None or len(answer.token_ids) != SAMPLED_TOKENS:
+            raise TemperError(
+                "EngineFailed",
+                f"vLLM must score a prompt and sample {SAMPLED_TOKENS} tokens, but gave {len(answer.token_ids)}; retry",
+            )
+        logprobs = [*answer.prompt_logprobs, *answer.logprobs]
+        return [*self._probe, *answer.token_ids], torch.tensor(logprobs, dtype=torch.float64)
+
+
+@torch.no_grad()
+def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int]) -> Tensor:
+    """By the trainer's weights, at the temperatures of the probe."""
+    model = base.instantiate("sdpa")
+    if adapter is not None:
+        model = attach(model, adapter)
+    ids_1T = torch.tensor([token_ids], device=base.device)
+    logits_TV = model(input_ids=ids_1T, use_cache=False).logits[0, :-1].float()
+    logits_TV[PROBE_TOKENS - 1 :] /= TEMPERATURE
+    return logits_TV.log_softmax(-1).gather(1, ids_1T[0, 1:, None])[:, 0].double().cpu()
+
+
+def require_base(base: BaseModel, engine_T: Tensor, trainer_T: Tensor) -> None:
+    tolerance = TOLERANCES[dtype_name(base.dtype)]
+    distance = mean_distance(engine_T, trainer_T)
+    if not distance <= tolerance.mean:
+        raise TemperError(
+            "PolicyMismatch",
+            f"vLLM must serve the weights of {base.name} that are trained, but over {len(engine_T)} tokens its "
+            f"log-probabilities are {distance:.4g} nats off the trainer's on average, which may be {tolerance.mean:g} "
+            f"in {dtype_name(base.dtype)}; point the name at one folder, and restart the GPU worker",
+        )
+
+
+def require_adapter(base: BaseModel, sha256: str, engine_T: Tensor, adapted_T: Tensor, plain_T: Tensor) -> None:
+    tolerance = TOLERANCES[dtype_name(base.dtype)]
+    least = LEAST_SHARE if base.dtype == torch.float32 else LEAST_SHARE_ROUNDED
+    distance = mean_distance(engine_T, adapted_T)
+    share, noise = found_share(engine_T, adapted_T, plain_T, tolerance)
+    if distance <= tolerance.mean and (noise > MOST_NOISE or share >= least):
+        return
+    is_plain = mean_distance(engine_T, plain_T) < distance
+    cause = "it answers as the base model does, without an adapter" if is_plain else "it answers as another model would"
+    raise TemperError(
+        "PolicyMismatch",
+        f"vLLM must sample from the adapter {sha256}, but over {len(engine_T)} tokens its log-probabilities are "
+        f"{distance:.4g} nats off the trainer's on average, which may be {tolerance.mean:g} in "
+        f"{dtype_name(base.dtype)}, and of what the adapter changes {share:.0%} is found, which must be {least:.0%}: "
+        f"{cause}; restart the GPU worker, and if that does not help, pass --dtype float32",
+    )
+
+
+def found_share(engine_T: Tensor, adapted_T: Tensor, plain_T: Tensor, tolerance: Tolerance) -> tuple[float, float]:
+    """Of what the adapter changes, and how inexactly that is known (infinitely where it changes nothing)."""
+    wanted_T = adapted_T - plain_T
+    size = float(wanted_T.square().sum())
+    if size == 0:
+        return 0.0, float("inf")
+    return float((wanted_T * (engine_T - plain_T)).sum()) / size, tolerance.noise / size**0.5
+
+
+def mean_distance(left_T: Tensor, right_T: Tensor) -> float:
+    return float((left_T - right_T).abs().mean())

