@@ -32,6 +32,8 @@ export const HUB_PREFIX = 'hub:';
 /** What the GPU worker computes on and with, and how much at once. */
 export const DEVICE_PATTERN = /^(auto|cpu|cuda(:[0-9]+)?)$/;
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
+/** What samples: the GPU worker's own engine, or a vLLM server that it starts. */
+export const ENGINES = ['embedded', 'vllm'] as const;
 export const DEFAULT_THREADS = 2;
 export const LEAST_KV_CACHE_BYTES = 1024 ** 2;
 export const DEFAULT_KV_CACHE_BYTES = 4 * 1024 ** 3;

@@ -693,6 +693,7 @@ DEFAULT_SLOTS = 128
 DEFAULT_THREADS = 2
 DEVICE_PATTERN = "^(auto|cpu|cuda(:[0-9]+)?)$"
 DTYPES = ("auto", "float32", "bfloat16")
+ENGINES = ("embedded", "vllm")
 ENGINE_KEY_VARIABLE = "TEMPER_ENGINE_KEY"
 GPU_QUEUE = "gpu"
 HUB_PREFIX = "hub:"

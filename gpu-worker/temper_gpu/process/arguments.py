@@ -1,6 +1,7 @@
 """The worker's command line. Imports nothing heavy: `--help` and bad usage answer at once."""
 
 import argparse
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from temper_gpu.contract import (
     DEVICE_PATTERN,
     DTYPES,
     ENGINE_KEY_VARIABLE,
+    ENGINES,
     GPU_QUEUE,
     LEAST_KV_CACHE_BYTES,
     LEAST_SLOTS,
@@ -41,6 +43,11 @@ class Arguments:
     # None: the engine's own share of `kv_cache_bytes`.
     prefix_cache_bytes: int | None
     slots: int
+    engine: str
+    # Of vLLM alone: a Python that has it, arguments that are passed on, GPUs of its own.
+    vllm_python: str | None
+    vllm_args: tuple[str, ...]
+    vllm_devices: tuple[int, ...]
     # None: the environment's (TEMPORAL_*), or Temporal's own default.
     temporal_address: str | None
     namespace: str | None
@@ -69,12 +76,28 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--leash", action="store_true", help="end when stdin ends")
     parser.add_argument("--standby", action="store_true", help="import everything, then wait for a byte on stdin")
     arguments = Arguments(**vars(parser.parse_args(argv)))
+    _check_engine(parser, arguments)
     if arguments.host in EVERY_ADDRESS and not arguments.allow_host:
         parser.error(
             f"--host {arguments.host or repr('')} must come with --allow-host, otherwise requests from other machines "
             "are refused; pass --allow-host and the name or address that they use"
         )
     return arguments
+
+
+def _check_engine(parser: argparse.ArgumentParser, arguments: Arguments) -> None:
+    if arguments.engine == "vllm":
+        if arguments.vllm_python is None:
+            parser.error("--engine vllm must come with --vllm-python; install vLLM with temper setup vllm")
+        return
+    idle = {
+        "--vllm-python": arguments.vllm_python,
+        "--vllm-args": arguments.vllm_args,
+        "--vllm-devices": arguments.vllm_devices,
+    }
+    for flag, value in idle.items():
+        if value:
+            parser.error(f"{flag} has no effect with --engine {arguments.engine}; pass --engine vllm")
 
 
 def exit_code(error: TemperError) -> int:
@@ -119,6 +142,14 @@ def _machine(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests decoded at once (default: %(default)s)",
     )
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what samples (default: %(default)s)")
+    parser.add_argument("--vllm-python", metavar="FILE", help="a Python that has vLLM installed")
+    parser.add_argument(
+        "--vllm-args", type=_texts, default=(), metavar="JSON", help='arguments for vLLM: ["--max-model-len=8192"]'
+    )
+    parser.add_argument(
+        "--vllm-devices", type=_numbers, default=(), metavar="N,N", help="GPUs for vLLM alone (default: the trainer's)"
+    )
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
@@ -162,6 +193,22 @@ def _name(text: str) -> str:
     if not HOST_NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(f"must be a name or an address without port, got {text!r}; pass gpu.example")
     return text
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise argparse.ArgumentTypeError(f"must be a JSON list of texts, got {text!r}; correct it")
+    return tuple(found)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    if not re.fullmatch("[0-9]{1,4}(,[0-9]{1,4})*", text):
+        raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}; pass 0,1")
+    return tuple(map(int, text.split(",")))
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:

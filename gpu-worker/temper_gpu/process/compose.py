@@ -8,8 +8,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -22,11 +23,13 @@ from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
-from temper_gpu.engine.interface import GenerationRequest
+from temper_gpu.engine.interface import Engines, GenerationRequest
+from temper_gpu.engine.vllm.host import VllmHost
+from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.memory import describe_error
-from temper_gpu.model.models import BaseModel, ModelLibrary
+from temper_gpu.model.models import BaseModel, ModelLibrary, Models
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
 from temper_gpu.process.leash import on_leash
@@ -52,9 +55,38 @@ def run_worker(arguments: Arguments, key: str, listener: socket.socket, store: S
 async def _run(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
     stopping = asyncio.Event()
     end_on(stopping, arguments.leash)
-    device_lock = DeviceLock()
     device = choose_device(arguments.device)
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(arguments.dtype, device), device)
+    sampling = open_vllm(arguments, library) if arguments.engine == "vllm" else open_embedded(arguments, library)
+    targets = Targets(StoreResolver(store), sampling.engines)
+    server = ServerSettings(hosts=arguments.allowed_hosts)
+    works = [_serving(create_app(sampling.engines, targets, server, key), server, listener, stopping)]
+    if not arguments.no_temporal:
+        trainer = Trainer(sampling.models, store, sampling.training, sampling.recorded)
+        works.append(_polling(arguments, trainer, store, targets))
+    tasks = [asyncio.create_task(work) for work in works]
+    log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
+    try:
+        await _until_stopped(tasks, stopping)
+    finally:
+        await asyncio.to_thread(sampling.close)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Engines of one kind, and what training has to know of them."""
+
+    engines: Engines
+    models: Models
+    # Held while the trainer computes.
+    training: AbstractContextManager[object]
+    # What manifests say of the engine of a base model; nothing of the embedded one, which is part of this package.
+    recorded: Callable[[str], Mapping[str, str]]
+    close: Callable[[], None]
+
+
+def open_embedded(arguments: Arguments, library: ModelLibrary) -> Sampling:
+    device_lock = DeviceLock()
     settings = EngineSettings(
         num_threads=arguments.threads,
         max_slots=arguments.slots,
@@ -62,17 +94,22 @@ async def _run(arguments: Arguments, key: str, listener: socket.socket, store: S
         prefix_cache_bytes=arguments.prefix_cache_bytes,
     )
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
-    targets = Targets(StoreResolver(store), host)
-    server = ServerSettings(hosts=arguments.allowed_hosts)
-    works = [_serving(create_app(host, targets, server, key), server, listener, stopping)]
-    if not arguments.no_temporal:
-        works.append(_polling(arguments, Trainer(ProvenModels(host), store, device_lock), store, targets))
-    tasks = [asyncio.create_task(work) for work in works]
-    log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
-    try:
-        await _until_stopped(tasks, stopping)
-    finally:
-        await asyncio.to_thread(host.close)
+    return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close)
+
+
+def open_vllm(arguments: Arguments, library: ModelLibrary) -> Sampling:
+    python = arguments.vllm_python or ""
+    settings = VllmSettings(
+        python=python,
+        version=installed_version(python),
+        args=arguments.vllm_args,
+        devices=arguments.vllm_devices,
+        num_threads=arguments.threads,
+        slots=arguments.slots,
+        kv_cache_bytes=arguments.kv_cache_bytes,
+    )
+    host = VllmHost(library, settings)
+    return Sampling(host, library, host.training, host.recorded, host.close)
 
 
 def _serving(

@@ -103,7 +103,9 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     device_name, dtype_name = chosen_like(recorded, arguments.device, arguments.dtype)
     device = choose_device(device_name)
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(dtype_name, device), device)
-    trainer = Trainer(library, cast(Any, forgetful), nullcontext())
+    # What sampled is not asked again: its answers are recorded, and so is it.
+    sampler = sampler_of(recorded)
+    trainer = Trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler)
     outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
     before = read_parent(store, work.parent) if isinstance(work, TrainInput) else None
     return {
@@ -125,6 +127,12 @@ def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, 
         device if on_gpu or device != "auto" else "cpu",
         str(platform.get("dtype", DEFAULT_DTYPE)) if dtype == "auto" else dtype,
     )
+
+
+def sampler_of(recorded: Commit | None) -> dict[str, str]:
+    """What a manifest says of an engine that is not part of this package."""
+    platform = {} if recorded is None else recorded.manifest.platform
+    return {name: str(platform[name]) for name in ("engine", "engineFlags") if name in platform}
 
 
 def parse_work(data: bytes) -> TrainInput | InitialiseInput:

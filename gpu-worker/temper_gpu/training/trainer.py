@@ -5,7 +5,7 @@ before the first in-place change and set again after the commit, so whatever end
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from temper_gpu.commits.checkpoints import (
 from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
-from temper_gpu.model.models import Models
+from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.groups import Group, load_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
@@ -62,12 +62,22 @@ class _Held:
 
 
 class Trainer:
-    """One step at a time. `device_lock` orders training and the engine's forward passes on one device."""
+    """One step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
-    def __init__(self, library: Models, store: Store, device_lock: AbstractContextManager[object]) -> None:
+    `sampler`: what manifests say of what samples from a base model, beside the platform.
+    """
+
+    def __init__(
+        self,
+        library: Models,
+        store: Store,
+        device_lock: AbstractContextManager[object],
+        sampler: Callable[[str], Mapping[str, str]] = lambda base_model: {},
+    ) -> None:
         self._library = library
         self._store = store
         self._device_lock = device_lock
+        self._sampler = sampler
         self._held: _Held | None = None
         self._clock = Stopwatch("load")
 
@@ -99,7 +109,7 @@ class Trainer:
             groups=[],
             learning_rate=0.0,
             metrics={},
-            platform=platform_fingerprint(start.base.device, start.base.dtype),
+            platform=self._platform(start.base),
             seed=work.seed,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
@@ -136,7 +146,7 @@ class Trainer:
             groups=work.groups,
             learning_rate=work.learning_rate,
             metrics=on_the_wire(metrics),
-            platform=platform_fingerprint(held.policy.device, held.policy.base.dtype),
+            platform=self._platform(held.policy.base),
             seed=work.seed,
             train=work.train,
         )
@@ -145,6 +155,9 @@ class Trainer:
             held.manifest_sha256 = commit.sha256
         clock.begin("publish")
         return Outcome(commit, not created, clock.seconds, discarded=not created)
+
+    def _platform(self, base: BaseModel) -> dict[str, str | int]:
+        return {**platform_fingerprint(base.device, base.dtype), **self._sampler(base.name)}
 
     def _step(
         self,

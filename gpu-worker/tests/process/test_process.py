@@ -343,9 +343,16 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
         (["--allow-host", "http://gpu.example"], "must be a name or an address without port"),
         (["--allow-host", "gpu.example:8017"], "must be a name or an address without port"),
         (["--allow-host", ""], "must be a name or an address without port"),
+        (["--engine", "vllm"], "must come with --vllm-python; install vLLM with temper setup vllm"),
+        (["--vllm-args", '["-O3"]'], "--vllm-args has no effect with --engine embedded"),
+        (["--vllm-devices", "1"], "--vllm-devices has no effect with --engine embedded"),
+        (["--vllm-devices", "1;2"], "must be numbers with commas between them"),
+        (["--vllm-args", "O3"], "must be a JSON list of texts"),
     ],
 )
-def test_hosts_that_would_not_be_answered_are_refused(flags: list[str], words: str, capsys: pytest.CaptureFixture[str]):
+def test_flags_that_would_have_no_effect_or_no_meaning_are_refused(
+    flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+):
     with pytest.raises(SystemExit) as caught:
         parse_arguments(["--store", "file:///s", *flags])
     assert caught.value.code == 2

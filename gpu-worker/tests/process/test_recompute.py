@@ -192,3 +192,15 @@ def bfloat16_library() -> ModelLibrary:
     tensors = {name: tensor.bfloat16() for name, tensor in base.tensors.items()}
     library.get = lambda name: dataclasses.replace(base, tensors=tensors)
     return library
+
+
+def test_a_step_that_another_engine_sampled_names_it_and_is_made_again_with_the_same_manifest(tmp_path: Path):
+    store, work = open_folder(tmp_path), initialise_input()
+    sampler = {"engine": "vllm 0.32.0", "engineFlags": "--dtype=float32"}
+    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    commit = Trainer(library, store, again.nullcontext(), lambda base_model: sampler).initialise(work).commit
+    assert sampler.items() <= commit.manifest.platform.items()
+    assert again.sampler_of(commit) == sampler
+    plain = Trainer(library, open_folder(tmp_path / "other"), again.nullcontext()).initialise(work).commit
+    assert plain.manifest.platform.keys() == commit.manifest.platform.keys() - sampler.keys()
+    assert again.sampler_of(plain) == again.sampler_of(None) == {}

@@ -1,0 +1,71 @@
+"""How vLLM is started: flags of Temper's own, flags passed on, and where it computes."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from temper_gpu.engine.vllm.process import is_shared, last_words, require_devices, server_environment
+from temper_gpu.engine.vllm.settings import VllmSettings, context_window, flags_of, installed_version, recorded
+from temper_gpu.failures import TemperError
+
+
+def settings(**given) -> VllmSettings:
+    return VllmSettings("python", "0.32.0", **given)
+
+
+@pytest.mark.parametrize(
+    ("arg", "told"),
+    [
+        ("--logprobs-mode=raw_logprobs", "must not hold --logprobs-mode, got --logprobs-mode=raw_logprobs; remove it"),
+        ("--logprobs_mode", "must not hold --logprobs-mode"),
+        ("--logprobs-m", "must not hold --logprobs-mode"),
+        ("--max-num-seqs", "set engine.slots"),
+        ("--api-key=x", "remove it"),
+        ("--tensor-parallel-size=2", "set engine.vllm.devices"),
+    ],
+)
+def test_flags_that_are_tempers_own_are_refused(arg, told):
+    with pytest.raises(TemperError, match=told):
+        settings(args=(arg,))
+
+
+def test_what_a_person_passes_on_replaces_what_is_chosen_and_is_recorded_without_paths(pocket):
+    plain = recorded(pocket, settings())
+    assert plain["engine"] == "vllm 0.32.0"
+    assert "--max-model-len=4096 --max-num-seqs=128" in plain["engineFlags"]
+    mine = settings(args=("--max-model-len", "1024", "--max-lora-rank=128", "--download-dir=/home/me"))
+    flags = recorded(pocket, mine)["engineFlags"].split()
+    assert [flag for flag in flags if "max-model-len" in flag] == ["--max-model-len"]
+    assert "--max-lora-rank=128" in flags and "--max-lora-rank=64" not in flags
+    assert flags[-1] == "PATH"
+    assert (context_window(pocket, mine), context_window(pocket, settings())) == (1024, 4096)
+
+
+def test_a_model_on_the_trainers_gpu_sleeps_while_that_trains_and_one_on_its_own_does_not():
+    gpu = torch.device("cuda", 1)
+    assert is_shared(gpu, settings()) and is_shared(gpu, settings(devices=(0, 1)))
+    assert not is_shared(gpu, settings(devices=(2, 3))) and not is_shared(torch.device("cpu"), settings())
+    with pytest.raises(TemperError, match="engine.vllm.devices must be empty where the model is on the CPU"):
+        require_devices(settings(devices=(0,)), torch.device("cpu"))
+
+
+def test_its_environment_has_its_key_and_nothing_that_leads_another_python_astray(pocket, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/of/this")
+    monkeypatch.setenv("TEMPER_ENGINE_KEY", "ours")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = server_environment(pocket, settings(num_threads=3), "/tmp/x")
+    assert not {"PYTHONPATH", "TEMPER_ENGINE_KEY", "VLLM_SERVER_DEV_MODE"} & found.keys()
+    assert (found["OMP_NUM_THREADS"], found["VLLM_CPU_OMP_THREADS_BIND"]) == ("3", "nobind")
+    assert "--tensor-parallel-size=2" in flags_of(pocket, settings(devices=(0, 1)))
+
+
+def test_the_reason_of_an_end_is_the_last_line_that_names_an_error():
+    lines = ["INFO starts", "ValueError: no room", "  at the end of a traceback", "vLLM ended with exit code 1"]
+    assert last_words(lines) == "ValueError: no room"
+    assert last_words([]) == "it said nothing"
+
+
+def test_a_python_without_vllm_is_named_with_the_command_that_installs_it(tmp_path: Path):
+    with pytest.raises(TemperError, match="must be a Python with vLLM .*; install it with: temper setup vllm"):
+        installed_version(str(tmp_path / "python"))
