@@ -18,6 +18,7 @@ import { runsCommand } from './runs/command.ts';
 import * as schedules from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
 import { setCommand } from './set/command.ts';
+import { setupCommand } from './setup/command.ts';
 import { showCommand } from './show/command.ts';
 import { stopCommand } from './stop/command.ts';
 import { trainCommand } from './train/command.ts';
@@ -88,5 +89,6 @@ export const COMMANDS: readonly Command[] = [
   createCommand({ ...devCommand, load: async () => (await import('./dev/dev.ts')).dev }),
   createCommand({ ...workerCommand, load: async () => (await import('./worker/worker.ts')).worker }),
   createCommand({ ...gpuWorkerCommand, load: async () => (await import('./gpu-worker/gpu-worker.ts')).serveAndTrain }),
+  createCommand({ ...setupCommand, load: async () => (await import('./setup/setup.ts')).setup }),
   createCommand({ ...doctorCommand, load: async () => (await import('./doctor/doctor.ts')).doctor }),
 ];

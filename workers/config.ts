@@ -1,6 +1,7 @@
 /** How this installation is built: `temporal.config.ts`, typed, no logic. How to reach Temporal stands in `temporal.toml` or TEMPORAL_*. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import {
   DEFAULT_KV_CACHE_BYTES,
@@ -8,6 +9,7 @@ import {
   DEFAULT_THREADS,
   DTYPES,
   ENGINE_KEY_VARIABLE,
+  ENGINES,
   GPU_QUEUE,
   LEAST_KV_CACHE_BYTES,
   LEAST_SLOTS,
@@ -57,6 +59,12 @@ export const TemperConfigSchema = z.strictObject({
       prefixCacheBytes: z.int().min(0).nullable().prefault(null),
       /** Requests that the engine decodes at once. */
       slots: z.int().min(LEAST_SLOTS).max(MOST_SLOTS).prefault(DEFAULT_SLOTS),
+      /** What samples: the GPU worker's own engine, or a vLLM server that it starts. */
+      kind: z.enum(ENGINES).prefault('embedded'),
+      /** Of `vllm` alone: further arguments for vLLM, and numbers of GPUs for it alone. */
+      vllm: z
+        .strictObject({ args: z.array(z.string()).prefault([]), devices: z.array(z.int().min(0)).prefault([]) })
+        .prefault({}),
     })
     .prefault({}),
   /** What `--base-model` names mean on this host: a folder, relative to the project, or `hub:OWNER/NAME` for a model of the Hugging Face hub. */
@@ -118,6 +126,23 @@ function refuseIdle(config: TemperConfig, because: string, remedy: string): void
   );
 }
 
+/** Fields that one engine alone has a use for. */
+const FIELDS_OF = {
+  embedded: ['engine.prefixCacheBytes'],
+  vllm: ['engine.vllm.args', 'engine.vllm.devices'],
+} as const;
+
+/** Of the GPU worker that is about to be started: flags may have chosen another engine than the configuration. */
+export function checkEngineKind(engine: EngineConfig): void {
+  const other = engine.kind === 'vllm' ? 'embedded' : 'vllm';
+  const idle = FIELDS_OF[other].find((path) => !isDefault({ engine }, path));
+  if (idle === undefined) return;
+  throw new TemperError(
+    'BadConfig',
+    `${idle} in temporal.config.ts has no effect with the engine ${engine.kind}; remove it, or set engine.kind to ${other} (or pass --engine ${other})`,
+  );
+}
+
 /** Fields of the GPU worker that the local stack starts. */
 const LOCAL_ENGINE = [
   'engine.threads',
@@ -126,13 +151,15 @@ const LOCAL_ENGINE = [
   'engine.kvCacheBytes',
   'engine.prefixCacheBytes',
   'engine.slots',
+  'engine.kind',
+  ...FIELDS_OF.vllm,
   'localStack.enginePort',
   'localStack.standby',
 ] as const;
 
-function isDefault(config: TemperConfig, path: string): boolean {
+function isDefault(config: Pick<TemperConfig, 'engine'>, path: string): boolean {
   const names = path.split('.');
-  return fieldOf(config, names) === fieldOf(TemperConfigSchema.parse({}), names);
+  return isDeepStrictEqual(fieldOf(config, names), fieldOf(TemperConfigSchema.parse({}), names));
 }
 
 function fieldOf(config: unknown, path: readonly PropertyKey[]): unknown {

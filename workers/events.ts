@@ -16,7 +16,7 @@ export type StackEvent =
   /** Something is installed or built; `done` of `total` in `unit`, null where unknown. */
   | {
       readonly kind: 'progress';
-      readonly task: 'temporal-cli' | 'python' | 'model' | 'stack';
+      readonly task: 'temporal-cli' | 'python' | 'model' | 'vllm' | 'stack';
       readonly message: string;
       readonly done: number | null;
       readonly total: number | null;

@@ -1,9 +1,15 @@
-/** `--device` and `--dtype`: what the local stack's GPU worker computes on; null: as `temporal.config.ts` has it. */
-import { DTYPES } from '../../core/wire-constants.ts';
+/** `--engine`, `--device` and `--dtype`: what samples, and what the local stack's GPU worker computes on; null: as `temporal.config.ts` has it. */
+import { DTYPES, ENGINES } from '../../core/wire-constants.ts';
 import { DEVICE } from '../../workers/engine-choices.ts';
 import type { Flags, FlagValues } from './command.ts';
 
 export const ENGINE_FLAGS = {
+  engine: {
+    kind: 'choice',
+    choices: ENGINES,
+    placeholder: 'NAME',
+    description: 'what samples: embedded or vllm, which temper setup vllm installs ["embedded"]',
+  },
   device: {
     kind: 'text',
     form: { ...DEVICE, example: 'cpu' },

@@ -8,7 +8,7 @@ import type { devCommand } from './command.ts';
 
 export async function dev(context: CommandContext<typeof devCommand>): Promise<number> {
   const { flags, project, cwd, env, output, signal } = context;
-  const { agent, device, dtype } = flags;
+  const { agent, engine, device, dtype } = flags;
   const agentFile = agent === null ? null : (await loadAgent(agent, cwd)).path;
   const stack = await openLocalStack({
     project,
@@ -16,6 +16,7 @@ export async function dev(context: CommandContext<typeof devCommand>): Promise<n
     models: {},
     onEvent: createEventPrinter((line) => output.line(line)),
     uiPort: flags['ui-port'],
+    engine,
     device,
     dtype,
     enginePort: flags['engine-port'],

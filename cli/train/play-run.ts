@@ -22,8 +22,8 @@ async function showCompleted(context: Surroundings, plan: PlannedRun, asked: Eng
 }
 
 /** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
-function idleFlags({ device, dtype }: EngineFlags): string | null {
-  const given = Object.entries({ device, dtype }).flatMap(([name, value]) =>
+function idleFlags({ engine, device, dtype }: EngineFlags): string | null {
+  const given = Object.entries({ engine, device, dtype }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name} ${value}`],
   );
   if (given.length === 0) return null;
@@ -43,7 +43,8 @@ async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags)
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
-    await playSession({ plan, project, viewer, signal, env, device: asked.device, dtype: asked.dtype, onLeft });
+    const { engine, device, dtype } = asked;
+    await playSession({ plan, project, viewer, signal, env, engine, device, dtype, onLeft });
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.

@@ -31,11 +31,12 @@ export interface Session extends EngineFlags {
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, device, dtype, onLeft } = session;
+  const { plan, project, viewer, signal, env, engine, device, dtype, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
     models: plan.models,
+    engine,
     device,
     dtype,
     onEvent: (event) => viewer.stack(event),

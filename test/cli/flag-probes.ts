@@ -36,6 +36,11 @@ const STACK_WORKER = byTest(
   'is told device, type and memory of temporal.config.ts, and of flags before it',
 );
 
+const VLLM_WORKER = byTest(
+  'workers/config.test.ts',
+  'is told of vLLM by temporal.config.ts or --engine, and of its Python',
+);
+
 const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
 
 function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
@@ -116,6 +121,11 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'an address that is open to other machines needs a key of the environment, and names of its own',
   ),
   ...shownBy(STACK_WORKER, ['train', 'fork', 'dev'], ['device', 'dtype']),
+  ...shownBy(VLLM_WORKER, ['train', 'fork', 'dev'], ['engine']),
+  'setup --build': byTest(
+    'workers/install/vllm-environment.test.ts',
+    'is installed from its locked packages, PyTorch first for the CPU build, once',
+  ),
   ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'threads']),
   'worker --agent': byTest(
     'crash/frozen.test.ts',

@@ -35,6 +35,7 @@ test('temper alone lists every command', async () => {
       dev          run the local stack in the foreground: Temporal server and UI, workers, GPU worker
       worker       run a TypeScript worker for a deployment: workflows and the agents you pass
       gpu-worker   run a GPU worker on its own machine: it serves the model and trains it
+      setup        install an engine that Temper does not bring along: vllm
       doctor       check server, queues, engine, store and environments, and say what to fix
 
     See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input."

@@ -124,6 +124,7 @@ test('train', async () => {
       --judge NAME                   judge to use instead of the agent's: provider/model
       --max-judge-usd X              budget of the judge for the whole run; the run pauses before exceeding it
       --continue-as-new-every N      steps after which the workflow continues as new, with a fresh history
+      --engine NAME                  what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME                  where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME                   type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       -h, --help                     print this help
@@ -302,12 +303,13 @@ test('dev', async () => {
   expect(await help('dev')).toMatchInlineSnapshot(`
     "run the local stack in the foreground: Temporal server and UI, workers, GPU worker
 
-    Usage: temper dev [--agent FILE] [--device NAME] [--dtype NAME] [--ui-port N] [--engine-port N]
+    Usage: temper dev [flags]
 
     Runs until Ctrl-C, or joins a local stack that is already running. The stack stops with the last command using it.
 
     Options:
       --agent FILE     also play this agent, so that its runs continue
+      --engine NAME    what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME    where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME     type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       --ui-port N      port of Temporal's UI; default: a free one, remembered
@@ -328,6 +330,26 @@ test('worker', async () => {
     Options:
       --agent FILE  agent to play; repeatable
       -h, --help    print this help"
+  `);
+});
+
+test('setup', async () => {
+  expect(await help('setup')).toMatchInlineSnapshot(`
+    "install an engine that Temper does not bring along: vllm
+
+    Usage: temper setup ENGINE [--build NAME]
+
+    Installs vLLM into an environment of its own in the cache (TEMPER_CACHE), from locked packages. Linux only.
+    The CPU build takes about 5 GB of downloads where PyTorch has no CPU build, else 1 GB. For an AMD GPU, install
+    vLLM's ROCm build yourself and set TEMPER_VLLM_PYTHON to its Python.
+
+    Options:
+      --build NAME  which build of vLLM: cpu or cuda; default: cuda if nvidia-smi finds a GPU, else cpu
+      -h, --help    print this help
+
+    Examples:
+      temper setup vllm
+      temper setup vllm --build cuda"
   `);
 });
 

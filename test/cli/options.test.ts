@@ -196,6 +196,9 @@ describe('temporal.config.ts', () => {
     'engine.kvCacheBytes': [2 ** 30],
     'engine.prefixCacheBytes': [0],
     'engine.slots': [64],
+    'engine.kind': ['vllm'],
+    'engine.vllm.args': [['-O3'], { engine: { kind: 'vllm' } }],
+    'engine.vllm.devices': [[1], { engine: { kind: 'vllm' } }],
     models: [{ mine: './models/mine' }],
     train: [{ steps: 60 }],
     'localStack.temporalPort': [9001],
@@ -219,7 +222,7 @@ describe('temporal.config.ts', () => {
   async function madeOf(input: object): Promise<object> {
     const config = defineConfig(input);
     const commands = { temporal: ['temporal'], gpuWorker: ['gpu-worker'], worker: ['worker'] };
-    const install = { env: {}, cache: project, onEvent: () => undefined };
+    const install = { env: { TEMPER_VLLM_PYTHON: '/vllm/python' }, cache: project, onEvent: () => undefined };
     const options = { project, agentFile: null, models: {}, onEvent: () => undefined, commands };
     const spec = await specifyStack({ folders: projectFolders(project), config, install, options });
     const models = absoluteModels(project, config.models);

@@ -70,6 +70,7 @@ function plainWords(schema: z.ZodType): string {
   if (schema instanceof z.ZodURL) return 'URL';
   if (schema instanceof z.ZodString) return 'text';
   if (schema instanceof z.ZodBoolean) return 'yes or no';
+  if (schema instanceof z.ZodArray) return `list of ${plainWords(schema.element as z.ZodType)}`;
   if (schema instanceof z.ZodRecord) return schema.valueType instanceof z.ZodUnion ? 'flag → value' : 'name → text';
   if (schema instanceof z.ZodEnum) return schema.options.map((option) => JSON.stringify(option)).join(', ');
   if (!(schema instanceof z.ZodNumber)) throw new Error(`no words for ${schema.type}`);

@@ -12,6 +12,10 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'workers/install/python-environment.test.ts',
     'takes TEMPER_PYTHON as it is, and says what it lacks',
   ),
+  TEMPER_VLLM_PYTHON: byTest(
+    'workers/config.test.ts',
+    'is told of vLLM by temporal.config.ts or --engine, and of its Python',
+  ),
   TEMPER_SERVE_KEY: byTest('cli/serve.test.ts', 'TEMPER_SERVE_KEY is the key, and is never shown'),
   TEMPER_TEMPORAL_CLI: byTest(
     'workers/install/temporal-cli.test.ts',

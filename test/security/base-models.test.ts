@@ -29,6 +29,7 @@ const SPEC = {
   standby: false,
   workerCommand: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'],
   engine: defineConfig({ engine: { url: 'http://127.0.0.1:1', keyVariable: 'TEMPER_TEST_ENGINE_KEY' } }).engine,
+  vllmPython: null,
   storeUri: 'file:///nowhere',
   queues: { workflows: 'temper', gpu: 'gpu' },
   ports: { temporal: null, ui: null, engine: null },

@@ -11,6 +11,7 @@ import { specifyStack } from '../../workers/local-stack/specify.ts';
 import { describeStack } from '../../workers/local-stack/stack.ts';
 import { makeProject, openStack, removeProject } from './local-stack/stack-harness.ts';
 
+const onLinux = process.platform === 'linux';
 const clean: (() => unknown)[] = [];
 afterEach(() => {
   for (const undo of clean.splice(0)) undo();
@@ -108,6 +109,8 @@ describe('a field without effect is refused by name', () => {
     ['engine.kvCacheBytes', { engine: { url, kvCacheBytes: 2 ** 30 } }],
     ['engine.prefixCacheBytes', { engine: { url, prefixCacheBytes: 0 } }],
     ['engine.slots', { engine: { url, slots: 64 } }],
+    ['engine.kind', { engine: { url, kind: 'vllm' } }],
+    ['engine.vllm.args', { engine: { url, vllm: { args: ['-O3'] } } }],
     ['localStack.enginePort', { engine: { url }, localStack: { enginePort: 9000 } }],
     ['localStack.standby', { engine: { url }, localStack: { standby: false } }],
   ])('%s with engine.url, and with TEMPER_ENGINE_URL', async (field, config) => {
@@ -141,6 +144,7 @@ describe('a command that joins a local stack', () => {
     storeUri: pathToFileURL(folders.store).href,
     device: 'auto',
     dtype: 'bfloat16',
+    engine: 'embedded',
   };
   const joins = (asked: object, config: object = {}) =>
     checkJoined(stack, { uiPort: null, enginePort: null, ...asked }, defineConfig(config), folders);
@@ -166,8 +170,14 @@ describe('a command that joins a local stack', () => {
       {},
       '--dtype has no effect here: the local stack of this project runs already, with --dtype bfloat16',
     ],
+    [
+      'another engine',
+      { engine: 'vllm' },
+      {},
+      '--engine has no effect here: the local stack of this project runs already, with --engine embedded',
+    ],
     ['another store', {}, { store: '/elsewhere' }, 'runs with the store file:///project/.temper/store'],
-    ['another engine', {}, { engine: { url: 'http://gpu:1' } }, 'runs with the engine http://127.0.0.1:8002'],
+    ['an engine elsewhere', {}, { engine: { url: 'http://gpu:1' } }, 'runs with the engine http://127.0.0.1:8002'],
   ])('is refused %s', (_, asked, config, complaint) => {
     expect(() => joins(asked, config)).toThrow(complaint);
   });
@@ -184,9 +194,10 @@ describe('a command that joins a local stack', () => {
 describe('the GPU worker', () => {
   const given = { device: 'cuda:1', dtype: 'bfloat16', kvCacheBytes: 2 ** 33, slots: 64, threads: 4 } as const;
 
-  async function commandLine(config: object, asked: object = {}): Promise<string> {
+  async function commandLine(config: object, asked: object = {}, vllm: NodeJS.ProcessEnv = {}): Promise<string> {
     const folders = projectFolders('/project');
-    const install = { env: { TEMPORAL_ADDRESS: 'server:7233' }, cache: '/cache', onEvent: () => undefined };
+    const env = { TEMPORAL_ADDRESS: 'server:7233', ...vllm };
+    const install = { env, cache: '/cache', onEvent: () => undefined };
     const commands = { gpuWorker: ['gpu-worker'], worker: ['worker'] };
     const options = { project: '/project', agentFile: null, models: {}, onEvent: () => undefined, commands, ...asked };
     const spec = await specifyStack({ folders, config: defineConfig(config), install, options });
@@ -205,11 +216,34 @@ describe('the GPU worker', () => {
     expect(await commandLine({})).not.toContain('--prefix-cache-bytes');
   });
 
+  it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {
+    const env = { TEMPER_VLLM_PYTHON: '/vllm/python' };
+    const vllm = { args: ['--max-model-len=8192'], devices: [1, 2] };
+    const line = '--engine=vllm --vllm-python=/vllm/python';
+    const all = `${line} --vllm-args=["--max-model-len=8192"] --vllm-devices=1,2`;
+    expect(await commandLine({ engine: { kind: 'vllm', vllm } }, {}, env)).toContain(all);
+    expect(await commandLine({}, { engine: 'vllm' }, env)).toContain(line);
+    expect(await commandLine({ engine: { kind: 'vllm' } }, { engine: 'embedded' })).not.toContain('vllm');
+    await expect(commandLine({ engine: { kind: 'vllm' } })).rejects.toThrow(
+      'the engine vllm needs vLLM, which is not installed; run: temper setup vllm',
+    );
+  });
+
+  it('is given nothing that only another engine uses', async () => {
+    await expect(commandLine({ engine: { vllm: { devices: [1] } } })).rejects.toThrow(
+      'engine.vllm.devices in temporal.config.ts has no effect with the engine embedded; remove it, or set engine.kind to vllm (or pass --engine vllm)',
+    );
+    await expect(commandLine({ engine: { kind: 'vllm', prefixCacheBytes: 0 } })).rejects.toThrow(
+      'engine.prefixCacheBytes in temporal.config.ts has no effect with the engine vllm; remove it',
+    );
+  });
+
   it.each([
     ['device', { device: 'mps' }, 'must be auto, cpu, cuda or cuda:N'],
     ['dtype', { dtype: 'float16' }, '"auto"|"float32"|"bfloat16"'],
     ['kvCacheBytes', { kvCacheBytes: 1000 }, '1048576'],
     ['slots', { slots: 8 }, '16'],
+    ['kind', { kind: 'sglang' }, '"embedded"|"vllm"'],
   ])('takes no other %s', (field, engine, rule) => {
     expect(() => defineConfig({ engine } as never)).toThrow(rule);
     expect(() => defineConfig({ engine } as never)).toThrow(field);

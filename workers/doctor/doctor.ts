@@ -7,6 +7,7 @@ import { checkServer } from './doctor-server.ts';
 import { attempt, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
 import { runningTarget } from '../local-stack/running-target.ts';
 import { pythonState } from '../install/python-environment.ts';
+import { vllmState } from '../install/vllm-environment.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { findInstalledCli, readDatabaseServer } from '../install/temporal-cli.ts';
 
@@ -22,6 +23,7 @@ export async function examine(options: DoctorOptions): Promise<DoctorCheck[]> {
   };
   const checks = await Promise.all([
     checkPython(patient),
+    ...(patient.config.engine.kind === 'vllm' ? [checkVllm(patient)] : []),
     checkTemporalCli(patient),
     checkStore(patient),
     checkEngine(patient),
@@ -35,6 +37,10 @@ function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
   if (config.engine.url !== null)
     return Promise.resolve(passed('Python environment', `not needed: the engine is ${config.engine.url}`));
   return attempt('Python environment', () => pythonState({ env, cache: cacheFolder(env) }));
+}
+
+function checkVllm({ env }: Patient): Promise<DoctorCheck> {
+  return attempt('vLLM', () => vllmState({ env, cache: cacheFolder(env) }));
 }
 
 function checkTemporalCli({ env, folders }: Patient): Promise<DoctorCheck> {

@@ -30,7 +30,7 @@ export interface PythonOptions extends InstallOptions {
   readonly requirements?: string;
 }
 
-const TORCH_LOCKS = ['requirements-torch.lock', 'requirements-torch-cpu.lock'] as const;
+export const TORCH_LOCKS = ['requirements-torch.lock', 'requirements-torch-cpu.lock'] as const;
 const UVLOOP = process.platform === 'win32' ? [] : ['uvloop'];
 const NEEDED = [
   'torch',
@@ -146,7 +146,7 @@ async function environmentKey(python: Interpreter, options: PythonOptions): Prom
 }
 
 /** Where NVIDIA's driver answers, PyTorch's default build is chosen, which knows CUDA. */
-async function hasAccelerator(env: NodeJS.ProcessEnv): Promise<boolean> {
+export async function hasAccelerator(env: NodeJS.ProcessEnv): Promise<boolean> {
   return (await runCommand('nvidia-smi', ['-L'], { env, timeoutMs: 10_000 })).code === 0;
 }
 

@@ -70,8 +70,10 @@ export function temporalServer({ spec, folders, ports, ui }: ChildContext): Chil
 }
 
 /** What every GPU worker of a project is told, wherever it runs. */
-export function engineArguments(of: Pick<StackSpec, 'storeUri' | 'queues' | 'engine'> & { models: string }): string[] {
-  const { storeUri, queues, engine, models } = of;
+export function engineArguments(
+  of: Pick<StackSpec, 'storeUri' | 'queues' | 'engine' | 'vllmPython'> & { models: string },
+): string[] {
+  const { storeUri, queues, engine, models, vllmPython } = of;
   const flags = {
     '--store': storeUri,
     '--models': models,
@@ -83,7 +85,17 @@ export function engineArguments(of: Pick<StackSpec, 'storeUri' | 'queues' | 'eng
     '--slots': String(engine.slots),
     ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),
   };
-  return Object.entries(flags).flat();
+  return [...Object.entries(flags).flat(), ...(vllmPython === null ? [] : vllmArguments(engine, vllmPython))];
+}
+
+/** With `=`: an argument of vLLM begins with dashes, too. */
+function vllmArguments({ vllm: { args, devices } }: StackSpec['engine'], python: string): string[] {
+  return [
+    '--engine=vllm',
+    `--vllm-python=${python}`,
+    ...(args.length === 0 ? [] : [`--vllm-args=${JSON.stringify(args)}`]),
+    ...(devices.length === 0 ? [] : [`--vllm-devices=${devices.join(',')}`]),
+  ];
 }
 
 export function gpuWorker(context: ChildContext): ChildSpec {

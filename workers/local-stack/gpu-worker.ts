@@ -13,6 +13,7 @@ import type { StackEvent } from '../events.ts';
 import { leashed } from '../leashed.ts';
 import { absoluteModels } from './known-models.ts';
 import { openPythonEnvironment } from '../install/python-environment.ts';
+import { vllmPythonOf } from '../install/vllm-environment.ts';
 
 export interface GpuWorkerOptions {
   readonly project: string;
@@ -52,8 +53,10 @@ export async function spawnGpuWorker(
   { project, env, signal, onEvent, flags }: GpuWorkerOptions,
   { config, key, models, output }: GpuWorkerPlace,
 ): Promise<ChildProcess> {
+  const vllmPython = await vllmPythonOf(config.engine, { env, cache: cacheFolder(env) });
   const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
-  const configured = engineArguments({ ...config, storeUri: storeUri(config.store, projectFolders(project)), models });
+  const store = storeUri(config.store, projectFolders(project));
+  const configured = engineArguments({ ...config, storeUri: store, models, vllmPython });
   const args = ['-m', 'temper_gpu', ...configured, ...flags, '--leash'];
   const [command, commandArgs] = leashed(python, args);
   const child = spawn(command, commandArgs, {

@@ -1,5 +1,5 @@
 import type { TemperConfig } from '../config.ts';
-import type { Dtype } from '../engine-choices.ts';
+import type { Dtype, EngineKind } from '../engine-choices.ts';
 import type { StackEvent } from '../events.ts';
 
 export interface LocalStackOptions {
@@ -14,6 +14,7 @@ export interface LocalStackOptions {
   /** What the user asked of the GPU worker by name; null: as `temporal.config.ts` has it. */
   readonly device?: string | null;
   readonly dtype?: Dtype | null;
+  readonly engine?: EngineKind | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
   /** Stand-ins for tests; else `temporal.config.ts` and what the machine has. */

@@ -24,6 +24,8 @@ export interface StackSpec {
   readonly workerCommand: readonly string[];
   /** As configured, under the flags of the command that starts it. */
   readonly engine: EngineConfig;
+  /** A Python that has vLLM; null where another engine samples. */
+  readonly vllmPython: string | null;
   readonly storeUri: string;
   readonly queues: { readonly workflows: string; readonly gpu: string };
   readonly ports: WantedPorts;
@@ -33,6 +35,8 @@ export interface StackDescription {
   /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
   readonly device: string;
   readonly dtype: string;
+  /** What samples there. */
+  readonly engine: string;
   readonly pid: number;
   readonly temporalAddress: string;
   readonly namespace: string;

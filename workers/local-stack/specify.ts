@@ -5,6 +5,7 @@ import { storeUri, type ProjectFolders } from '../folders.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
 import { openPythonEnvironment } from '../install/python-environment.ts';
+import { vllmPythonOf } from '../install/vllm-environment.ts';
 import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../install/temporal-cli.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackSpec } from './protocol.ts';
@@ -19,6 +20,13 @@ interface Needs {
 export async function specifyStack(needs: Needs): Promise<StackSpec> {
   const { folders, config, install, options } = needs;
   const temporal = configuredTarget(install.env);
+  const engine = {
+    ...config.engine,
+    device: options.device ?? config.engine.device,
+    dtype: options.dtype ?? config.engine.dtype,
+    kind: options.engine ?? config.engine.kind,
+  };
+  const vllmPython = await vllmPythonOf(engine, install);
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
   const failed = new AbortController();
   const signal = install.signal ? AbortSignal.any([install.signal, failed.signal]) : failed.signal;
@@ -35,11 +43,8 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
       gpuWorkerCommand: gpuWorkerLine,
       standby: config.localStack.standby,
       workerCommand: options.commands?.worker ?? [process.execPath, ...nodeFlags(), modulePath('./worker/worker-main')],
-      engine: {
-        ...config.engine,
-        device: options.device ?? config.engine.device,
-        dtype: options.dtype ?? config.engine.dtype,
-      },
+      engine,
+      vllmPython,
       storeUri: storeUri(config.store, folders),
       queues: config.queues,
       ports: {

