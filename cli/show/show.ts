@@ -1,7 +1,8 @@
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { because, describeChange } from '../../core/settings.ts';
-import { isEnded, requireRun } from '../../store/records/run-reader.ts';
+import type { Manifest } from '../../store/records/manifest.ts';
+import { isEnded, readManifest, requireRun } from '../../store/records/run-reader.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
@@ -25,8 +26,10 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const isLoop = found.file.loop !== undefined;
   const pending = !isEnded(recorded) && !isLoop ? await askServer(context, args.run) : null;
   const summary = withPending(recorded, pending ?? []);
-  if (flags.json) printJson(output, toJson(summary, pending));
-  else print(output, summary, pending, isLoop ? OWNED : UNATTENDED);
+  const newest = await readManifest(store, { run: args.run, branch: summary.branch, step: summary.step });
+  const engine = newest === null ? null : engineOf(newest);
+  if (flags.json) printJson(output, { ...toJson(summary, pending), engine });
+  else print(output, { ...summary, engine }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
 }
 
@@ -58,7 +61,27 @@ function describeState({ state, phase, pause }: RunSummary): string {
   return phase === null ? state : `${state} (${phase})`;
 }
 
-function print(output: Output, summary: RunSummary, pending: PendingActivity[] | null, unattended: string): void {
+/** What sampled for a step, and what that promises (docs/engine-and-trainer.md). */
+function engineOf({ platform: { engine, engineFlags } }: Manifest): ShownEngine {
+  if (engine === undefined) return { name: 'embedded', flags: null, repeatsSamples: true };
+  return { name: String(engine), flags: String(engineFlags ?? ''), repeatsSamples: false };
+}
+
+interface ShownEngine {
+  readonly name: string;
+  readonly flags: string | null;
+  /** Whether a repeated run samples the same tokens. */
+  readonly repeatsSamples: boolean;
+}
+
+function describeEngine({ name, repeatsSamples }: ShownEngine): string {
+  const once = 'each call is answered once, and steps repeat from their recorded rollouts';
+  return repeatsSamples ? `${name}: a repeated run samples the same tokens` : `${name}: ${once}; samples do not repeat`;
+}
+
+type Shown = RunSummary & { readonly engine: ShownEngine | null };
+
+function print(output: Output, summary: Shown, pending: PendingActivity[] | null, unattended: string): void {
   const { evalBefore, evalAfter } = summary.result;
   const rows: [string, string | null][] = [
     ['run', `${summary.run}: ${summary.agent} on ${summary.baseModel}`],
@@ -69,6 +92,7 @@ function print(output: Output, summary: RunSummary, pending: PendingActivity[] |
     ['branch', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
+    ['engine', summary.engine === null ? null : describeEngine(summary.engine)],
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],

@@ -1,5 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { encodeJson } from '../../store/bytes/json.ts';
+import { manifestKey } from '../../store/layout.ts';
+import { madeManifest } from '../store/records/made-manifest.ts';
 import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
@@ -49,6 +52,25 @@ test('show for people', async () => {
     waiting    train step 4
     server     not running; the run continues once a server runs (start temper train or temper dev)"
   `);
+});
+
+test('show says what samples, and whether a repeated run samples the same tokens', async () => {
+  const project = await temporaryFolder();
+  const store = await writeFixtureRun(project, { steps: 3 });
+  const newest = manifestKey({ run: 'demo', branch: 0, step: 3 });
+  const shown = async (platform: Record<string, string>) => {
+    await store.replace(newest, encodeJson(madeManifest({ branch: 0, step: 3 }, { platform })));
+    const { engine } = JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout) as { engine: unknown };
+    return { engine, text: (await runCli(project, ['show', 'demo'])).stdout };
+  };
+  const embedded = await shown({});
+  expect(embedded.engine).toEqual({ name: 'embedded', flags: null, repeatsSamples: true });
+  expect(embedded.text).toContain('engine     embedded: a repeated run samples the same tokens\n');
+  const vllm = await shown({ engine: 'vllm 0.32.0', engineFlags: '--dtype=float32' });
+  expect(vllm.engine).toEqual({ name: 'vllm 0.32.0', flags: '--dtype=float32', repeatsSamples: false });
+  expect(vllm.text).toContain(
+    'engine     vllm 0.32.0: each call is answered once, and steps repeat from their recorded rollouts; samples do not repeat\n',
+  );
 });
 
 test('show says who judges, and what that has cost', async () => {

@@ -12,7 +12,7 @@ import { installRequirements, installTorch } from './python-packages.ts';
 import { findInterpreter, type Interpreter } from './python-interpreter.ts';
 import { hasOwnUv, openUv, programOf } from './uv.ts';
 
-export const VLLM_BUILDS = ['cpu', 'cuda'] as const;
+const VLLM_BUILDS = ['cpu', 'cuda'] as const;
 export type VllmBuild = (typeof VLLM_BUILDS)[number];
 
 export interface VllmEnvironment {

@@ -1,0 +1,112 @@
+"""A real vLLM on the CPU, where TEMPER_VLLM_PYTHON names a Python that has it: one start, and one after a death."""
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from temper_gpu.engine.interface import GenerationRequest
+from temper_gpu.engine.vllm.engine import VllmEngine
+from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
+from temper_gpu.failures import TemperError
+from temper_gpu.model.detokenizer import Detokenizer
+from temper_gpu.model.models import POCKET_FOLDER
+from tests.engine.vllm.stood import Files, adapter_of, ask, ask_again, eventually, pocket_base, request, session_of
+
+PYTHON = os.environ.get("TEMPER_VLLM_PYTHON")
+pytestmark = pytest.mark.skipif(not PYTHON, reason="vLLM is not installed: temper setup vllm, then TEMPER_VLLM_PYTHON")
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Names one adapter and hands another one over."""
+
+    named: Files
+    given: Files
+
+    @property
+    def sha256(self):
+        return self.named.sha256
+
+    def read(self):
+        return self.named.read()
+
+    def write_folder(self, folder: Path) -> None:
+        self.given.write_folder(folder)
+
+
+def start(**changes) -> VllmEngine:
+    given = {"num_threads": 1, "slots": 16, "kv_cache_bytes": 64 << 20, **changes}
+    settings = VllmSettings(PYTHON or "", installed_version(PYTHON or ""), **given)
+    return VllmEngine(pocket_base(), str(POCKET_FOLDER), settings)
+
+
+def long_prompt(seed: int) -> GenerationRequest:
+    """vLLM's CPU build ends on such a prompt if a seed comes with it: none does."""
+    return GenerationRequest(tuple(48 + (seed + i) % 64 for i in range(2400)), 4, 1.0, seed)
+
+
+@pytest.fixture(scope="module")
+def real():
+    engine = start()
+    yield engine
+    engine.close()
+
+
+def test_log_probabilities_are_those_of_the_trainers_weights(real, pocket):
+    for adapter in (None, adapter_of(pocket, 1)):
+        asked = request(40, 16, temperature=0.8)
+        answer = ask(real, asked, adapter)
+        ids = torch.tensor([[*asked.prompt_token_ids, *answer.token_ids]])
+        model = pocket.instantiate("sdpa")
+        if adapter is not None:
+            from temper_gpu.model.lora import attach
+
+            model = attach(model, adapter.read())
+        logits = model(input_ids=ids, use_cache=False).logits[0, 39:-1] / 0.8
+        expected = logits.log_softmax(-1).gather(1, ids[0, 40:, None])[:, 0]
+        assert (torch.tensor(answer.logprobs) - expected).abs().max() < 1e-3
+
+
+def test_adapters_are_proven_whatever_their_size(real, pocket):
+    for scale in (0.0, 3e-5, 0.05):
+        assert ask(real, request(), adapter_of(pocket, 2, scale)).token_ids
+
+
+@pytest.mark.parametrize(("scale", "told"), [(0.0, "as the base model does"), (0.2, "as another model would")])
+def test_an_adapter_that_is_not_the_one_it_is_named_after_is_caught(real, pocket, scale, told):
+    swapped = Swapped(adapter_of(pocket, 3), adapter_of(pocket, 4, scale))
+    with pytest.raises(TemperError, match=told) as caught:
+        real.submit(swapped, request(), 120).result(120)
+    assert caught.value.type == "PolicyMismatch"
+
+
+def test_an_answer_ends_with_its_stop_string(real, pocket):
+    text = Detokenizer(pocket.tokenizer).decode(ask(real, request(8, 24, temperature=0.0)).token_ids)
+    answer = ask(real, request(8, 24, temperature=0.0, stop=(text[3:5],)))
+    assert Detokenizer(pocket.tokenizer).decode(answer.token_ids) == text[: text.index(text[3:5]) + 2]
+
+
+def test_prompts_beyond_one_pass_are_answered(real, pocket):
+    adapter = adapter_of(pocket, 1)
+    futures = [real.submit(adapter, long_prompt(seed), 300) for seed in range(4)]
+    assert [len(future.result(300).token_ids) for future in futures] == [4] * 4
+
+
+def test_after_the_death_of_its_engine_core_it_comes_back_and_no_process_is_left(real, pocket):
+    pid = real.health().details["pid"]
+    youngest = max(session_of(pid))
+    os.kill(youngest, signal.SIGKILL)
+    assert ask_again(real, request(), adapter_of(pocket, 1)).token_ids
+    assert eventually(lambda: session_of(pid) == [])
+    assert real.counters()["starts"] == 2
+
+
+def test_where_it_is_closed_no_process_is_left(real):
+    pid = real.health().details["pid"]
+    assert len(session_of(pid)) >= 3
+    real.close()
+    assert eventually(lambda: session_of(pid) == [])
