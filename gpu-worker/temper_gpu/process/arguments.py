@@ -89,6 +89,8 @@ def _check_engine(parser: argparse.ArgumentParser, arguments: Arguments) -> None
     if arguments.engine == "vllm":
         if arguments.vllm_python is None:
             parser.error("--engine vllm must come with --vllm-python; install vLLM with temper setup vllm")
+        if arguments.prefix_cache_bytes is not None:
+            parser.error("--prefix-cache-bytes has no effect with --engine vllm; remove it")
         return
     idle = {
         "--vllm-python": arguments.vllm_python,

@@ -345,6 +345,10 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
         (["--allow-host", ""], "must be a name or an address without port"),
         (["--engine", "vllm"], "must come with --vllm-python; install vLLM with temper setup vllm"),
         (["--vllm-args", '["-O3"]'], "--vllm-args has no effect with --engine embedded"),
+        (
+            ["--engine", "vllm", "--vllm-python", "p", "--prefix-cache-bytes", "0"],
+            "--prefix-cache-bytes has no effect with --engine vllm",
+        ),
         (["--vllm-devices", "1"], "--vllm-devices has no effect with --engine embedded"),
         (["--vllm-devices", "1;2"], "must be numbers with commas between them"),
         (["--vllm-args", "O3"], "must be a JSON list of texts"),

@@ -70,6 +70,7 @@ def generate(call: Call, client: Client, name: str, detokenizer: Detokenizer) ->
     request = call.request
     token_ids: list[int] = []
     logprobs: list[float] = []
+    tops: list[list[tuple[int, float]]] = []
     while True:
         left_s = call.left_s
         if left_s <= 0:
@@ -77,12 +78,13 @@ def generate(call: Call, client: Client, name: str, detokenizer: Detokenizer) ->
         prompt = [*request.prompt_token_ids, *token_ids]
         rest = replace(request, max_tokens=request.max_tokens - len(token_ids))
         answer = server.complete(client, name, prompt, rest, left_s)
+        tops += answer.top_logprobs
         for token_id, logprob in zip(answer.token_ids, answer.logprobs, strict=True):
             token_ids.append(token_id)
             logprobs.append(logprob)
             reason = end_of(request, token_ids, detokenizer)
             if reason is not None:
-                return Generation(token_ids, logprobs, reason)
+                return Generation(token_ids, logprobs, reason, tops[: len(token_ids)])
 
 
 def end_of(

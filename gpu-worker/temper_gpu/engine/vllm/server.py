@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from temper_gpu.engine.interface import GenerationRequest
+from temper_gpu.engine.interface import Distribution, GenerationRequest
 from temper_gpu.engine.vllm.client import Answer, Client, Unreachable
 from temper_gpu.failures import TemperError
 
+PARAMETERS = ("top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 # Loading reads a file and copies it to the device.
 LOAD_S = 300.0
 
@@ -22,6 +23,8 @@ class Completion:
     token_ids: list[int]
     logprobs: list[float]
     finish_reason: str
+    # By token, the likeliest first; empty where nobody asked.
+    top_logprobs: list[list[tuple[int, float]]]
     # Of the prompt's tokens but the first, at temperature 1; None where nobody asked.
     prompt_logprobs: list[float] | None
 
@@ -49,18 +52,29 @@ def complete(
         # Which tokens end an answer is said by Temper alone.
         "ignore_eos": True,
         "stop_token_ids": sorted(request.stop_token_ids),
-        "stop": list(request.stop),
-        "logprobs": 0,
+        # A hint (calls.py). What is sampled again would not count into the penalties of an answer's tokens.
+        "stop": [] if request.distribution.changes else list(request.stop),
+        "logprobs": request.num_top_logprobs,
         "return_token_ids": True,
         # No seed: vLLM's CPU build ends with "CPU Generator does not use offset" when a prompt with one needs several
         # passes, and vLLM's samples depend on the rest of the batch in any case.
     }
+    if request.distribution.changes:
+        body |= parameters(request.distribution)
+    if request.num_top_logprobs:
+        body["return_tokens_as_token_ids"] = True
     if is_probe:
         body["prompt_logprobs"] = 0
     answer = ask(client, "/v1/completions", body, timeout_s)
     if answer.status == 404:
         raise LostAdapter(f"vLLM must know {model}, but does not ({answer.message}); retry")
-    return read_completion(require_ok(answer), model, prompt)
+    return read_completion(require_ok(answer), model, prompt, request.num_top_logprobs)
+
+
+def parameters(distribution: Distribution) -> dict[str, Any]:
+    """By the same names, and in the same order of effects."""
+    told = {name: getattr(distribution, name) for name in PARAMETERS}
+    return {**told, "logit_bias": {str(token_id): bias for token_id, bias in distribution.logit_bias}}
 
 
 def load_adapter(client: Client, sha256: str, folder: Path) -> None:
@@ -123,7 +137,7 @@ def remedy(answer: Answer) -> str:
     return "change the request, or engine.vllm.args in temporal.config.ts" if answer.status in (400, 422) else "retry"
 
 
-def read_completion(answer: Answer, model: str, prompt: list[int]) -> Completion:
+def read_completion(answer: Answer, model: str, prompt: list[int], num_top: int = 0) -> Completion:
     """Raises PolicyMismatch for an answer to something else, EngineFailed for one that cannot be read."""
     try:
         body = answer.body
@@ -131,6 +145,7 @@ def read_completion(answer: Answer, model: str, prompt: list[int]) -> Completion
         token_ids, logprobs = choice["token_ids"], choice["logprobs"]["token_logprobs"]
         reason, named, repeated = choice["finish_reason"], body["model"], choice["prompt_token_ids"]
         scored = choice.get("prompt_logprobs")
+        tops = [likeliest(top, num_top) for top in choice["logprobs"]["top_logprobs"]] if num_top else []
         told = None if scored is None else [scored[i][str(prompt[i])]["logprob"] for i in range(1, len(prompt))]
     except (KeyError, IndexError, TypeError) as error:
         raise TemperError(
@@ -149,4 +164,10 @@ def read_completion(answer: Answer, model: str, prompt: list[int]) -> Completion
         )
     if not all(isinstance(value, float | int) and math.isfinite(value) for value in [*logprobs, *(told or ())]):
         raise TemperError("LossNotFinite", "vLLM must give finite log-probabilities, but gave others; check the model")
-    return Completion(token_ids, [float(value) for value in logprobs], reason, told)
+    return Completion(token_ids, [float(value) for value in logprobs], reason, tops, told)
+
+
+def likeliest(top: Mapping[str, float], num_top: int) -> list[tuple[int, float]]:
+    """vLLM adds the sampled token where it is none of them, and names tokens `token_id:7`."""
+    found = sorted(((-float(logprob), int(name.rpartition(":")[2])) for name, logprob in top.items()))
+    return [(token_id, -negative) for negative, token_id in found[:num_top]]

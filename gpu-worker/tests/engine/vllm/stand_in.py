@@ -60,7 +60,7 @@ class Model:
         module = self._modules[self.name if fault() == "no adapter" else body["model"]]
         if fault() == "another base":
             module = self._other
-        prompt, sampled, logprobs = body["prompt"], [], []
+        prompt, sampled, logprobs, tops = body["prompt"], [], [], []
         reason = "length"
         while len(sampled) < body["max_tokens"]:
             ids = torch.tensor([[*prompt, *sampled]])
@@ -69,6 +69,8 @@ class Model:
             scaled = (logits / (temperature or 1)).log_softmax(-1)
             token = int(scaled.argmax() if temperature == 0 else torch.multinomial(scaled.exp(), 1))
             sampled.append(token)
+            likeliest = {token, *scaled.topk(body["logprobs"]).indices.tolist()}
+            tops.append({f"token_id:{each}": float(scaled[each]) for each in likeliest})
             logprobs.append(float((logits.log_softmax(-1) if fault() == "raw" else scaled)[token]))
             if token in body["stop_token_ids"] or (fault() == "stops early" and len(sampled) == 2):
                 reason = "stop"
@@ -76,7 +78,7 @@ class Model:
         choice = {
             "token_ids": sampled,
             "prompt_token_ids": prompt,
-            "logprobs": {"token_logprobs": logprobs},
+            "logprobs": {"token_logprobs": logprobs, "top_logprobs": tops},
             "finish_reason": reason,
         }
         if "prompt_logprobs" in body:

@@ -1,5 +1,6 @@
 """The vLLM engine before a stand-in server: what it asks for, what it makes of answers, and what outlives a server."""
 
+import dataclasses
 import os
 import signal
 import time
@@ -7,7 +8,8 @@ import time
 import pytest
 import torch
 
-from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed
+from temper_gpu.engine.interface import ContextTooLong, DeadlinePassed, Distribution
+from temper_gpu.engine.vllm.server import parameters
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from tests.engine.vllm.stood import adapter_of, ask, ask_again, eventually, request, session_of
@@ -21,6 +23,22 @@ def test_an_answer_has_the_sampled_tokens_and_their_log_probabilities_after_temp
     expected = logits.log_softmax(-1).gather(1, ids[0, 8:, None])[:, 0]
     assert torch.allclose(torch.tensor(answer.logprobs), expected, atol=1e-5)
     assert (len(answer.token_ids), answer.finish_reason) == (12, "length")
+
+
+def test_the_likeliest_tokens_are_told_beside_each_sampled_one(engine):
+    answer = ask(engine, request(max_tokens=3, num_top_logprobs=2))
+    assert [len(top) for top in answer.top_logprobs] == [2, 2, 2]
+    for top, token_id, logprob in zip(answer.top_logprobs, answer.token_ids, answer.logprobs, strict=True):
+        assert top == sorted(top, key=lambda each: -each[1])
+        assert dict(top).get(token_id, logprob) == logprob
+
+
+def test_what_changes_a_distribution_is_passed_on_by_its_name():
+    told = parameters(Distribution(top_p=0.9, top_k=5, repetition_penalty=1.1, logit_bias=((7, -1.0),)))
+    assert (told["top_p"], told["top_k"], told["repetition_penalty"], told["min_p"]) == (0.9, 5, 1.1, 0.0)
+    assert told["logit_bias"] == {"7": -1.0}
+    names = {field.name for field in dataclasses.fields(Distribution)}
+    assert told.keys() == names, "a new one has to be passed on, too"
 
 
 def test_an_adapter_is_loaded_once_under_its_hash_and_dropped_when_others_come(engine, pocket, fault):
@@ -85,12 +103,10 @@ def test_after_the_death_of_its_server_what_was_in_hand_fails_as_an_outage_and_t
     assert session_of(pid) == []
 
 
-@pytest.mark.parametrize("which", ["guard", "server"])
-def test_no_process_is_left_whichever_is_killed(engine, which):
+def test_no_process_is_left_where_the_guard_itself_is_killed(engine):
     pid = engine.health().details["pid"]
-    processes = session_of(pid)
-    assert len(processes) == 3
-    os.kill(min(processes) if which == "guard" else sorted(processes)[1], signal.SIGKILL)
+    assert len(session_of(pid)) == 3
+    os.kill(pid, signal.SIGKILL)
     assert eventually(lambda: session_of(pid) == [])
     assert ask_again(engine, request()).token_ids
 

@@ -51,14 +51,6 @@ def test_the_first_adapter_of_a_run_changes_nothing_and_is_accepted(engine, pock
     assert ask(engine, request(), adapter_of(pocket, 3, scale=0.0)).token_ids
 
 
-def test_a_server_of_another_base_model_does_not_start(pocket, fault):
-    fault.write_text("another base")
-    with pytest.raises(TemperError, match="must serve the weights of pocket that are trained") as caught:
-        VllmEngine(pocket, str(POCKET_FOLDER), settings(fault))
-    fault.write_text("")
-    assert caught.value.type == "PolicyMismatch"
-
-
 def test_flags_that_the_server_refuses_are_the_users_mistake(pocket, fault):
     with pytest.raises(TemperError, match="refused them: .*--no-such-flag; correct engine.vllm.args") as caught:
         VllmEngine(pocket, str(POCKET_FOLDER), settings(fault, args=("--no-such-flag",)))
