@@ -38,6 +38,9 @@ class VllmHost:
     def has(self, base_model: str) -> bool:
         return self._library.has(base_model)
 
+    def settle(self, base_model: str) -> str:
+        return self._library.settle(base_model)
+
     def recorded(self, base_model: str) -> Mapping[str, str]:
         """What samples from a base model, for manifests."""
         return recorded(self._library.get(base_model), self._settings)
