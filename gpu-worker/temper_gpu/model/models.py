@@ -278,7 +278,7 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
         raise TemperError(
             "BadConfig",
             f"every layer of model {name} must attend to its whole context, got {sorted(kinds)}; take "
-            " a model without sliding windows or linear attention",
+            "a model without sliding windows or linear attention",
         )
     require_independent_tokens(name, model)
 
