@@ -21,6 +21,7 @@ from tests.engine.embedded.tiny import SHAPE, ask_together, open_engine, request
 
 PAGE = Path(temper_gpu.__file__).parents[2] / "docs/engine-and-trainer.md"
 LENGTHS = (5, 90)
+TINY: dict[str, Any] = SHAPE
 LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 500_000.0,
@@ -29,35 +30,35 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 256,
 }
-EXPERTS = {"num_experts_per_tok": 2}
+EXPERTS: dict[str, Any] = {"num_experts_per_tok": 2}
 # Of generations that are none of a tiny vocabulary.
 NO_IDS: dict[str, Any] = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
 
 SERVED: dict[str, Callable[[], PreTrainedConfig]] = {
-    "Llama 3": lambda: transformers.LlamaConfig(**SHAPE, rope_parameters=LLAMA3),
-    "Qwen2, Qwen2.5": lambda: transformers.Qwen2Config(**SHAPE),
-    "Qwen3": lambda: transformers.Qwen3Config(**SHAPE, head_dim=24),
-    "Mistral": lambda: transformers.MistralConfig(**SHAPE, sliding_window=None),
-    "Phi-4": lambda: transformers.Phi3Config(**SHAPE, **NO_IDS),
-    "OLMo 2": lambda: transformers.Olmo2Config(**SHAPE, **NO_IDS),
+    "Llama 3": lambda: transformers.LlamaConfig(**TINY, rope_parameters=LLAMA3),
+    "Qwen2, Qwen2.5": lambda: transformers.Qwen2Config(**TINY),
+    "Qwen3": lambda: transformers.Qwen3Config(**TINY, head_dim=24),
+    "Mistral": lambda: transformers.MistralConfig(**TINY, sliding_window=None),
+    "Phi-4": lambda: transformers.Phi3Config(**TINY, **NO_IDS),
+    "OLMo 2": lambda: transformers.Olmo2Config(**TINY, **NO_IDS),
     # One layer in two without positions.
-    "SmolLM3": lambda: transformers.SmolLM3Config(**SHAPE, **NO_IDS, no_rope_layers=[1, 0]),
-    "Granite 3": lambda: transformers.GraniteConfig(**SHAPE),
+    "SmolLM3": lambda: transformers.SmolLM3Config(**TINY, **NO_IDS, no_rope_layers=[1, 0]),
+    "Granite 3": lambda: transformers.GraniteConfig(**TINY),
 }
 REFUSED: dict[str, tuple[Callable[[], PreTrainedConfig], str]] = {
     "Qwen3-MoE": (
-        lambda: transformers.Qwen3MoeConfig(**SHAPE, **EXPERTS, moe_intermediate_size=32, num_experts=4),
+        lambda: transformers.Qwen3MoeConfig(**TINY, **EXPERTS, moe_intermediate_size=32, num_experts=4),
         "a mixture of experts",
     ),
     "gpt-oss": (
-        lambda: transformers.GptOssConfig(**SHAPE, **EXPERTS, head_dim=16, num_local_experts=4, sliding_window=64),
+        lambda: transformers.GptOssConfig(**TINY, **EXPERTS, head_dim=16, num_local_experts=4, sliding_window=64),
         "must attend to its whole context",
     ),
     "Gemma 3": (
-        lambda: transformers.Gemma3TextConfig(**SHAPE, head_dim=16, sliding_window=64),
+        lambda: transformers.Gemma3TextConfig(**TINY, head_dim=16, sliding_window=64),
         "must attend to its whole context",
     ),
-    "Mistral with a sliding window": (lambda: transformers.MistralConfig(**SHAPE, sliding_window=64), "sliding_window"),
+    "Mistral with a sliding window": (lambda: transformers.MistralConfig(**TINY, sliding_window=64), "sliding_window"),
 }
 
 
