@@ -85,9 +85,16 @@ function translated({
     ...(offered.length === 0 ? {} : { tools: offered }),
     ...(choice === undefined ? {} : chatChoice(choice as Block)),
     ...(stop === undefined ? {} : { stop }),
-    ...(format === undefined ? {} : { response_format: format }),
+    ...(format === undefined ? {} : { response_format: chatFormat(format as Block) }),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
   };
+}
+
+/** Of another type than a schema, it is the recorder's or the engine's to refuse. */
+function chatFormat({ type, schema, ...rest }: Block): object {
+  return type === 'json_schema'
+    ? { type, json_schema: { name: 'answer', schema, ...rest } }
+    : { type, schema, ...rest };
 }
 
 /** `eager_input_streaming` says how arguments are told, and not what is in them. */

@@ -66,6 +66,9 @@ class GenerationRequest:
     # `Detokenizer.decode` (model/detokenizer.py) makes of the sampled tokens; nothing is cut off it here.
     stop: tuple[str, ...] = ()
     distribution: Distribution = UNCHANGED
+    # JSON text of a schema that the answer's text matches, unless `max_tokens` or a stop string cuts it. Tokens that
+    # cannot come are left out before all that `distribution` says. None: any text.
+    schema: str | None = None
     # How many of the likeliest tokens are told beside each sampled one.
     num_top_logprobs: int = 0
     # Told each token once, in order, before the answer is complete; in a thread of the engine's, which it must not hold

@@ -27,6 +27,7 @@ from temper_gpu.server.completions import (
 from temper_gpu.server.event_stream import Tokens, open_stream
 from temper_gpu.server.metrics import Metrics
 from temper_gpu.server.open_models import OpenModels
+from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.reading import Readers, Work, deadline_s, parse_json, read_body
 from temper_gpu.server.sampling import Asked
 from temper_gpu.server.settings import ServerSettings
@@ -60,7 +61,8 @@ class Answering:
         prompt_ids = await self.readers.do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
         prompts.require_known(chat.sampling)
         stops = stops_of(chat, prompts.tools.form.end if chat.parses_calls else "")
-        asked = Asked(chat.sampling, prompt_ids, stops, chat.num_top_logprobs)
+        require_answer(chat, prompts, prompt_ids)
+        asked = Asked(chat.sampling, prompt_ids, stops, chat.num_top_logprobs, chat.schema)
         seed = seed_of(asked)
         writer = ChatWriter(chat, prompt_ids, prompts, target.adapter_sha256, request_id(seed, prompt_ids))
         call = Call(request, chat.model, target, [asked], chat.telling, seed, writer, started, work.end)
@@ -134,6 +136,14 @@ class Answering:
             },
         )
         self._metrics.answered(call.target.engine.model.name, generations, took_s, first_token_s)
+
+
+def require_answer(chat: ChatRequest, prompts: Prompts, prompt_ids: tuple[int, ...]) -> None:
+    """That matches a schema: thoughts would have to match it, too."""
+    if chat.schema is not None and prompts.is_thinking(prompt_ids):
+        rule = "response_format must be text where the chat template begins the model's thoughts"
+        remedy = "turn them off with chat_template_kwargs if the template can, or check the answer's form yourself"
+        raise TemperError("BadConfig", f"{rule}; {remedy}")
 
 
 def seed_of(asked: Asked) -> int:

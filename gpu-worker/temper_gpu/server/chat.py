@@ -1,5 +1,6 @@
 """OpenAI's chat completions as values: a body read strictly, an answer written. Nothing here waits or knows HTTP."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,8 @@ class ChatRequest:
     num_top_logprobs: int
     # Thoughts are told apart from the answer.
     separates_thoughts: bool
+    # JSON text of a schema that the answer is to match.
+    schema: str | None
 
     @property
     def parses_calls(self) -> bool:
@@ -51,6 +54,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
     require(isinstance(body, dict), "the body must be a JSON object, got something else; see OpenAI's chat completions")
     check_parameters(body, "chat")
     tools = parse_tools(body)
+    tool_choice = parse_tool_choice(body, tools)
     with_logprobs, num_top_logprobs = flag(body, "logprobs"), integer(body, "top_logprobs", 0, 0, MAX_TOP_LOGPROBS)
     require(
         with_logprobs or not num_top_logprobs,
@@ -60,7 +64,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
         model=parse_model(body.get("model")),
         messages=parse_messages(body.get("messages")),
         tools=tools,
-        tool_choice=parse_tool_choice(body, tools),
+        tool_choice=tool_choice,
         template_kwargs=parse_template_kwargs(body.get("chat_template_kwargs")),
         sampling=parse_sampling(
             body, max_choices, first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
@@ -69,7 +73,25 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
         with_logprobs=with_logprobs,
         num_top_logprobs=num_top_logprobs,
         separates_thoughts=flag(body, "separate_reasoning", True),
+        schema=parse_response_format(body.get("response_format"), tools, tool_choice),
     )
+
+
+def parse_response_format(given: Any, tools: list[dict[str, Any]] | None, choice: ToolChoice) -> str | None:
+    asked = {"type": "text"} if given is None else given if isinstance(given, dict) else {}
+    kind = asked.get("type")
+    if kind == "text":
+        return None
+    rule = "response_format must be of type text, json_object, or json_schema with a json_schema that has a schema"
+    described = asked.get("json_schema") if kind == "json_schema" else {"schema": {"type": "object"}}
+    schema = described.get("schema") if isinstance(described, dict) else None
+    is_known = kind in ("json_object", "json_schema") and isinstance(schema, dict)
+    require(is_known, f"{rule}, got {shown(given)}; change it")
+    require(
+        tools is None or not choice.is_parsed,
+        f"response_format must be text where tools may be called, got {kind}; send tool_choice none, or no tools",
+    )
+    return json.dumps(schema)
 
 
 def parse_messages(messages: Any) -> list[dict[str, Any]]:

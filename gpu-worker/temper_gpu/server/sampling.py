@@ -159,6 +159,8 @@ class Asked:
     prompt_ids: tuple[int, ...]
     stop: tuple[str, ...]
     num_top_logprobs: int
+    # See `GenerationRequest`.
+    schema: str | None = None
 
     def request(
         self, index: int, seed: int, model: TextModel, default: int, on_token: OnToken | None
@@ -175,6 +177,7 @@ class Asked:
             ends | self.sampling.stop_token_ids,
             self.stop,
             self.sampling.distribution,
+            self.schema,
             self.num_top_logprobs,
             on_token,
         )

@@ -10,6 +10,7 @@ from temper_gpu.server.chat import parse_chat_request
 from temper_gpu.server.prompts import plain_message
 from temper_gpu.server.sampling import Sampling, Telling, before_stop, choice_seed
 
+LOOK = {"type": "function", "function": {"name": "look"}}
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
@@ -56,6 +57,14 @@ def test_what_changes_the_distribution_is_read():
     assert parse(top_k=0, logit_bias={"4": 0}).sampling.distribution is UNCHANGED
 
 
+def test_a_form_of_the_answer_is_a_schema():
+    assert parse(response_format={"type": "json_object"}).schema == '{"type": "object"}'
+    described = {"name": "answer", "strict": True, "schema": {"type": "array"}}
+    asked = parse(response_format={"type": "json_schema", "json_schema": described}, tools=[LOOK], tool_choice="none")
+    assert asked.schema == '{"type": "array"}'
+    assert parse(response_format={"type": "text"}, tools=[LOOK]).schema is None
+
+
 def test_what_is_to_be_told_and_what_ends_an_answer_is_read():
     chat = parse(
         logprobs=True, top_logprobs=20, stream=True, stream_options={"include_usage": True}, return_token_ids=True
@@ -83,7 +92,11 @@ def test_what_is_to_be_told_and_what_ends_an_answer_is_read():
         ({"logit_bias": {"²": 1}}, "logit_bias must be an object"),
         ({"logit_bias": [5]}, "logit_bias must be an object"),
         ({"logit_bias": {str(i): 1 for i in range(1025)}}, "at most 1024 token ids"),
-        ({"response_format": {"type": "json_object"}}, "response_format must be"),
+        ({"response_format": {"type": "json"}}, "response_format must be of type text, json_object"),
+        ({"response_format": "json_object"}, "response_format must be of type"),
+        ({"response_format": {"type": "json_schema"}}, "response_format must be .* has a schema"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": [1]}}}, "response_format must be"),
+        ({"response_format": {"type": "json_object"}, "tools": [LOOK]}, "response_format must be text where tools"),
         ({"stream": "yes"}, "stream must be true or false"),
         ({"stream_options": {"include_usage": True}}, "stream_options must be .* in a stream"),
         ({"stream": True, "stream_options": {"chunks": 1}}, "stream_options must be an object of include_usage"),

@@ -1,5 +1,6 @@
 """Endpoints beside chats: completions, tokens, models, metrics. And what clients send that is too much, or broken."""
 
+import json
 import re
 from typing import Any
 
@@ -64,6 +65,15 @@ def test_biases_and_alternatives_reach_the_engine(client: httpx.Client):
     asked: list[dict[str, Any]] = [{name: value, "seed": seed} for seed in (1, 2) for name, value in GREEDY]
     greedy = [chat(client, **changes) for changes in asked]
     assert len({answer.json()["choices"][0]["message"]["content"] for answer in greedy}) == 1
+
+
+def test_an_answer_has_the_form_that_is_asked_for(client: httpx.Client):
+    schema = {"enum": [{"cell": 1}, {"cell": 2}]}
+    asked = {"type": "json_schema", "json_schema": {"name": "move", "schema": schema}}
+    # Blanks between its parts are allowed.
+    answer = chat(client, response_format=asked, max_tokens=300).json()["choices"][0]
+    assert json.loads(answer["message"]["content"]) in schema["enum"]
+    assert answer["finish_reason"] == "stop"
 
 
 @pytest.mark.parametrize(

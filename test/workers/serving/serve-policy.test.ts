@@ -171,6 +171,15 @@ describe('in other dialects', () => {
     expect(await streamed.text()).toMatch(/event: content_block_delta\n.*"greedy"[\s\S]*event: message_stop/);
   });
 
+  test('a form of the answer is asked for as chats have it', async () => {
+    const format = { type: 'json_schema' as const, schema: { type: 'object' } };
+    await ask(MESSAGES, { 'x-api-key': KEY }, message({ output_config: { format } }));
+    const named = (name: string) => ({ type: 'json_schema', json_schema: { name, schema: format.schema } });
+    expect(received()).toMatchObject({ response_format: named('answer') });
+    await client.responses.create({ model: 'demo', input: 'n?', text: { format: { ...format, name: 'key' } } });
+    expect(received()).toMatchObject({ response_format: named('key') });
+  });
+
   test('errors are those of the dialect', async () => {
     const wrongKey = await ask(MESSAGES, { 'x-api-key': 'wrong' }, message());
     expect(wrongKey).toMatchObject({ status: 401 });

@@ -20,6 +20,8 @@ def shape_rows(logits_SV: Tensor, asked: Iterable[tuple[int, Sequence]]) -> None
     """Before a token is drawn from each row: makes it what its request samples from, and notes the likeliest tokens."""
     for row, sequence in asked:
         request = sequence.request
+        if sequence.constraint is not None:
+            sequence.constraint.leave_out(logits_SV[row])
         if request.distribution.changes:
             sampled = np.array(sequence.token_ids, dtype=np.int64)
             logits_SV[row] = shaped(logits_SV[row], request.distribution, request.temperature, sequence.prompt, sampled)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import torch
 
+from temper_gpu.engine.embedded.constraints import Constraints
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.policies import AdaptedBase, Policies, is_merged
 from temper_gpu.engine.embedded.proof import prove_sizes
@@ -57,10 +58,13 @@ class EmbeddedEngine:
         self._device_lock = device_lock or DeviceLock()
         self._on_death = on_death
         self._is_closed = False
-        # Guards `_loading` and `_is_closed`.
+        # Guards `_loading`, `_constraining` and `_is_closed`.
         self._lock = threading.Lock()
         self._loading: dict[str, list[Sequence]] = {}
         self._loader = ThreadPoolExecutor(1, thread_name_prefix=f"policies of {base.name}")
+        self._constraints = Constraints(base)
+        self._constraining: list[Sequence] = []
+        self._constrainer = ThreadPoolExecutor(1, thread_name_prefix=f"schemas of {base.name}")
         self._detokenizer = Detokenizer(base.tokenizer)
         self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
         # The last pass without room: when, how long the request was that it was laid to, and what that was told.
@@ -86,10 +90,11 @@ class EmbeddedEngine:
         sequence = Sequence(policy, request, time.monotonic() + deadline_s, self._detokenizer.decode)
         with self._lock:
             self._check_open()
-            if self._policies.use(policy):
-                self._scheduler.enqueue(sequence)
-            elif adapter is not None:
-                self._enqueue_after_loading(adapter, sequence)
+            if request.schema is None:
+                self._enqueue(adapter, sequence)
+            else:
+                self._constraining.append(sequence)
+                self._constrainer.submit(self._constrain, adapter, sequence, request.schema)
         return sequence.future
 
     def health(self) -> EngineHealth:
@@ -105,7 +110,8 @@ class EmbeddedEngine:
         return dict(vars(self._scheduler.counters))
 
     def _num_waiting(self) -> int:
-        return self._scheduler.num_waiting() + sum(map(len, tuple(self._loading.values())))
+        preparing = [*self._loading.values(), self._constraining]
+        return self._scheduler.num_waiting() + sum(map(len, preparing))
 
     def close(self) -> None:
         """Ends the thread; what still waits fails."""
@@ -114,7 +120,8 @@ class EmbeddedEngine:
         with self._scheduler.arrived:
             self._scheduler.arrived.notify()
         self._thread.join()
-        self._loader.shutdown(cancel_futures=True)
+        for threads in (self._loader, self._constrainer):
+            threads.shutdown(cancel_futures=True)
         self._fail_all(TemperError("EngineFailed", f"the engine of {self.base.name} was closed; retry"))
 
     def _check(self, request: GenerationRequest) -> None:
@@ -162,6 +169,26 @@ class EmbeddedEngine:
                 f"at most {self.settings.max_waiting} requests may wait for {self.base.name}, and this many already "
                 "do; retry later"
             )
+
+    def _constrain(self, adapter: AdapterSource | None, sequence: Sequence, schema: str) -> None:
+        """In a thread of its own: reading a schema may take its time, and the vocabulary the first time, too."""
+        error: BaseException = TemperError("EngineFailed", f"the engine of {self.base.name} was closed; retry")
+        try:
+            sequence.constraint = self._constraints.of(schema)
+        except BaseException as caught:
+            error = caught
+        with self._lock:
+            self._constraining.remove(sequence)
+            if sequence.constraint is None or self._is_down():
+                sequence.fail(error)
+            else:
+                self._enqueue(adapter, sequence)
+
+    def _enqueue(self, adapter: AdapterSource | None, sequence: Sequence) -> None:
+        if self._policies.use(sequence.policy):
+            self._scheduler.enqueue(sequence)
+        elif adapter is not None:
+            self._enqueue_after_loading(adapter, sequence)
 
     def _enqueue_after_loading(self, adapter: AdapterSource, sequence: Sequence) -> None:
         if adapter.sha256 in self._loading:
@@ -248,7 +275,7 @@ class EmbeddedEngine:
     def _fail_all(self, error: BaseException) -> None:
         self._scheduler.fail_all(error)
         with self._lock:
-            for sequence in [sequence for sequences in self._loading.values() for sequence in sequences]:
+            for sequence in [sequence for each in (*self._loading.values(), self._constraining) for sequence in each]:
                 sequence.fail(error)
 
 

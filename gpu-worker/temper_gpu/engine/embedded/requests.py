@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from temper_gpu.engine.embedded.constraints import Constraint
 from temper_gpu.engine.embedded.pieces import piece_keys, piece_size
 from temper_gpu.engine.interface import Generation, GenerationRequest
 
@@ -19,8 +20,8 @@ class Sequence:
     """Where a request stands, and what it has sampled."""
 
     __slots__ = (
-        *("_is_stopped", "_num_told", "computed", "created", "deadline", "future", "keys", "logprobs", "piece_size"),
-        *("policy", "prompt", "request", "slot", "token_ids", "top_logprobs", "was_preempted"),
+        *("_is_stopped", "_num_told", "computed", "constraint", "created", "deadline", "future", "keys", "logprobs"),
+        *("piece_size", "policy", "prompt", "request", "slot", "token_ids", "top_logprobs", "was_preempted"),
     )
 
     def __init__(
@@ -38,11 +39,15 @@ class Sequence:
         self.keys = piece_keys(policy, self.prompt)
         self._num_told = 0
         self.was_preempted = False
+        # Set before it is queued, if the request has a schema.
+        self.constraint: Constraint | None = None
         self.begin_again()
 
     def begin_again(self) -> None:
         """As if it had never had a slot."""
         self.slot = -1
+        if self.constraint is not None:
+            self.constraint.begin_again()
         # Tokens of the prompt whose keys are in the slot table.
         self.computed = 0
         self.token_ids: list[int] = []
@@ -73,6 +78,8 @@ class Sequence:
         self.token_ids.append(token_id)
         self.logprobs.append(logprob)
         self._tell()
+        if self.constraint is not None:
+            self.constraint.take(token_id)
         if token_id in self.request.stop_token_ids:
             return "stop"
         if self._is_stopped is not None and self._is_stopped(self.token_ids):

@@ -1,0 +1,89 @@
+"""Answers that must match a JSON schema: which tokens may come next, by llguidance. It is imported for such requests
+alone. Shapes: V vocabulary."""
+
+import logging
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from temper_gpu.failures import TemperError
+from temper_gpu.model.models import BaseModel
+
+# Between the parts of an answer. A model may stay in blanks without end where it may write any number of them.
+OPTIONS = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{0,32}"}
+
+log = logging.getLogger(__name__)
+
+
+class Constraint:
+    """Of one answer: what was sampled of it so far, and what may follow."""
+
+    def __init__(self, matcher: Any, end_token_ids: frozenset[int]) -> None:
+        self._matcher = matcher
+        self._end_token_ids = sorted(end_token_ids)
+
+    def begin_again(self) -> None:
+        self._matcher.reset()
+
+    def take(self, token_id: int) -> None:
+        self._matcher.consume_token(token_id)
+
+    def leave_out(self, logits_V: Tensor) -> None:
+        """Makes what may not follow impossible. An answer that cannot go on ends."""
+        allowed_V = self._allowed(len(logits_V))
+        logits_V.masked_fill_(~torch.from_numpy(allowed_V).to(logits_V.device), -torch.inf)
+
+    def _allowed(self, num_tokens: int) -> np.ndarray:
+        if not self._matcher.is_stopped():
+            bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+            allowed = np.unpackbits(bits, bitorder="little")[:num_tokens].astype(bool)
+            if allowed.any():
+                return np.pad(allowed, (0, num_tokens - len(allowed)))
+        if self._matcher.is_error():
+            log.warning("an answer cannot go on by its schema: %s", self._matcher.get_error())
+        ends = np.zeros(num_tokens, dtype=bool)
+        ends[self._end_token_ids] = True
+        return ends
+
+
+class Constraints:
+    """Of one base model. The first one reads its whole vocabulary, which takes a second: not for an event loop."""
+
+    def __init__(self, base: BaseModel) -> None:
+        self._base = base
+
+    def of(self, schema: str) -> Constraint:
+        llguidance = import_llguidance()
+        tokenizer = self._tokenizer
+        grammar = llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=OPTIONS)
+        refusal = llguidance.LLMatcher.validate_grammar(grammar, tokenizer)
+        if refusal:
+            rule = f"response_format must be a JSON schema that can be enforced, but is not ({refusal})"
+            raise TemperError("BadConfig", f"{rule}; change the schema")
+        return Constraint(llguidance.LLMatcher(tokenizer, grammar), self._base.end_token_ids)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        import_llguidance()
+        from llguidance.hf import from_tokenizer
+
+        try:
+            ends = sorted(self._base.end_token_ids)
+            return from_tokenizer(self._base.tokenizer, n_vocab=self._base.config.vocab_size, eos_token=ends)
+        except ValueError as error:
+            reason = f"the tokenizer of {self._base.name} cannot be used for it ({error})"
+            raise TemperError("BadConfig", f"response_format must be text, because {reason}; leave it out") from error
+
+
+def import_llguidance() -> ModuleType:
+    try:
+        import llguidance
+    except ImportError as error:
+        rule = "response_format needs the package llguidance, which is not installed with this GPU worker"
+        remedy = "install the versions in gpu-worker/requirements.lock, or leave it out"
+        raise TemperError("BadConfig", f"{rule}; {remedy}") from error
+    return llguidance
