@@ -2,10 +2,11 @@
 import { describeError, UsageError } from '../cli/command-line/errors.ts';
 import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
+import { engine } from './engine.ts';
 import { long } from './long.ts';
 import { step } from './step.ts';
 
-const BENCHES: readonly Bench[] = [step, call, long];
+const BENCHES: readonly Bench[] = [step, call, engine, long];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

@@ -18,7 +18,7 @@ def main(folder: str) -> None:
         num_hidden_layers=12,
         num_attention_heads=9,
         num_key_value_heads=9,
-        max_position_embeddings=512,
+        max_position_embeddings=4096,
         tie_word_embeddings=False,
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,

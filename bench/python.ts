@@ -5,10 +5,15 @@ import { fileURLToPath } from 'node:url';
 
 import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
 
-export function startScript(python: string, script: string, args: readonly string[]): ChildProcess {
+export function startScript(
+  python: string,
+  script: string,
+  args: readonly string[],
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): ChildProcess {
   const file = fileURLToPath(new URL(script, import.meta.url));
   const env = { ...process.env, PYTHONPATH: GPU_WORKER_FOLDER, TOKENIZERS_PARALLELISM: 'false' };
-  return spawn(python, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(python, [file, ...args], { env, stdio: [stdin, 'pipe', 'pipe'] });
 }
 
 /** What the script printed; a script that fails ends the bench. */

@@ -1,0 +1,137 @@
+/** `npm run bench -- engine`: the embedded engine beside others, the same requests in the same minutes. */
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { UsageError } from '../cli/command-line/errors.ts';
+import { openTools } from '../test/run/tools.ts';
+import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
+import { countFlag, median, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
+import { planWorkload, WORKLOADS, type Workload } from './engine-workloads.ts';
+import { runScript, startScript } from './python.ts';
+
+/** What it took, by conversation: see `Played` of engine_peers.py. */
+interface Played {
+  tokens: number[];
+  first: number[];
+  last: number[];
+  peakBytes: number;
+}
+
+interface Peer {
+  readonly name: string;
+  play(workload: Workload): Promise<Played>;
+  end(): void;
+}
+
+const EMBEDDED = 'embedded';
+/** Each is a process that reads workloads and writes what they took; another engine is another row here. */
+const PEERS = [EMBEDDED, 'generate'] as const;
+
+export const engine: Bench = {
+  name: 'engine',
+  summary: 'tokens per second of the embedded engine over those of generate(), by workload',
+  flags: { model: 'pocket', requests: '64', rounds: '3', threads: '2', adapter: 'no', workloads: WORKLOADS.join(',') },
+  run,
+};
+
+async function run(flags: Flags): Promise<object> {
+  const [requests, rounds] = [countFlag(flags, 'requests'), countFlag(flags, 'rounds')];
+  const names = readWorkloads(flags.workloads!);
+  const folder = mkdtempSync(join(tmpdir(), 'temper-bench-'));
+  const peers: Peer[] = [];
+  try {
+    const { python } = await openTools();
+    const model = await readModel(python, flags.model!, folder);
+    const adapter = flags.adapter === 'yes' ? ['--adapter'] : [];
+    for (const name of PEERS) {
+      const args = ['--peer', name, '--model', model, '--threads', flags.threads!, ...adapter];
+      peers.push(startPeer(name, startScript(python, 'engine_peers.py', args, 'pipe')));
+    }
+    console.log(`${flags.model}, ${requests} at once, adapter: ${flags.adapter}; median (min–max) of ${rounds} rounds`);
+    const speeds: Record<string, Record<string, number[]>> = {};
+    for (const name of names) speeds[name] = await measure(peers, name, requests, rounds);
+    return { ...flags, ratios: ratiosOf(speeds) };
+  } finally {
+    for (const peer of peers) peer.end();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Tokens per second, by peer and round. The first round warms up. */
+async function measure(peers: readonly Peer[], name: string, requests: number, rounds: number) {
+  const speeds: Record<string, number[]> = Object.fromEntries(peers.map((peer) => [peer.name, []]));
+  const last: Record<string, Played> = {};
+  for (let round = 0; round <= rounds; round++) {
+    for (const peer of peers) {
+      const workload = planWorkload(name, requests, round);
+      const played = await peer.play(workload);
+      if (round > 0) speeds[peer.name]!.push(speedOf(played, workload.counted));
+      last[peer.name] = played;
+    }
+  }
+  for (const { name: peer } of peers) {
+    const { first, peakBytes } = last[peer]!;
+    const waits = [quantile(first, 0.5), quantile(first, 0.99)].map((seconds) => seconds.toFixed(2)).join(' / ');
+    const memory = `${(peakBytes / 2 ** 30).toFixed(2)} GiB at most`;
+    console.log(
+      `  ${name.padEnd(13)} ${peer.padEnd(9)} ${showSpread(speeds[peer]!, 0)} tokens/s   first token p50 / p99 ${waits} s   ${memory}`,
+    );
+  }
+  return speeds;
+}
+
+function speedOf({ tokens, last }: Played, counted: number): number {
+  const sum = tokens.slice(0, counted).reduce((total, count) => total + count, 0);
+  return sum / Math.max(...last.slice(0, counted));
+}
+
+/** The embedded engine's tokens per second over each other's, round by round. */
+function ratiosOf(speeds: Record<string, Record<string, number[]>>): Record<string, Record<string, Spread>> {
+  return Object.fromEntries(
+    Object.entries(speeds).map(([workload, { [EMBEDDED]: ours = [], ...others }]) => {
+      const ratios = Object.entries(others).map(([peer, theirs]) => {
+        return [peer, spread(theirs.map((speed, round) => (ours[round] ?? Number.NaN) / speed))] as const;
+      });
+      return [workload, Object.fromEntries([...ratios, ['tokensPerS', spread(ours)]])];
+    }),
+  );
+}
+
+function startPeer(name: string, child: ChildProcess): Peer {
+  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  let complaints = '';
+  child.stderr!.on('data', (text: Buffer) => (complaints = (complaints + String(text)).slice(-3000)));
+  return {
+    name,
+    async play({ conversations }) {
+      child.stdin!.write(`${JSON.stringify(conversations)}\n`);
+      const { value, done } = await lines.next();
+      if (done === true) throw new Error(`the peer ${name} ended:\n${complaints}`);
+      return JSON.parse(value) as Played;
+    },
+    end: () => void child.kill(),
+  };
+}
+
+async function readModel(python: string, name: string, folder: string): Promise<string> {
+  if (name === 'pocket') return join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model');
+  if (name !== 'random-50m') return name;
+  console.log((await runScript(python, 'make_model.py', [folder])).trim());
+  return folder;
+}
+
+function readWorkloads(text: string): string[] {
+  const names = text.split(',');
+  const known: readonly string[] = WORKLOADS;
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return names;
+  throw new UsageError(`--workloads must name some of ${WORKLOADS.join(', ')}, got ${unknown}`);
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return share === 0.5 ? median(values) : (sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN);
+}
