@@ -9,6 +9,7 @@ M tokens of a forward pass.
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import AttentionInterface
@@ -47,12 +48,11 @@ def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tenso
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
     # The first key is never masked, so the maximum is finite; a maximum is exact in any order.
     weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_().unflatten(-1, (-1, KEY_BLOCK))
-    total, *totals = weights.sum(-1, keepdim=True).unbind(2)
+    total = add_in_order(weights.sum(-1))
     first, *others = zip(weights.to(v.dtype).unbind(2), v.unflatten(1, (-1, KEY_BLOCK)).unbind(1), strict=True)
-    output, total = torch.bmm(*first).float(), total.clone()
-    for (block_weights, block_values), block_total in zip(others, totals, strict=True):
+    output = torch.bmm(*first).float()
+    for block_weights, block_values in others:
         output = add_product(output, block_weights, block_values)
-        total += block_total
     return (output / total).to(v.dtype).view(rows, heads, queries, head_size)
 
 
@@ -62,6 +62,16 @@ def products(q: Tensor, blocks: Tensor) -> Tensor:
         by_row = [torch.bmm(queries.expand(len(keys), -1, -1), keys) for queries, keys in zip(q, blocks, strict=True)]
         return torch.stack(by_row).transpose(1, 2).flatten(2)
     return torch.cat([torch.bmm(q, keys) for keys in blocks.unbind(1)], -1)
+
+
+def add_in_order(totals: Tensor) -> Tensor:
+    """Along the last axis, one after another; `cumsum` of torch adds in float64."""
+    if totals.device.type == "cpu":
+        return torch.from_numpy(np.add.accumulate(totals.numpy(), axis=-1)[..., -1:])
+    total, *others = totals.unsqueeze(-1).unbind(-2)
+    for other in others:
+        total = total + other
+    return total
 
 
 def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:

@@ -21,6 +21,9 @@ from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.tiles import TilePlan, plan_decode, plan_prefill
 
+# Of a pass that is one tile, in rows x keys: more than this costs more than finding each token's place.
+MAX_PADDING = 2048
+
 
 @dataclass(frozen=True)
 class ForwardPass:
@@ -77,7 +80,7 @@ class Forward:
         size = self.sizes.at_least(len(slots))
         tokens_M, positions_M = self._padded(tokens, size, 0), self._padded(positions, size, 0)
         slots_M = self._padded(slots, size, self.cache.scratch)
-        plans = plan_decode(slots.tolist(), positions.tolist(), self.cache.num_slots)
+        plans = plan_decode(slots.tolist(), positions.tolist(), self.cache.num_slots, self.cache.num_heads)
         forward_pass = self._whole_pass(plans, slots, positions_M) or self._pass(plans, positions_M)
         return self._run(model, tokens_M, positions_M, slots_M, forward_pass, None, is_sampled=True)
 
@@ -130,12 +133,10 @@ class Forward:
 
     def _whole_pass(self, plans: list[TilePlan], slots: np.ndarray, positions_M: Tensor) -> ForwardPass | None:
         """Where the tokens of a pass are one tile, in order: nothing is copied, rows of nobody are padding."""
-        first, size = int(slots[0]), len(positions_M)
-        is_whole = (
-            len(plans) == 1 and int(slots[-1]) - first == len(slots) - 1 and first + size <= self.cache.scratch + 1
-        )
-        if not is_whole:
+        first, size, num_keys = int(slots[0]), len(positions_M), plans[0].num_keys
+        is_in_order = len(plans) == 1 and int(slots[-1]) - first == len(slots) - 1
+        padding = (size - plans[0].num_rows) * num_keys
+        if not is_in_order or first + size > self.cache.scratch + 1 or padding > MAX_PADDING:
             return None
-        num_keys = plans[0].num_keys
         mask = causal_mask(positions_M[:, None], num_keys)
         return ForwardPass(self.cache, [Tile(slice(first, first + size), num_keys, None, mask)])

@@ -19,7 +19,7 @@ class SlotCache(Cache):
     def __init__(self, config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__(layers=[])
         self._num_layers: int = config.num_hidden_layers
-        self._num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        self.num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         self._head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         # Heads are kept aligned, padded with zeros: where they are not (a head size of 30), what a matrix library adds
         # first depends on the address, and so on the slot.
@@ -35,7 +35,7 @@ class SlotCache(Cache):
 
     @property
     def bytes_per_token(self) -> int:
-        return 2 * self._num_layers * self._num_heads * self.aligned_head_size * self._dtype.itemsize
+        return 2 * self._num_layers * self.num_heads * self.aligned_head_size * self._dtype.itemsize
 
     @property
     def tables(self) -> list[Tensor]:
@@ -65,7 +65,7 @@ class SlotCache(Cache):
         if (num_slots, capacity) == (self.num_slots, self.capacity):
             return
         rows, tokens = min(num_slots, self.num_slots), min(capacity, self.capacity)
-        shape = (num_slots + 1, self._num_heads, capacity, self.aligned_head_size)
+        shape = (num_slots + 1, self.num_heads, capacity, self.aligned_head_size)
         try:
             for table in (self.keys, self.values):
                 for layer in range(self._num_layers):

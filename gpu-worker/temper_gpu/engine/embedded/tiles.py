@@ -15,6 +15,8 @@ from temper_gpu.engine.embedded.pieces import Piece
 # Bounds the scores of one tile of prefill: rows x queries x keys.
 MAX_TILE_SCORES = 1 << 19
 MIN_TILE_ROWS = 4
+# Of decode, where a row is as many matrices as there are key heads: a single one would be another kernel's.
+MIN_MATRICES = 3
 # What a tile costs beside its work, in key blocks, and a key block, in rows.
 TILE_BLOCKS, BLOCK_ROWS = 4, 8
 # Rows that are not one after another are copied together first.
@@ -57,18 +59,19 @@ def plan_prefill(pieces: list[Piece]) -> list[TilePlan]:
     return plans
 
 
-def plan_decode(slots: list[int], positions: list[int], num_slots: int) -> list[TilePlan]:
+def plan_decode(slots: list[int], positions: list[int], num_slots: int, key_heads: int) -> list[TilePlan]:
     """One query of each of these slots, which ascend, at its position."""
     blocks = [position // KEY_BLOCK + 1 for position in positions]
-    return [_plan_rows(slots, blocks, members, num_slots) for members in _parts(slots, blocks)]
+    least = -(-MIN_MATRICES // key_heads)
+    return [_plan_rows(slots, blocks, members, num_slots, least) for members in _parts(slots, blocks)]
 
 
-def _plan_rows(slots: list[int], blocks: list[int], members: list[int], num_slots: int) -> TilePlan:
+def _plan_rows(slots: list[int], blocks: list[int], members: list[int], num_slots: int, least: int) -> TilePlan:
     taken, num_keys = [slots[index] for index in members], KEY_BLOCK * max(blocks[index] for index in members)
     if _is_gathered(taken):
         runs = [(row, index, 1) for row, index in enumerate(members)]
-        return TilePlan(taken, whole_rows(len(taken)), 1, num_keys, runs)
-    num_rows = whole_rows(taken[-1] - taken[0] + 1)
+        return TilePlan(taken, max(least, len(taken)), 1, num_keys, runs)
+    num_rows = max(least, taken[-1] - taken[0] + 1)
     first = min(taken[0], num_slots + 1 - num_rows)
     runs = [(slots[index] - first, index, 1) for index in members]
     return TilePlan(first, num_rows, 1, num_keys, runs)
