@@ -103,7 +103,7 @@ test('a reference names content-addressed bytes and nothing else of the store', 
     expect(await refusal('rollout', { ...rollout, scenarios: { key, sha256, bytes: 1 } }), key).toMatchObject(REFUSED);
 });
 
-test.each(['/models/x', '../x', 'a/../b', 'a//b', './a', 'a/.b', 'https://host/x', 'a b', '', 'a'.repeat(129)])(
+test.each(['/models/x', '../x', 'a/../b', 'a//b', './a', 'a/.b', 'https://host/x', 'a b', '', 'a'.repeat(201)])(
   '%j is no name of a base model',
   (baseModel) => {
     expect(RunConfig.safeParse({ ...CONFIG, baseModel }).success).toBe(false);
