@@ -155,8 +155,8 @@ const SAMPLED: readonly Mutant[] = [
   {
     name: 'temperature is ignored',
     file: SAMPLING,
-    find: 'temperatures_S.masked_fill(greedy_S, 1.0)',
-    replace: 'temperatures_S.masked_fill(temperatures_S >= 0, 1.0)',
+    find: '[temperature or 1.0 for temperature in temperatures]',
+    replace: '[1.0 for temperature in temperatures]',
     test: SAMPLING_TEST,
   },
   {

@@ -68,6 +68,8 @@ test('there is a lock for everything that is installed', () => {
     'requirements-torch-cpu.lock',
     'requirements-torch.lock',
     'requirements-uv.lock',
+    'requirements-vllm-cpu.lock',
+    'requirements-vllm-cuda.lock',
     'requirements.lock',
   ]);
 });

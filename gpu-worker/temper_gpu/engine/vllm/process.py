@@ -19,6 +19,7 @@ from pathlib import Path
 
 import torch
 
+from temper_gpu.contract import ENGINE_KEY_VARIABLE
 from temper_gpu.engine.vllm.client import Address, Client, Unreachable
 from temper_gpu.engine.vllm.settings import VllmSettings, flags_of
 from temper_gpu.failures import TemperError
@@ -148,7 +149,7 @@ class VllmProcess:
 
 def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> dict[str, str]:
     """This process's own, less what would lead another Python astray."""
-    astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "TEMPER_ENGINE_KEY"}
+    astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", ENGINE_KEY_VARIABLE}
     environment = {name: value for name, value in os.environ.items() if name not in astray}
     environment |= {
         "PYTHONUNBUFFERED": "1",
