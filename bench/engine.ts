@@ -29,6 +29,8 @@ interface Peer {
 const EMBEDDED = 'embedded';
 /** Each is a process that reads workloads and writes what they took; another engine is another row here. */
 const PEERS = [EMBEDDED, 'generate'] as const;
+/** As the GPU worker has it: threads that spin while they wait would cost the others dearly. */
+const ENVIRONMENT = { OMP_WAIT_POLICY: 'PASSIVE' };
 
 export const engine: Bench = {
   name: 'engine',
@@ -48,7 +50,7 @@ async function run(flags: Flags): Promise<object> {
     const adapter = flags.adapter === 'yes' ? ['--adapter'] : [];
     for (const name of PEERS) {
       const args = ['--peer', name, '--model', model, '--threads', flags.threads!, ...adapter];
-      peers.push(startPeer(name, startScript(python, 'engine_peers.py', args, 'pipe')));
+      peers.push(startPeer(name, startScript(python, 'engine_peers.py', args, { stdin: 'pipe', env: ENVIRONMENT })));
     }
     console.log(`${flags.model}, ${requests} at once, adapter: ${flags.adapter}; median (min–max) of ${rounds} rounds`);
     const speeds: Record<string, Record<string, number[]>> = {};

@@ -9,11 +9,11 @@ export function startScript(
   python: string,
   script: string,
   args: readonly string[],
-  stdin: 'ignore' | 'pipe' = 'ignore',
+  { stdin = 'ignore', env = {} }: { stdin?: 'ignore' | 'pipe'; env?: Record<string, string> } = {},
 ): ChildProcess {
   const file = fileURLToPath(new URL(script, import.meta.url));
-  const env = { ...process.env, PYTHONPATH: GPU_WORKER_FOLDER, TOKENIZERS_PARALLELISM: 'false' };
-  return spawn(python, [file, ...args], { env, stdio: [stdin, 'pipe', 'pipe'] });
+  const own = { PYTHONPATH: GPU_WORKER_FOLDER, TOKENIZERS_PARALLELISM: 'false' };
+  return spawn(python, [file, ...args], { env: { ...process.env, ...own, ...env }, stdio: [stdin, 'pipe', 'pipe'] });
 }
 
 /** What the script printed; a script that fails ends the bench. */
