@@ -45,11 +45,10 @@ class Reading:
         """Thoughts and answer so far, as their beginnings will be whatever comes."""
         if self.tool_choice is not None and self.tool_choice.is_opened:
             return "", ""
-        text = safe_text(text, self.sampling, self._tags)
-        if self._tags and not text.strip():
-            return "", ""
-        thoughts, told = self._split(text)
-        return (thoughts or "").rstrip("\n"), before_stop(told, self._starts)
+        thoughts, told = self._split(safe_text(text, self.sampling, self._tags))
+        told = before_stop(told, self._starts)
+        # Blanks before thoughts or a call may turn out to be no part of the answer.
+        return (thoughts or "").rstrip("\n"), told if told.strip() else ""
 
     @property
     def _is_single(self) -> bool:

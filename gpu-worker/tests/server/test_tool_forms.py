@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from temper_gpu.engine.interface import Generation
@@ -289,6 +289,7 @@ STREAMED = [Form("Qwen 3", templates.THINKING, "", "", "", ""), *FORMS]
     form=st.sampled_from(STREAMED),
     has_tools=st.booleans(),
 )
+@example(text=f"\n{LLAMA_CALL}", pieces=[9], form=FORMS[0], has_tools=True)
 def test_however_an_answer_is_cut_the_pieces_are_the_answer(text: str, pieces: list[int], form: Form, has_tools: bool):
     prompts = PROMPTS[form.template]
     request = parse(stream=True, **({} if has_tools else {"tools": None}))
