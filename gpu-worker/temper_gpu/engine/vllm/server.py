@@ -3,6 +3,7 @@
 Every answer is held against its question: it must name the model and repeat the prompt that was asked.
 """
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,8 +53,9 @@ def complete(
         # Which tokens end an answer is said by Temper alone.
         "ignore_eos": True,
         "stop_token_ids": sorted(request.stop_token_ids),
-        # A hint (calls.py). What is sampled again would not count into the penalties of an answer's tokens.
-        "stop": [] if request.distribution.changes else list(request.stop),
+        # A hint (calls.py). What is sampled again would not count into the penalties of an answer's tokens, nor into
+        # what its schema allows next.
+        "stop": [] if request.distribution.changes or request.schema is not None else list(request.stop),
         "logprobs": request.num_top_logprobs,
         "return_token_ids": True,
         # No seed: vLLM's CPU build ends with "CPU Generator does not use offset" when a prompt with one needs several
@@ -61,6 +63,8 @@ def complete(
     }
     if request.distribution.changes:
         body |= parameters(request.distribution)
+    if request.schema is not None:
+        body["structured_outputs"] = {"json": json.loads(request.schema)}
     if request.num_top_logprobs:
         body["return_tokens_as_token_ids"] = True
     if is_probe:

@@ -1,8 +1,9 @@
 """A real vLLM on the CPU, where TEMPER_VLLM_PYTHON names a Python that has it: one start, and one after a death."""
 
+import json
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,16 @@ def test_an_answer_ends_with_its_stop_string(real, pocket):
     text = Detokenizer(pocket.tokenizer).decode(ask(real, request(8, 24, temperature=0.0)).token_ids)
     answer = ask(real, request(8, 24, temperature=0.0, stop=(text[3:5],)))
     assert Detokenizer(pocket.tokenizer).decode(answer.token_ids) == text[: text.index(text[3:5]) + 2]
+
+
+def test_an_answer_matches_its_schema(real, pocket):
+    schema = {"enum": [{"cell": 1}, {"cell": 2}]}
+    asked = replace(request(8, 60), schema=json.dumps(schema), stop_token_ids=pocket.end_token_ids)
+    answer = ask(real, asked)
+    assert json.loads(Detokenizer(pocket.tokenizer).decode(answer.token_ids)) in schema["enum"]
+    with pytest.raises(TemperError) as caught:
+        ask(real, replace(asked, schema='{"type": 7}'))
+    assert caught.value.type == "BadConfig"
 
 
 def test_prompts_beyond_one_pass_are_answered(real, pocket):
