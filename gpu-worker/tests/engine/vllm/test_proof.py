@@ -69,6 +69,23 @@ def test_noise_within_its_bound_is_no_mismatch(pocket, dtype):
         require_adapter(base, "a" * 64, adapted_T + noise_T, adapted_T, plain_T)
 
 
+def test_in_bfloat16_a_change_is_judged_only_where_it_is_more_than_everybodys_rounding(pocket):
+    base = rounded(pocket)
+    generator = torch.Generator().manual_seed(0)
+
+    def heard(logprobs_T):
+        return logprobs_T + 0.05 * torch.randn(71, generator=generator, dtype=torch.float64)
+
+    plain_T = torch.randn(71, generator=generator, dtype=torch.float64)
+    for size in (0.0, 0.01, 0.05, 0.1, 0.3, 1.0):
+        adapted_T = plain_T + size * torch.randn(71, generator=generator, dtype=torch.float64)
+        for _ in range(50):
+            require_adapter(base, "a" * 64, heard(adapted_T), heard(adapted_T), heard(plain_T))
+            if size >= 0.3:
+                with pytest.raises(TemperError, match="of what the adapter changes"):
+                    require_adapter(base, "a" * 64, heard(plain_T), heard(adapted_T), heard(plain_T))
+
+
 def rounded(base):
     from dataclasses import replace
 
