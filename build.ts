@@ -31,6 +31,7 @@ const COPIED = [
 
 rmSync(dist, { recursive: true, force: true });
 compile();
+dropHiddenDeclarations();
 for (const path of COPIED) copy(path);
 await bundleWorkflows();
 writeManifest();
@@ -38,6 +39,23 @@ writeManifest();
 function compile(): void {
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
   execFileSync(process.execPath, [tsc, '--project', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+}
+
+/** Nobody can import what no entry leads to: its types would only be carried. */
+function dropHiddenDeclarations(): void {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+  const entries = Object.values(exports).filter((file) => file.endsWith('.ts'));
+  const reached = new Set(entries.map((file) => declarationOf(join(dist, file))));
+  for (const file of reached) {
+    const imports = readFileSync(file, 'utf8').matchAll(/(?:from |import\()["'](\.[^"']+)["']/g);
+    for (const [, path] of imports) reached.add(declarationOf(join(dirname(file), path!)));
+  }
+  const all = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.d.ts'));
+  for (const file of all) if (!reached.has(join(dist, file))) rmSync(join(dist, file));
+}
+
+function declarationOf(file: string): string {
+  return file.replace(/\.[jt]s$/, '.d.ts');
 }
 
 function copy(path: string): void {

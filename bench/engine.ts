@@ -7,7 +7,9 @@ import { createInterface } from 'node:readline';
 
 import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools } from '../test/run/tools.ts';
-import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
+import { defineConfig } from '../workers/config.ts';
+import { cacheFolder, GPU_WORKER_FOLDER } from '../workers/folders.ts';
+import { vllmPythonOf } from '../workers/install/vllm-environment.ts';
 import { countFlag, median, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
 import { planWorkload, WORKLOADS, type Workload } from './engine-workloads.ts';
 import { runScript, startScript } from './python.ts';
@@ -27,30 +29,40 @@ interface Peer {
 }
 
 const EMBEDDED = 'embedded';
-/** Each is a process that reads workloads and writes what they took; another engine is another row here. */
-const PEERS = [EMBEDDED, 'generate'] as const;
+const PEERS = [EMBEDDED, 'generate', 'vllm'] as const;
 /** As the GPU worker has it: threads that spin while they wait would cost the others dearly. */
 const ENVIRONMENT = { OMP_WAIT_POLICY: 'PASSIVE' };
 
 export const engine: Bench = {
   name: 'engine',
-  summary: 'tokens per second of the embedded engine over those of generate(), by workload',
-  flags: { model: 'pocket', requests: '64', rounds: '3', threads: '2', adapter: 'no', workloads: WORKLOADS.join(',') },
+  summary: 'tokens per second of the embedded engine over those of generate() and vLLM, by workload',
+  flags: {
+    model: 'pocket',
+    requests: '64',
+    rounds: '3',
+    threads: '2',
+    adapter: 'no',
+    peers: 'embedded,generate',
+    workloads: WORKLOADS.join(','),
+  },
   run,
 };
 
 async function run(flags: Flags): Promise<object> {
   const [requests, rounds] = [countFlag(flags, 'requests'), countFlag(flags, 'rounds')];
-  const names = readWorkloads(flags.workloads!);
+  const names = readNames('workloads', flags.workloads!, WORKLOADS);
+  const peerNames = readNames('peers', flags.peers!, PEERS);
   const folder = mkdtempSync(join(tmpdir(), 'temper-bench-'));
   const peers: Peer[] = [];
   try {
     const { python } = await openTools();
     const model = await readModel(python, flags.model!, folder);
-    const adapter = flags.adapter === 'yes' ? ['--adapter'] : [];
-    for (const name of PEERS) {
-      const args = ['--peer', name, '--model', model, '--threads', flags.threads!, ...adapter];
-      peers.push(startPeer(name, startScript(python, 'engine_peers.py', args, { stdin: 'pipe', env: ENVIRONMENT })));
+    const adapter = flags.adapter === 'yes' ? ['--adapter', await makeAdapter(python, model, folder)] : [];
+    for (const name of peerNames) {
+      const args = ['--model', model, ...adapter];
+      const child =
+        name === 'vllm' ? await startVllm(args, flags.threads!) : startOwn(python, name, args, flags.threads!);
+      peers.push(asPeer(name, child));
     }
     console.log(`${flags.model}, ${requests} at once, adapter: ${flags.adapter}; median (min–max) of ${rounds} rounds`);
     const speeds: Record<string, Record<string, number[]>> = {};
@@ -102,7 +114,20 @@ function ratiosOf(speeds: Record<string, Record<string, number[]>>): Record<stri
   );
 }
 
-function startPeer(name: string, child: ChildProcess): Peer {
+/** Each is a process that reads workloads and writes what they took. */
+function startOwn(python: string, name: string, args: readonly string[], threads: string): ChildProcess {
+  const options = { stdin: 'pipe', env: ENVIRONMENT } as const;
+  return startScript(python, 'engine_peers.py', ['--peer', name, '--threads', threads, ...args], options);
+}
+
+async function startVllm(args: readonly string[], threads: string): Promise<ChildProcess> {
+  const { engine: config } = defineConfig({ engine: { kind: 'vllm' } });
+  const python = await vllmPythonOf(config, { env: process.env, cache: cacheFolder(process.env) });
+  const own = { OMP_NUM_THREADS: threads, VLLM_CPU_OMP_THREADS_BIND: 'nobind', VLLM_NO_USAGE_STATS: '1' };
+  return startScript(python!, 'engine_vllm.py', args, { stdin: 'pipe', env: { ...ENVIRONMENT, ...own } });
+}
+
+function asPeer(name: string, child: ChildProcess): Peer {
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   let complaints = '';
   child.stderr!.on('data', (text: Buffer) => (complaints = (complaints + String(text)).slice(-3000)));
@@ -114,7 +139,8 @@ function startPeer(name: string, child: ChildProcess): Peer {
       if (done === true) throw new Error(`the peer ${name} ended:\n${complaints}`);
       return JSON.parse(value) as Played;
     },
-    end: () => void child.kill(),
+    // It ends what it started, too.
+    end: () => void child.stdin!.end(),
   };
 }
 
@@ -125,12 +151,17 @@ async function readModel(python: string, name: string, folder: string): Promise<
   return folder;
 }
 
-function readWorkloads(text: string): string[] {
+async function makeAdapter(python: string, model: string, folder: string): Promise<string> {
+  const adapter = mkdtempSync(join(folder, 'adapter-'));
+  await runScript(python, 'make_adapter.py', [model, adapter]);
+  return adapter;
+}
+
+function readNames(flag: string, text: string, known: readonly string[]): string[] {
   const names = text.split(',');
-  const known: readonly string[] = WORKLOADS;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return names;
-  throw new UsageError(`--workloads must name some of ${WORKLOADS.join(', ')}, got ${unknown}`);
+  throw new UsageError(`--${flag} must name some of ${known.join(', ')}, got ${unknown}`);
 }
 
 function quantile(values: readonly number[], share: number): number {

@@ -21,10 +21,9 @@ from transformers import GenerationConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import Generation, GenerationRequest
-from temper_gpu.model.lora import Adapter, attach, initial_tensors, target_modules
+from temper_gpu.model.lora import Adapter, attach, parse_adapter
 from temper_gpu.model.models import BaseModel, ModelLibrary
 
-RANK = 16
 Conversation = list[tuple[list[int], int]]
 
 
@@ -49,12 +48,9 @@ class Held:
         raise NotImplementedError
 
 
-def random_adapter(base: BaseModel) -> Adapter:
-    """Of a first step's size, on every layer."""
-    model = base.instantiate("eager")
-    tensors = initial_tensors(model, target_modules(model, None), RANK, 0)
-    moved = {name: tensor if tensor.any() else torch.full_like(tensor, 1e-4) for name, tensor in tensors.items()}
-    return Adapter("a" * 64, moved, RANK, 2.0 * RANK)
+def read_adapter(folder: str) -> Adapter:
+    files = [Path(folder, name).read_bytes() for name in ("adapter_model.safetensors", "adapter_config.json")]
+    return parse_adapter(*files)
 
 
 class Embedded:
@@ -146,13 +142,13 @@ def main() -> None:
     parser.add_argument("--peer", choices=PEERS, required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--adapter", action="store_true")
+    parser.add_argument("--adapter")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     folder = str(Path(options.model).resolve())
     base = ModelLibrary(lambda: {"bench": folder}, torch.float32, torch.device("cpu")).get("bench")
     base.config.eos_token_id = None
-    peer = PEERS[options.peer](base, random_adapter(base) if options.adapter else None, options.threads)
+    peer = PEERS[options.peer](base, read_adapter(options.adapter) if options.adapter else None, options.threads)
     for seed, line in enumerate(sys.stdin):
         played = peer.play(json.loads(line), seed)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

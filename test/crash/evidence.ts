@@ -33,12 +33,21 @@ function isForged(name: string, sha256: string | undefined): boolean {
 
 /** Each step has an adapter of its own. */
 export function learns(world: World, run: string): boolean {
-  const adapters = Array.from({ length: STEPS + 1 }, (_, step) => {
+  const adapters = adaptersOf(world, run);
+  return adapters.every((adapter, step) => adapter !== null && adapter !== adapters[step - 1]);
+}
+
+export function isComplete(world: World, run: string): boolean {
+  return adaptersOf(world, run).every((adapter) => adapter !== null);
+}
+
+/** By step; null where a step has no commit. */
+function adaptersOf(world: World, run: string): (string | null)[] {
+  return Array.from({ length: STEPS + 1 }, (_, step) => {
     const file = join(world.store, 'runs', run, 'branches', '0', 'steps', String(step), 'manifest.json');
-    if (!existsSync(file)) return '';
+    if (!existsSync(file)) return null;
     return (JSON.parse(readFileSync(file, 'utf8')) as { adapter: { sha256: string } }).adapter.sha256;
   });
-  return adapters.every((adapter, step) => adapter !== '' && adapter !== adapters[step - 1]);
 }
 
 /** A step played more groups than it trains: one carried no signal. */

@@ -7,13 +7,14 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { cacheFolder } from '../../workers/folders.ts';
+import { vllmState } from '../../workers/install/vllm-environment.ts';
 import { openTools } from '../run/tools.ts';
 import { digest, learns, replaces, type Digest } from './evidence.ts';
 import { untilEnded } from './row.ts';
-import { allScenes, type Scene } from './scenes.ts';
+import { allScenes, type Scene, type Stage } from './scenes.ts';
 import { Tally } from './tally.ts';
-import type { StoreKind } from './table.ts';
-import { createBucketWorld, World } from './world.ts';
+import { createBucketWorld, createVllmWorld, World } from './world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +33,16 @@ process.env['TEMPER_TEMPORAL_CLI'] = temporalCli;
 const project = values.project === undefined ? null : resolve(values.project);
 const world = new World(python, project);
 /** The one that is open; never two stacks at once. */
-const entered: { world: World | null; store: StoreKind } = { world: null, store: 'folder' };
+const entered: { world: World | null; stage: Stage } = { world: null, stage: 'folder' };
+const make = {
+  folder: () => world,
+  bucket: makeBucketWorld,
+  vllm: () => createVllmWorld(python, join(world.folder, 'vllm')),
+};
+const hasVllm = await vllmState({ env: process.env, cache: cacheFolder(process.env) }).then(
+  () => true,
+  () => false,
+);
 const tally = new Tally();
 let isOver = false;
 /** A scene in hand is played to its end: a run that goes on would be hit by what the next one aims. */
@@ -56,28 +66,30 @@ console.log(JSON.stringify(tally.summary()));
 process.exit(!tally.isGood() ? 1 : stopped.signal.aborted ? 130 : 0);
 
 async function playAll(): Promise<void> {
+  if (values.all === true && !hasVllm)
+    console.log('vLLM is not installed (temper setup vllm): its scenes are left out');
   const reference = recalled() ?? (await playUndisturbed());
   for (const scene of chosenScenes()) {
-    await play(scene, await enter(scene.store), reference);
+    await play(scene, await enter(scene.stage), reference);
     if (!stopped.signal.aborted) continue;
     console.log(`stopped; --from ${scene.number + 1} goes on`);
     return;
   }
 }
 
-/** One whose store is in a bucket has a project and a stack of its own. */
-async function enter(store: StoreKind): Promise<World> {
-  if (entered.world !== null && entered.store === store) return entered.world;
+/** Each stage has a project and a stack of its own. */
+async function enter(stage: Stage): Promise<World> {
+  if (entered.world !== null && entered.stage === stage) return entered.world;
   await entered.world?.close();
-  entered.world = store === 'folder' ? world : await makeBucketWorld();
-  entered.store = store;
+  entered.world = await make[stage]();
+  entered.stage = stage;
   await entered.world.open();
   return entered.world;
 }
 
 /** A GPU worker that stands by costs as much as the first one: only where a scene needs it. */
 function makeBucketWorld(): Promise<World> {
-  const isNeeded = chosenScenes().some((scene) => scene.store === 'bucket' && scene.needsStandby);
+  const isNeeded = chosenScenes().some((scene) => scene.stage === 'bucket' && scene.needsStandby);
   return createBucketWorld(python, join(world.folder, 'bucket'), isNeeded);
 }
 
@@ -105,7 +117,7 @@ async function playUndisturbed(): Promise<Digest> {
 }
 
 function chosenScenes(): readonly Scene[] {
-  const scenes = allScenes(Number(values.seed ?? 1));
+  const scenes = allScenes(Number(values.seed ?? 1)).filter(({ stage }) => hasVllm || stage !== 'vllm');
   const numbers = values.only?.split(',').map(Number);
   if (numbers !== undefined) return scenes.filter(({ number }) => numbers.includes(number));
   const from = Number(values.from ?? 1);

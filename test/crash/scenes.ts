@@ -1,6 +1,6 @@
 /**
- * All that the suite plays, in order and numbered: the table, random kills, the death of everything, and last the rows of
- * the table whose store is in a bucket: they have a stack of their own.
+ * All that the suite plays, in order and numbered: the table, random kills, the death of everything, then what has stacks
+ * of its own: the rows of the table whose store is in a bucket, and random kills where vLLM samples.
  */
 import type { Digest } from './evidence.ts';
 import { needsStandby, playRow, type Verdict } from './row.ts';
@@ -8,11 +8,14 @@ import { playColdCommandLine, playEndOfEverything, playRandomKills } from './sto
 import { describeRow, TABLE, type StoreKind } from './table.ts';
 import type { World } from './world.ts';
 
+/** By where the store is; where vLLM samples it is a folder. */
+export type Stage = StoreKind | 'vllm';
+
 export interface Scene {
   readonly number: number;
   readonly title: string;
   readonly inSlice: boolean;
-  readonly store: StoreKind;
+  readonly stage: Stage;
   readonly needsStandby: boolean;
   play(world: World, reference: Digest): Promise<Verdict>;
 }
@@ -22,6 +25,7 @@ type Unnumbered = Omit<Scene, 'number'>;
 /** Of up to four kills each: forty in all, though some runs end before their fourth. */
 const RANDOM_RUNS = 16;
 const ENDS_OF_EVERYTHING = 10;
+const RUNS_WITH_VLLM = 4;
 /** Looks at the run's state, four a second, after which the cold command line is killed. */
 const COLD_LOOKS = 8;
 
@@ -29,34 +33,42 @@ export function allScenes(seed: number): readonly Scene[] {
   const rows = TABLE.map((row): Unnumbered => ({
     title: describeRow(row),
     inSlice: row.inSlice,
-    store: row.store,
+    stage: row.store,
     needsStandby: needsStandby(row),
     play: (world, reference) => playRow(world, row, reference),
   }));
   const random = Array.from({ length: RANDOM_RUNS }, (_, index): Unnumbered => ({
     title: `kills at random times, seed ${seed + index}`,
     inSlice: false,
-    store: 'folder',
+    stage: 'folder',
     needsStandby: false,
     play: (world, reference) => playRandomKills(world, seed + index, reference),
   }));
   const ends = Array.from({ length: ENDS_OF_EVERYTHING }, (_, index): Unnumbered => ({
     title: `everything killed at once, seed ${seed + index}`,
     inSlice: index === 0,
-    store: 'folder',
+    stage: 'folder',
     needsStandby: false,
     play: (world, reference) => playEndOfEverything(world, seed + index, reference),
   }));
   const cold: Unnumbered = {
     title: 'a command line killed, with the whole stack behind it',
     inSlice: true,
-    store: 'folder',
+    stage: 'folder',
     needsStandby: false,
     play: (world, reference) => playColdCommandLine(world, COLD_LOOKS, reference),
   };
+  const withVllm = Array.from({ length: RUNS_WITH_VLLM }, (_, index): Unnumbered => ({
+    title: `vLLM and workers killed at random times, seed ${seed + index}`,
+    inSlice: false,
+    stage: 'vllm',
+    needsStandby: false,
+    play: (world) => playRandomKills(world, seed + index, null),
+  }));
   const [inFolder, inBucket] = [
-    rows.filter(({ store }) => store === 'folder'),
-    rows.filter(({ store }) => store === 'bucket'),
+    rows.filter(({ stage }) => stage === 'folder'),
+    rows.filter(({ stage }) => stage === 'bucket'),
   ];
-  return [...inFolder, ...random, ...ends, cold, ...inBucket].map((scene, index) => ({ ...scene, number: index + 1 }));
+  const all = [...inFolder, ...random, ...ends, cold, ...inBucket, ...withVllm];
+  return all.map((scene, index) => ({ ...scene, number: index + 1 }));
 }

@@ -8,7 +8,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   realpathSync,
   rmSync,
   statSync,
@@ -28,6 +27,7 @@ import { freePort } from '../free-port.ts';
 import { findVersitygw } from '../run/versitygw.ts';
 import { BUCKET, S3Server } from '../s3-server.ts';
 import type { Aim, Hit, Pass, ProcessName } from './points/protocol.ts';
+import { processesIn, VllmProcesses } from './processes.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -48,6 +48,7 @@ const FLAGS: Record<string, number | string> = {
 };
 const POLL_MS = 5;
 const STANDBY_WITHIN_MS = 120_000;
+const VLLM_ENDS_WITHIN_MS = 10_000;
 /** Each look reads the whole log, beside a process that imports at the lowest priority. */
 const STANDBY_POLL_MS = 250;
 /** Of the store in the bucket. */
@@ -78,6 +79,7 @@ export class World {
   #stack: LocalStack | null = null;
   /** Pids of all that ever did, as they said in logs that are emptied with each row. */
   readonly #standingBy = new Set<unknown>();
+  readonly #vllm = new VllmProcesses();
 
   /** With an S3 server the store is in its bucket, without one in the project's folder. */
   constructor(python: string, project: string | null, s3: S3Server | null = null, standby = true) {
@@ -112,6 +114,14 @@ export class World {
     await this.#stack?.close();
     this.#stack = null;
     await this.#s3?.kill();
+    await until('no process of vLLM is left', () => !this.#vllm.areLeft(), VLLM_ENDS_WITHIN_MS);
+  }
+
+  /** Reads the whole run again, and makes its last step again from what was recorded. */
+  async verify(run: string): Promise<void> {
+    const running = start([here('../../cli/temper.js'), 'verify', run], this.folder);
+    await running.ended;
+    if (running.outcome() !== 0) throw new Error(`temper verify ${run} must find nothing wrong:\n${running.output()}`);
   }
 
   remove(): void {
@@ -212,6 +222,7 @@ export class World {
 
   pid(name: ProcessName): number | null {
     if (name === 's3-server') return this.#s3?.process.pid ?? null;
+    if (name === 'vllm') return this.#vllm.next(this.pid('gpu-worker'));
     const stack = this.#stackFile();
     if (stack === null) return null;
     if (name === 'leash') return stack.pid;
@@ -227,12 +238,7 @@ export class World {
 
   /** Servers on this project's database, whoever started them. */
   servers(): number[] {
-    const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    const state = realpathSync(this.#state);
-    const isServer = (pid: string) =>
-      ofProcess(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).includes('temporal.db') &&
-      ofProcess(() => readlinkSync(`/proc/${pid}/cwd`)) === state;
-    return processes.filter(isServer).map(Number);
+    return processesIn(realpathSync(this.#state), 'temporal.db');
   }
 
   alive(): string[] {
@@ -278,6 +284,14 @@ export async function createBucketWorld(python: string, folder: string, standby:
   return new World(python, folder, new S3Server(await findVersitygw(), join(folder, 's3'), await freePort()), standby);
 }
 
+/** One whose GPU worker samples with vLLM. */
+export function createVllmWorld(python: string, folder: string): World {
+  mkdirSync(folder, { recursive: true });
+  const config = { engine: { kind: 'vllm' }, localStack: { standby: false } };
+  writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
+  return new World(python, folder, null, false);
+}
+
 function start(command: readonly string[], cwd: string): Running {
   const child = spawn(process.execPath, command, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -300,15 +314,6 @@ export function readLines(file: string): Record<string, unknown>[] {
   }
   const whole = text.split('\n').slice(0, -1);
   return whole.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Record<string, unknown>);
-}
-
-/** Empty where the process has ended, or is another user's. */
-function ofProcess(read: () => string): string {
-  try {
-    return read();
-  } catch {
-    return '';
-  }
 }
 
 function namesIn(folder: string): string[] {

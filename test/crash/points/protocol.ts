@@ -1,6 +1,13 @@
 /** What runner and processes tell each other through files of one folder. */
 
-export type ProcessName = 'temporal-server' | 'typescript-worker' | 'gpu-worker' | 'cli' | 's3-server' | 'leash';
+export type ProcessName =
+  | 'temporal-server'
+  | 'typescript-worker'
+  | 'gpu-worker'
+  | 'vllm'
+  | 'cli'
+  | 's3-server'
+  | 'leash';
 export type Action = 'kill' | 'stop' | 'hold';
 
 /** `aim-<process>.json`, taken away by the process that is hit. */
