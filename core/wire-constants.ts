@@ -14,6 +14,8 @@ export const GPU_QUEUE = 'gpu';
 
 /** The environment variable with the key that the engine's clients send. */
 export const ENGINE_KEY_VARIABLE = 'TEMPER_ENGINE_KEY';
+/** The environment variable with the key of a vLLM server that somebody else runs. */
+export const VLLM_KEY_VARIABLE = 'TEMPER_VLLM_KEY';
 /** Headers of a call to the engine: which call it is, and for how long its client waits. */
 export const CALL_HEADER = 'x-temper-call';
 export const DEADLINE_HEADER = 'x-temper-deadline-ms';
@@ -32,7 +34,7 @@ export const HUB_PREFIX = 'hub:';
 /** What the GPU worker computes on and with, and how much at once. */
 export const DEVICE_PATTERN = /^(auto|cpu|cuda(:[0-9]+)?)$/;
 export const DTYPES = ['auto', 'float32', 'bfloat16'] as const;
-/** What samples: the GPU worker's own engine, or a vLLM server that it starts. */
+/** What samples: the GPU worker's own engine, or vLLM. */
 export const ENGINES = ['embedded', 'vllm'] as const;
 export const DEFAULT_THREADS = 2;
 export const LEAST_KV_CACHE_BYTES = 1024 ** 2;

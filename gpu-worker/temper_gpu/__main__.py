@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
-from temper_gpu.contract import ENGINE_KEY_VARIABLE, STANDING_BY
+from temper_gpu.contract import ENGINE_KEY_VARIABLE, STANDING_BY, VLLM_KEY_VARIABLE
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import exit_code, parse_arguments
 from temper_gpu.process.logs import configure_logs
@@ -35,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # torch and transformers take seconds: bad usage is told before.
         listener = listen(arguments.host, arguments.port)
         store = open_checked_store(arguments.store)
-        import_worker().run_worker(arguments, key, listener, store)
+        compose = import_worker()
+        keys = compose.Keys(key, os.environ.get(VLLM_KEY_VARIABLE, ""))
+        compose.run_worker(arguments, keys, listener, store)
     except TemperError as error:
         print(f"temper_gpu: {error}", file=sys.stderr)
         return exit_code(error)

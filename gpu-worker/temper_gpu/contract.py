@@ -710,3 +710,4 @@ POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][
 PULSE_MS = 500
 STANDING_BY = "standing by"
 STORE_KEY = "store.json"
+VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"

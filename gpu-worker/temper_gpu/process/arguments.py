@@ -3,8 +3,9 @@
 import argparse
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from temper_gpu.contract import (
     DEFAULT_KV_CACHE_BYTES,
@@ -18,6 +19,7 @@ from temper_gpu.contract import (
     LEAST_KV_CACHE_BYTES,
     LEAST_SLOTS,
     MOST_SLOTS,
+    VLLM_KEY_VARIABLE,
 )
 from temper_gpu.failures import TemperError
 
@@ -48,6 +50,10 @@ class Arguments:
     vllm_python: str | None
     vllm_args: tuple[str, ...]
     vllm_devices: tuple[int, ...]
+    # Of a vLLM server that somebody else runs: its root, and a folder that both hosts see, here and there.
+    vllm_url: str | None
+    vllm_adapters: str | None
+    vllm_adapters_as: str | None
     # None: the environment's (TEMPORAL_*), or Temporal's own default.
     temporal_address: str | None
     namespace: str | None
@@ -68,8 +74,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
         prog="temper_gpu",
         allow_abbrev=False,
         description="Owns a device's weights: engine with an OpenAI-compatible server, trainer, Temporal worker.",
-        epilog=f"environment: {ENGINE_KEY_VARIABLE} (the key that clients send), TEMPORAL_* (how to reach Temporal), "
-        "AWS_* (how to reach S3)",
+        epilog=f"environment: {ENGINE_KEY_VARIABLE} (the key that clients send), {VLLM_KEY_VARIABLE} (the key of the "
+        "server at --vllm-url), TEMPORAL_* (how to reach Temporal), AWS_* (how to reach S3)",
     )
     for flags in (_place, _machine, _temporal):
         flags(parser)
@@ -86,20 +92,36 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
 
 
 def _check_engine(parser: argparse.ArgumentParser, arguments: Arguments) -> None:
-    if arguments.engine == "vllm":
-        if arguments.vllm_python is None:
-            parser.error("--engine vllm must come with --vllm-python; install vLLM with temper setup vllm")
-        if arguments.prefix_cache_bytes is not None:
-            parser.error("--prefix-cache-bytes has no effect with --engine vllm; remove it")
-        return
-    idle = {
+    own = {
         "--vllm-python": arguments.vllm_python,
         "--vllm-args": arguments.vllm_args,
         "--vllm-devices": arguments.vllm_devices,
     }
-    for flag, value in idle.items():
+    elsewhere = {"--vllm-adapters": arguments.vllm_adapters, "--vllm-adapters-as": arguments.vllm_adapters_as}
+    if arguments.engine != "vllm":
+        remedy = f"has no effect with --engine {arguments.engine}; pass --engine vllm"
+        return _refuse_idle(parser, {**own, "--vllm-url": arguments.vllm_url, **elsewhere}, remedy)
+    if arguments.prefix_cache_bytes is not None:
+        parser.error("--prefix-cache-bytes has no effect with --engine vllm; remove it")
+    if arguments.vllm_url is None:
+        if arguments.vllm_python is None:
+            parser.error("--engine vllm must come with --vllm-python; install vLLM with temper setup vllm")
+        return _refuse_idle(parser, elsewhere, "has no effect without --vllm-url; remove it")
+    if arguments.vllm_adapters is None:
+        parser.error(
+            "--vllm-url must come with --vllm-adapters, a folder that the server's host shares with this one; vLLM "
+            "takes no adapters by upload"
+        )
+    idle = {**own, "--kv-cache-bytes": arguments.kv_cache_bytes != DEFAULT_KV_CACHE_BYTES}
+    return _refuse_idle(
+        parser, idle, "has no effect with --vllm-url, the server is started by somebody else; remove it"
+    )
+
+
+def _refuse_idle(parser: argparse.ArgumentParser, values: Mapping[str, object], because: str) -> None:
+    for flag, value in values.items():
         if value:
-            parser.error(f"{flag} has no effect with --engine {arguments.engine}; pass --engine vllm")
+            parser.error(f"{flag} {because}")
 
 
 def exit_code(error: TemperError) -> int:
@@ -152,6 +174,13 @@ def _machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vllm-devices", type=_numbers, default=(), metavar="N,N", help="GPUs for vLLM alone (default: the trainer's)"
     )
+    parser.add_argument("--vllm-url", type=_root, metavar="URL", help="a vLLM server that runs already: its root")
+    parser.add_argument(
+        "--vllm-adapters", metavar="FOLDER", help="a folder that this host and that of --vllm-url share, for adapters"
+    )
+    parser.add_argument(
+        "--vllm-adapters-as", metavar="FOLDER", help="the same folder as the server's host has it (default: the same)"
+    )
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
@@ -195,6 +224,18 @@ def _name(text: str) -> str:
     if not HOST_NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(f"must be a name or an address without port, got {text!r}; pass gpu.example")
     return text
+
+
+def _root(text: str) -> str:
+    parts = urlsplit(text)
+    is_plain = parts.username is None and not parts.query and not parts.fragment
+    is_root = bool(parts.hostname) and not parts.path.rstrip("/").endswith("/v1")
+    if parts.scheme not in ("http", "https") or not is_plain or not is_root:
+        raise argparse.ArgumentTypeError(
+            "must be a server's root like http://gpu-host:8000, without /v1, user, password and query, got "
+            f"{re.sub('//[^/@]*@', '//…@', text)!r}; correct it"
+        )
+    return text.rstrip("/")
 
 
 def _texts(text: str) -> tuple[str, ...]:

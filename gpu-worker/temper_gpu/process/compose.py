@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +25,7 @@ from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import Engines, GenerationRequest
 from temper_gpu.engine.vllm.host import VllmHost
-from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
+from temper_gpu.engine.vllm.settings import External, VllmSettings, installed_version
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.memory import describe_error
@@ -43,24 +43,37 @@ from temper_gpu.training.trainer import Trainer
 # After this long an ordered end is no longer waited for; what it interrupts is made again from the store.
 MAX_SHUTDOWN_S = 7.0
 PROBE_DEADLINE_S = 120.0
+# Between two looks for a vLLM server that somebody else runs.
+AWAITED_S = (0.5, 8.0)
 
 log = logging.getLogger(__name__)
 
 
-def run_worker(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
+@dataclass(frozen=True)
+class Keys:
+    """Of the environment, which is read in `__main__` alone."""
+
+    # That clients of this server send.
+    server: str = field(repr=False)
+    # Of a vLLM server that somebody else runs; empty: it asks for none.
+    vllm: str = field(repr=False)
+
+
+def run_worker(arguments: Arguments, keys: Keys, listener: socket.socket, store: Store) -> None:
     make_deterministic(arguments.threads)
-    event_loop.run(_run(arguments, key, listener, store))
+    event_loop.run(_run(arguments, keys, listener, store))
 
 
-async def _run(arguments: Arguments, key: str, listener: socket.socket, store: Store) -> None:
+async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store: Store) -> None:
     stopping = asyncio.Event()
     end_on(stopping, arguments.leash)
     device = choose_device(arguments.device)
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(arguments.dtype, device), device)
-    sampling = open_vllm(arguments, library) if arguments.engine == "vllm" else open_embedded(arguments, library)
+    is_vllm = arguments.engine == "vllm"
+    sampling = open_vllm(arguments, library, keys.vllm) if is_vllm else open_embedded(arguments, library)
     targets = Targets(StoreResolver(store), sampling.engines)
     server = ServerSettings(hosts=arguments.allowed_hosts)
-    works = [_serving(create_app(sampling.engines, targets, server, key), server, listener, stopping)]
+    works = [_serving(create_app(sampling.engines, targets, server, keys.server), server, listener, stopping)]
     if not arguments.no_temporal:
         trainer = Trainer(sampling.models, store, sampling.training, sampling.recorded)
         works.append(_polling(arguments, trainer, store, targets))
@@ -97,9 +110,15 @@ def open_embedded(arguments: Arguments, library: ModelLibrary) -> Sampling:
     return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close)
 
 
-def open_vllm(arguments: Arguments, library: ModelLibrary) -> Sampling:
+def open_vllm(arguments: Arguments, library: ModelLibrary, key: str) -> Sampling:
+    settings = managed_vllm(arguments) if arguments.vllm_url is None else external_vllm(arguments, key)
+    host = VllmHost(library, settings)
+    return Sampling(host, library, host.training, host.recorded, host.close)
+
+
+def managed_vllm(arguments: Arguments) -> VllmSettings:
     python = arguments.vllm_python or ""
-    settings = VllmSettings(
+    return VllmSettings(
         python=python,
         version=installed_version(python),
         args=arguments.vllm_args,
@@ -108,8 +127,12 @@ def open_vllm(arguments: Arguments, library: ModelLibrary) -> Sampling:
         slots=arguments.slots,
         kv_cache_bytes=arguments.kv_cache_bytes,
     )
-    host = VllmHost(library, settings)
-    return Sampling(host, library, host.training, host.recorded, host.close)
+
+
+def external_vllm(arguments: Arguments, key: str) -> VllmSettings:
+    folder = arguments.vllm_adapters or ""
+    external = External(arguments.vllm_url or "", key, Path(folder), arguments.vllm_adapters_as or folder)
+    return VllmSettings("", "", external=external, slots=arguments.slots, backoff_s=AWAITED_S)
 
 
 def _serving(

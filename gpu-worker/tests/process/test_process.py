@@ -334,6 +334,9 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
     assert all(occasionally.filter(record("step failed", 1, "temper_gpu.temporal.activities")) for _ in range(3))
 
 
+RUNNING = ("--engine", "vllm", "--vllm-url", "http://host:8000")
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
@@ -351,6 +354,13 @@ def test_what_temporals_client_repeats_is_told_now_and_then():
         ),
         (["--vllm-devices", "1"], "--vllm-devices has no effect with --engine embedded"),
         (["--vllm-devices", "1;2"], "must be numbers with commas between them"),
+        (["--vllm-url", "http://host:8000"], "--vllm-url has no effect with --engine embedded"),
+        (["--vllm-adapters", "/mnt"], "--vllm-adapters has no effect with --engine embedded"),
+        ([*RUNNING], "--vllm-url must come with --vllm-adapters, a folder that the server's host shares"),
+        ([*RUNNING, "--vllm-adapters", "/a", "--vllm-python", "p"], "--vllm-python has no effect with --vllm-url"),
+        ([*RUNNING, "--vllm-adapters", "/a", "--kv-cache-bytes", "1073741824"], "--kv-cache-bytes has no effect with"),
+        (["--engine", "vllm", "--vllm-python", "p", "--vllm-adapters-as", "/a"], "has no effect without --vllm-url"),
+        (["--vllm-url", "http://me:key@host/v1"], "user, password and query, got 'http://…@host/v1'; correct it"),
         (["--vllm-args", "O3"], "must be a JSON list of texts"),
     ],
 )

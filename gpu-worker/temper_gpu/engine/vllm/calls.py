@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -64,7 +65,13 @@ class Call:
             self.future.set_exception(error)
 
 
-def generate(call: Call, client: Client, name: str, detokenizer: Detokenizer) -> Generation:
+def generate(
+    call: Call,
+    client: Client,
+    name: str,
+    detokenizer: Detokenizer,
+    check_each: Callable[[server.Completion], None],
+) -> Generation:
     """vLLM searches stop strings in a text of its own. Where ours ends earlier, the rest is dropped; where it does not
     end yet, vLLM goes on where it stopped. Raises TimeoutError at the deadline."""
     request = call.request
@@ -78,6 +85,7 @@ def generate(call: Call, client: Client, name: str, detokenizer: Detokenizer) ->
         prompt = [*request.prompt_token_ids, *token_ids]
         rest = replace(request, max_tokens=request.max_tokens - len(token_ids))
         answer = server.complete(client, name, prompt, rest, left_s)
+        check_each(answer)
         tops += answer.top_logprobs
         for token_id, logprob in zip(answer.token_ids, answer.logprobs, strict=True):
             token_ids.append(token_id)

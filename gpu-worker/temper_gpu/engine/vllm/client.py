@@ -1,22 +1,43 @@
-"""HTTP to a vLLM server, one connection a thread. Its address is a Unix socket in a folder of this user alone."""
+"""HTTP to a vLLM server, one connection a thread. The address of a server of our own is a Unix socket in a folder of
+this user alone; somebody else's has a URL. Nothing is asked anywhere else: redirects and proxies are not followed."""
 
 import http.client
 import socket
+import ssl
+import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
 # What an answer to a request of the largest context comes to, many times over.
 MAX_ANSWER_BYTES = 256 << 20
+CHUNK_BYTES = 1 << 20
+# A host that is there accepts a connection at once.
+CONNECT_S = 5.0
 
 
 @dataclass(frozen=True)
 class Address:
-    socket: str
-    key: str
+    """Of one of both kinds."""
+
+    # Empty: the server asks for none.
+    key: str = field(repr=False)
+    socket: str | None = None
+    url: str | None = None
+
+    @property
+    def server(self) -> str:
+        """As messages name it."""
+        return "vLLM" if self.url is None else f"the vLLM server {self.url}"
+
+    @property
+    def path(self) -> str:
+        """What stands before the paths of the server, behind a proxy of its own."""
+        return "" if self.url is None else urlsplit(self.url).path.rstrip("/")
 
 
 @dataclass(frozen=True)
@@ -36,6 +57,10 @@ class Unreachable(Exception):
     """No answer came, or half of one."""
 
 
+class Aborted(Unreachable):
+    """Nobody waits for the answer any more: this says nothing about the server."""
+
+
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
@@ -47,12 +72,24 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
+def connection_to(address: Address, timeout_s: float) -> http.client.HTTPConnection:
+    if address.url is None:
+        assert address.socket is not None
+        return _UnixConnection(address.socket, timeout_s)
+    parts = urlsplit(address.url)
+    connect_s = min(timeout_s, CONNECT_S)
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=connect_s, context=context)
+    return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=connect_s)
+
+
 class Client:
     """Used by one thread; `abort` alone may come from others."""
 
     def __init__(self, address: Address) -> None:
-        self._address = address
-        self._connection: _UnixConnection | None = None
+        self.address = address
+        self._connection: http.client.HTTPConnection | None = None
         self._is_aborted = False
 
     def get(self, path: str, timeout_s: float) -> Answer:
@@ -84,23 +121,52 @@ class Client:
             raise
         except (OSError, http.client.HTTPException) as error:
             self.close()
+            if self._is_aborted:
+                raise Aborted(f"{type(error).__name__}: {error}") from error
             # A server closes a connection that has been idle for long; only a new one tells whether it is there.
-            if not kept or self._is_aborted or isinstance(error, http.client.IncompleteRead):
+            if not kept or isinstance(error, http.client.IncompleteRead):
                 raise Unreachable(f"{type(error).__name__}: {error}") from error
         return self._request(method, path, body, timeout_s)
 
     def _ask(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Answer:
-        if self._connection is None:
-            self._connection = _UnixConnection(self._address.socket, timeout_s)
-        connection = self._connection
-        connection.timeout = timeout_s
-        if connection.sock is not None:
-            connection.sock.settimeout(timeout_s)
-        headers = {"authorization": f"Bearer {self._address.key}", "content-type": "application/json"}
-        connection.request(method, path, body, headers)
+        end = time.monotonic() + timeout_s
+        connection = self._connected(timeout_s)
+        connection.sock.settimeout(timeout_s)
+        headers = {"content-type": "application/json"}
+        if self.address.key:
+            headers["authorization"] = f"Bearer {self.address.key}"
+        connection.request(method, self.address.path + path, body, headers)
         response = connection.getresponse()
-        data = response.read(MAX_ANSWER_BYTES)
+        data = self._read(response, connection, end)
         try:
             return Answer(response.status, orjson.loads(data))
         except orjson.JSONDecodeError:
             return Answer(response.status, None)
+
+    def _connected(self, timeout_s: float) -> http.client.HTTPConnection:
+        if self._connection is None:
+            self._connection = connection_to(self.address, timeout_s)
+        if self._connection.sock is None:
+            try:
+                self._connection.connect()
+            except TimeoutError as error:
+                raise ConnectionError(f"no connection within {self._connection.timeout:g} s") from error
+        return self._connection
+
+    def _read(self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, end: float) -> bytes:
+        """All of it by the deadline: a server that sends a byte now and then must not hold a thread for ever."""
+        data = bytearray()
+        while chunk := response.read1(CHUNK_BYTES):
+            data += chunk
+            if len(data) > MAX_ANSWER_BYTES:
+                raise http.client.HTTPException(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+            left_s = end - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            if connection.sock is not None:
+                connection.sock.settimeout(left_s)
+        if response.length:
+            raise http.client.IncompleteRead(bytes(data), response.length)
+        # Of nothing: the connection is free for the next request.
+        response.read()
+        return bytes(data)

@@ -1,7 +1,8 @@
-"""vLLM as the engine of one base model (engine/interface.py): a queue of ours before a server of its own process.
+"""vLLM as the engine of one base model (engine/interface.py): a queue of ours before a server, which is a process of
+ours or one that somebody else runs.
 
-A request is sent to vLLM when that has a place for it, so what waits outlives a death of the server. What vLLM had in
-hand when it died fails as an outage, which callers retry.
+A request is sent to vLLM when that has a place for it, so what waits outlives a death of a server of ours. What vLLM
+had in hand when it died fails as an outage, which callers retry; so does what waits while somebody else's is away.
 """
 
 import logging
@@ -22,8 +23,8 @@ from temper_gpu.engine.interface import (
 from temper_gpu.engine.vllm import server
 from temper_gpu.engine.vllm.calls import Call, ServedModel, check, generate
 from temper_gpu.engine.vllm.client import Client
-from temper_gpu.engine.vllm.lives import Life, Lives
-from temper_gpu.engine.vllm.settings import VllmSettings, context_window, recorded
+from temper_gpu.engine.vllm.lives import Life, Lives, Server
+from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.models import BaseModel
@@ -37,10 +38,9 @@ log = logging.getLogger(__name__)
 class VllmEngine:
     def __init__(self, base: BaseModel, source: str, settings: VllmSettings) -> None:
         """`source`: the base model's folder. Returns when the server answers; raises a TemperError if it does not."""
-        self.model = ServedModel(base.name, base.tokenizer, context_window(base, settings), base.end_token_ids)
+        self._base = base
         self._settings = settings
         self._detokenizer = Detokenizer(base.tokenizer)
-        self._recorded = recorded(base, settings)
         # Guards the queue and the counters. Of the threads that wait for work one is woken for each request.
         lock = threading.RLock()
         self._work, self._idle = threading.Condition(lock), threading.Condition(lock)
@@ -52,13 +52,21 @@ class VllmEngine:
             source,
             settings,
             self._work,
-            on_start=lambda seconds: self._count(starts=1, start_s=seconds),
+            on_start=self._started,
             on_proof=lambda: self._count(proofs=1),
+            on_lost=self._fail_all,
         )
         self._lives.begin()
         # A few more than vLLM computes at once: it need not wait while an answer is read.
         for number in range(settings.slots + settings.slots // 8):
             threading.Thread(target=self._serve, name=f"vLLM {number} of {base.name}", daemon=True).start()
+
+    def _started(self, found: Server, seconds: float) -> None:
+        """A server that somebody else runs may come back with another context, or another version."""
+        base = self._base
+        self.model = ServedModel(base.name, base.tokenizer, found.context_window, base.end_token_ids)
+        self.recorded = found.recorded()
+        self._count(starts=1, start_s=seconds)
 
     def submit(
         self, adapter: AdapterSource | None, request: GenerationRequest, deadline_s: float
@@ -76,13 +84,15 @@ class VllmEngine:
     def health(self) -> EngineHealth:
         with self._work:
             life, failure = self._lives.now, self._lives.failure
-            state = "starting" if life is None else "asleep" if self._lives.is_held else "ready"
+            away = self._lives.away
+            absent = "starting" if away is None else f"awaited: {away}"
+            state = absent if life is None else "asleep" if self._lives.is_held else "ready"
             return EngineHealth(
                 failure=None if failure is None else str(failure),
                 waiting=len(self._calls),
                 running=self._num_running,
                 adapters=() if life is None else life.adapters.loaded(),
-                details={**self._recorded, "state": state, "pid": None if life is None else life.process.pid},
+                details={**self.recorded, "state": state, "pid": None if life is None else life.server.pid},
             )
 
     def counters(self) -> Mapping[str, int | float]:
@@ -111,12 +121,12 @@ class VllmEngine:
         """A server that does not hear is ended; another one begins when it may."""
         if life is None:
             return
-        client = Client(life.process.address)
+        client = Client(life.server.address)
         try:
             message(client)
         except (TemperError, TimeoutError) as error:
             log.warning("vLLM is ended: %s", error)
-            life.process.close()
+            life.server.close()
         finally:
             client.close()
 
@@ -125,6 +135,8 @@ class VllmEngine:
             raise self._lives.failure
         if self._lives.is_closed:
             raise TemperError("EngineFailed", f"the engine of {self.model.name} was closed; retry")
+        if self._lives.away is not None:
+            raise self._lives.away
         if len(self._calls) >= self._settings.max_waiting:
             raise QueueFull(
                 f"at most {self._settings.max_waiting} requests may wait for {self.model.name}, and this many already "
@@ -137,7 +149,7 @@ class VllmEngine:
         while (taken := self._take()) is not None:
             call, life = taken
             if client is None or of is not life:
-                client, of = Client(life.process.address), life
+                client, of = Client(life.server.address), life
             started = time.perf_counter()
             self._answer(call, life, client)
             with self._work:
@@ -173,15 +185,13 @@ class VllmEngine:
         try:
             if not call.begin(client):
                 return
-            if call.adapter is None:
-                generation = generate(call, client, self.model.name, self._detokenizer)
-            else:
-                with life.adapters.using(client, call.adapter):
-                    generation = generate(call, client, call.adapter.sha256, self._detokenizer)
+            generation = self._generate(call, life, client)
             self._count(tokens=len(generation.token_ids))
             call.finish(generation)
         except TimeoutError:
             call.fail(DeadlinePassed("an answer must be ready by its deadline, but vLLM gave none; retry"))
+        except server.LostServer as error:
+            call.fail(life.server.lost(error))
         except TemperError as error:
             call.fail(error)
         except Exception as error:
@@ -189,6 +199,19 @@ class VllmEngine:
             call.fail(TemperError("EngineFailed", f"a request to vLLM failed ({error!r}); retry"))
         finally:
             call.end()
+
+    def _generate(self, call: Call, life: Life, client: Client) -> Generation:
+        """Handed over once the server is seen to have, still, what it was asked for."""
+        check_each, adapter = life.server.require_same, call.adapter
+        if adapter is None:
+            name = life.server.served_name
+            generation = generate(call, client, name, self._detokenizer, check_each)
+            life.server.confirm(client, None, None)
+            return generation
+        with life.adapters.using(client, adapter) as folder:
+            generation = generate(call, client, adapter.sha256, self._detokenizer, check_each)
+            life.server.confirm(client, adapter.sha256, folder)
+            return generation
 
     def _fail_all(self, error: TemperError) -> None:
         with self._work:

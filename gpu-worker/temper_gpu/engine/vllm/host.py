@@ -13,7 +13,8 @@ from temper_gpu.model.models import ModelLibrary
 
 class VllmHost:
     def __init__(self, library: ModelLibrary, settings: VllmSettings) -> None:
-        require_devices(settings, library.device)
+        if settings.external is None:
+            require_devices(settings, library.device)
         self._library = library
         self._settings = settings
         self._engines: dict[str, VllmEngine] = {}
@@ -21,16 +22,21 @@ class VllmHost:
 
     def engine(self, base_model: str) -> VllmEngine:
         # Looked up without the lock, which is held for as long as another model is being opened.
-        if base_model in self._engines:
-            return self._engines[base_model]
+        started = self.started()
+        if base_model in started:
+            return started[base_model]
         with self._opening:
-            if base_model not in self._engines:
+            if base_model not in self.started():
                 base = self._library.get(base_model)
                 self._engines[base_model] = VllmEngine(base, base.folder or base_model, self._settings)
             return self._engines[base_model]
 
     def started(self) -> Mapping[str, VllmEngine]:
-        return dict(self._engines)
+        """A server that somebody else runs may be mended meanwhile: who asks again looks at it again."""
+        engines = dict(self._engines)
+        if self._settings.external is None:
+            return engines
+        return {name: engine for name, engine in engines.items() if engine.health().failure is None}
 
     def names(self) -> list[str]:
         return self._library.names()
@@ -42,11 +48,13 @@ class VllmHost:
         return self._library.settle(base_model)
 
     def recorded(self, base_model: str) -> Mapping[str, str]:
-        """What samples from a base model, for manifests."""
+        """What samples from a base model, for manifests. A server that somebody else runs has to be asked."""
+        if self._settings.external is not None:
+            return self.engine(base_model).recorded
         return recorded(self._library.get(base_model), self._settings)
 
     def close(self) -> None:
-        for engine in self.started().values():
+        for engine in list(self._engines.values()):
             engine.close()
 
     @property
@@ -55,6 +63,8 @@ class VllmHost:
         return Training(self)
 
     def shared(self) -> list[VllmEngine]:
+        if self._settings.external is not None:
+            return []
         return [engine for engine in self.started().values() if is_shared(self._library.device, self._settings)]
 
 

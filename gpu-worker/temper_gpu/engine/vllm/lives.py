@@ -6,11 +6,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from temper_gpu.engine.vllm.adapters import Adapters
-from temper_gpu.engine.vllm.client import Client
+from temper_gpu.engine.vllm.client import Address, Client
+from temper_gpu.engine.vllm.external import LEAVE_S, ExternalServer
+from temper_gpu.engine.vllm.folders import AdapterFolders
 from temper_gpu.engine.vllm.process import VllmProcess
 from temper_gpu.engine.vllm.proof import Prover
+from temper_gpu.engine.vllm.server import Completion
 from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
@@ -22,13 +26,60 @@ HELD_POLL_S = 0.2
 log = logging.getLogger(__name__)
 
 
+class Server(Protocol):
+    """One life of a server: of a process of ours, or of one that somebody else runs."""
+
+    @property
+    def address(self) -> Address: ...
+    @property
+    def folders(self) -> AdapterFolders: ...
+    @property
+    def ended(self) -> threading.Event: ...
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def served_name(self) -> str:
+        """The base model's, there."""
+        ...
+
+    @property
+    def context_window(self) -> int: ...
+    def recorded(self) -> dict[str, str]:
+        """For manifests: the engine that samples, its version and its flags."""
+        ...
+
+    def wait_until_ready(self, timeout_s: float) -> None: ...
+    def proven(self, fingerprint: str | None) -> None: ...
+    def require_same(self, completion: Completion) -> None:
+        """The one that was proven gave this answer. Raises LostServer."""
+        ...
+
+    def confirm(self, client: Client, adapter: str | None, folder: str | None) -> None:
+        """It had the adapter while it answered. Raises LostAdapter and LostServer."""
+        ...
+
+    def lost(self, error: TemperError) -> TemperError:
+        """A call found that it is gone, or another one."""
+        ...
+
+    def failure(self) -> TemperError: ...
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True)
 class Life:
     """A server that has proven itself."""
 
-    process: VllmProcess
+    server: Server
     adapters: Adapters
     since: float
+
+    def leave(self) -> None:
+        """A server of somebody else's goes on without us: what was loaded there is taken away."""
+        if self.server.address.url is not None:
+            client = Client(self.server.address)
+            self.adapters.drop_all(client, LEAVE_S)
+            client.close()
 
 
 class Lives:
@@ -40,17 +91,22 @@ class Lives:
         source: str,
         settings: VllmSettings,
         changed: threading.Condition,
-        on_start: Callable[[float], None],
+        on_start: Callable[[Server, float], None],
         on_proof: Callable[[], None],
+        on_lost: Callable[[TemperError], None],
     ) -> None:
+        """`on_lost`: a server that somebody else runs is away, nobody knows for how long."""
         self._base = base
         self._source = source
         self._settings = settings
         self._changed = changed
         self._on_start = on_start
         self._prover = Prover(base, on_proof)
-        self._newest: VllmProcess | None = None
+        self._on_lost = on_lost
+        self._newest: Server | None = None
         self.now: Life | None = None
+        # Why there is none now, where somebody else has to see to it.
+        self.away: TemperError | None = None
         # Why there will be no other life.
         self.failure: TemperError | None = None
         # No life begins meanwhile: its memory is somebody else's.
@@ -69,14 +125,16 @@ class Lives:
     def close(self) -> None:
         with self._changed:
             self._closing.set()
-            newest = self._newest
+            newest, life = self._newest, self.now
             self._changed.notify_all()
+        if life is not None:
+            life.leave()
         if newest is not None:
             newest.close()
 
     def _live(self) -> Life:
         started = time.monotonic()
-        process = VllmProcess(self._base, self._source, self._settings)
+        process = self._start()
         with self._changed:
             self._newest = process
             is_closed = self.is_closed
@@ -86,17 +144,27 @@ class Lives:
             process.wait_until_ready(self._settings.start_timeout_s)
             client = Client(process.address)
             try:
-                self._prover.prove_base(client)
+                process.proven(self._prover.prove_base(client, process.served_name))
             finally:
                 client.close()
+        except TimeoutError as error:
+            process.close()
+            raise TemperError(
+                "EngineFailed", f"{process.address.server} must answer while it is looked at, but is too slow; retry"
+            ) from error
         except BaseException:
             process.close()
             raise
         seconds = time.monotonic() - started
-        self._on_start(seconds)
+        self._on_start(process, seconds)
         log.info("vLLM is ready", extra={"model": self._base.name, "pid": process.pid, "seconds": round(seconds, 1)})
-        adapters = Adapters(self._settings.max_policies, process.folder, self._prover.prove_adapter)
+        adapters = Adapters(self._settings.max_policies, process.folders, self._prover.prove_adapter)
         return Life(process, adapters, time.monotonic())
+
+    def _start(self) -> Server:
+        if self._settings.external is not None:
+            return ExternalServer(self._base, self._settings.external)
+        return VllmProcess(self._base, self._source, self._settings)
 
     def _keep_alive(self) -> None:
         least_s, most_s = self._settings.backoff_s
@@ -104,13 +172,15 @@ class Lives:
         while True:
             life = self.now
             if life is not None:
-                life.process.ended.wait()
+                life.server.ended.wait()
                 if time.monotonic() - life.since > LONG_LIFE_S:
                     pause_s = least_s
                 with self._changed:
                     self.now = None
                 if not self.is_closed:
-                    log.warning("vLLM is started again: %s", life.process.failure())
+                    log.warning("vLLM is started again, or awaited: %s", life.server.failure())
+                    self._lose(life.server.failure())
+                    life.leave()
             self._closing.wait(pause_s)
             while self.is_held and not self._closing.wait(HELD_POLL_S):
                 pass
@@ -126,13 +196,24 @@ class Lives:
         except TemperError as error:
             log.error("vLLM did not start: %s", error)
             failure = None if error.retryable else error
+            self._lose(error)
         except Exception:
             log.exception("vLLM did not start")
         with self._changed:
             self.now, self.failure = life, failure
+            self.away = None if life is not None else self.away
             if failure is not None:
                 self._closing.set()
             is_closed = self.is_closed
             self._changed.notify_all()
         if is_closed and life is not None:
-            life.process.close()
+            life.server.close()
+
+    def _lose(self, reason: TemperError) -> None:
+        """A server of our own comes back in a moment, so calls wait for it. Of another one nobody knows: they are told
+        why, and try again."""
+        if self._settings.external is None or not reason.retryable:
+            return
+        with self._changed:
+            self.away = reason
+        self._on_lost(reason)

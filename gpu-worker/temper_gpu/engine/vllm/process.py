@@ -19,9 +19,11 @@ from pathlib import Path
 
 import torch
 
-from temper_gpu.contract import ENGINE_KEY_VARIABLE
+from temper_gpu.contract import ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE
 from temper_gpu.engine.vllm.client import Address, Client, Unreachable
-from temper_gpu.engine.vllm.settings import VllmSettings, flags_of
+from temper_gpu.engine.vllm.folders import OwnFolders
+from temper_gpu.engine.vllm.server import Completion
+from temper_gpu.engine.vllm.settings import VllmSettings, context_window, flags_of, recorded
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
 
@@ -47,9 +49,11 @@ class VllmProcess:
 
     def __init__(self, base: BaseModel, source: str, settings: VllmSettings) -> None:
         self._base = base
+        self._settings = settings
         # Of this user alone; the guard removes it, whoever ends first. Short: a socket's path may have 107 characters.
         self.folder = Path(tempfile.mkdtemp(prefix="temper-vllm-"))
-        self.address = Address(str(self.folder / "server.sock"), secrets.token_urlsafe(32))
+        self.folders = OwnFolders(self.folder)
+        self.address = Address(secrets.token_urlsafe(32), socket=str(self.folder / "server.sock"))
         self.ended = threading.Event()
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
         # Not in the command line, which every user of this host can read.
@@ -79,6 +83,29 @@ class VllmProcess:
     def pid(self) -> int:
         """Of the guard, which leads the session of all its processes."""
         return self._guard.pid
+
+    @property
+    def served_name(self) -> str:
+        return self._base.name
+
+    @property
+    def context_window(self) -> int:
+        return context_window(self._base, self._settings)
+
+    def recorded(self) -> dict[str, str]:
+        return recorded(self._base, self._settings)
+
+    def proven(self, fingerprint: str | None) -> None:
+        pass
+
+    def require_same(self, completion: Completion) -> None:
+        """Nobody else reaches its socket, and its end is seen."""
+
+    def confirm(self, client: Client, adapter: str | None, folder: str | None) -> None:
+        pass
+
+    def lost(self, error: TemperError) -> TemperError:
+        return error
 
     def wait_until_ready(self, timeout_s: float) -> None:
         """Raises a TemperError if vLLM ended first, or did not answer in time; then it is ended."""
@@ -149,7 +176,7 @@ class VllmProcess:
 
 def server_environment(base: BaseModel, settings: VllmSettings, folder: str) -> dict[str, str]:
     """This process's own, less what would lead another Python astray."""
-    astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", ENGINE_KEY_VARIABLE}
+    astray = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE}
     environment = {name: value for name, value in os.environ.items() if name not in astray}
     environment |= {
         "PYTHONUNBUFFERED": "1",

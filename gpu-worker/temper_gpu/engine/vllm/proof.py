@@ -17,7 +17,8 @@ from torch import Tensor
 
 from temper_gpu.engine.interface import AdapterSource, GenerationRequest
 from temper_gpu.engine.vllm import server
-from temper_gpu.engine.vllm.client import Client
+from temper_gpu.engine.vllm.client import Address, Client
+from temper_gpu.engine.vllm.server import advice
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import Adapter, attach, dtype_name
 from temper_gpu.model.models import BaseModel
@@ -59,54 +60,83 @@ class Prover:
         generator = torch.Generator().manual_seed(0)
         self._probe = torch.randint(0, num_tokens, (PROBE_TOKENS,), generator=generator).tolist()
 
-    def prove_base(self, client: Client) -> None:
-        token_ids, engine_T = self._ask(client, self._base.name)
-        require_base(self._base, engine_T, score(self._base, None, token_ids))
+    def prove_base(self, client: Client, name: str) -> str | None:
+        """`name` is the server's. Returns its fingerprint."""
+        token_ids, engine_T, fingerprint = self._ask(client, name)
+        trainer_T = score(self._base, None, token_ids)
+        require_temperature(self._base, client.address, engine_T, trainer_T, score(self._base, None, token_ids, 1.0))
+        require_base(self._base, client.address, engine_T, trainer_T)
         self._on_proof()
+        return fingerprint
 
     def prove_adapter(self, client: Client, source: AdapterSource) -> None:
-        token_ids, engine_T = self._ask(client, source.sha256)
+        token_ids, engine_T, _ = self._ask(client, source.sha256)
         adapted_T, plain_T = (score(self._base, adapter, token_ids) for adapter in (source.read(), None))
-        require_adapter(self._base, source.sha256, engine_T, adapted_T, plain_T)
+        require_adapter(self._base, client.address, source.sha256, engine_T, adapted_T, plain_T)
         self._on_proof()
 
-    def _ask(self, client: Client, name: str) -> tuple[list[int], Tensor]:
+    def _ask(self, client: Client, name: str) -> tuple[list[int], Tensor, str | None]:
         request = GenerationRequest(tuple(self._probe), SAMPLED_TOKENS, TEMPERATURE, 0)
         answer = server.complete(client, name, self._probe, request, PROBE_S, is_probe=True)
         if answer.prompt_logprobs is None or len(answer.token_ids) != SAMPLED_TOKENS:
             raise TemperError(
                 "EngineFailed",
-                f"vLLM must score a prompt and sample {SAMPLED_TOKENS} tokens, but gave {len(answer.token_ids)}; retry",
+                f"{client.address.server} must score a prompt and sample {SAMPLED_TOKENS} tokens, but gave "
+                f"{len(answer.token_ids)}; retry",
             )
         logprobs = [*answer.prompt_logprobs, *answer.logprobs]
-        return [*self._probe, *answer.token_ids], torch.tensor(logprobs, dtype=torch.float64)
+        scored_T = torch.tensor(logprobs, dtype=torch.float64)
+        return [*self._probe, *answer.token_ids], scored_T, answer.fingerprint
 
 
 @torch.no_grad()
-def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int]) -> Tensor:
-    """By the trainer's weights, at the temperatures of the probe."""
+def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int], temperature: float = TEMPERATURE) -> Tensor:
+    """By the trainer's weights, at the temperatures of the probe; or at another one than that of sampled tokens."""
     model = base.instantiate("sdpa")
     if adapter is not None:
         model = attach(model, adapter)
     ids_1T = torch.tensor([token_ids], device=base.device)
     logits_TV = model(input_ids=ids_1T, use_cache=False).logits[0, :-1].float()
-    logits_TV[PROBE_TOKENS - 1 :] /= TEMPERATURE
+    logits_TV[PROBE_TOKENS - 1 :] /= temperature
     return logits_TV.log_softmax(-1).gather(1, ids_1T[0, 1:, None])[:, 0].double().cpu()
 
 
-def require_base(base: BaseModel, engine_T: Tensor, trainer_T: Tensor) -> None:
+def require_temperature(base: BaseModel, address: Address, engine_T: Tensor, trainer_T: Tensor, raw_T: Tensor) -> None:
+    """Of two that are as near on the prompt, the engine tells the log-probabilities after temperature, not before."""
+    tolerance = TOLERANCES[dtype_name(base.dtype)]
+    share, noise = found_share(engine_T, raw_T, trainer_T, tolerance)
+    prompt_distance = mean_distance(engine_T[: PROBE_TOKENS - 1], trainer_T[: PROBE_TOKENS - 1])
+    if prompt_distance <= tolerance.mean and noise <= tolerance.most_noise and share > 0.5:
+        flag = "--logprobs-mode=processed_logprobs"
+        raise TemperError(
+            "PolicyMismatch",
+            f"{address.server} must tell log-probabilities after temperature, but at temperature {TEMPERATURE} those "
+            f"that it tells are of temperature 1 (the prompt's are right); start it with {flag}",
+        )
+
+
+def require_base(base: BaseModel, address: Address, engine_T: Tensor, trainer_T: Tensor) -> None:
     tolerance = TOLERANCES[dtype_name(base.dtype)]
     distance = mean_distance(engine_T, trainer_T)
     if not distance <= tolerance.mean:
         raise TemperError(
             "PolicyMismatch",
-            f"vLLM must serve the weights of {base.name} that are trained, but over {len(engine_T)} tokens its "
-            f"log-probabilities are {distance:.4g} nats off the trainer's on average, which may be {tolerance.mean:g} "
-            f"in {dtype_name(base.dtype)}; point the name at one folder, and restart the GPU worker",
+            f"{address.server} must serve the weights of {base.name} that are trained, but over {len(engine_T)} "
+            f"tokens its log-probabilities are {distance:.4g} nats off the trainer's on average, which may be "
+            f"{tolerance.mean:g} in {dtype_name(base.dtype)}; {same_weights(base, address)}",
         )
 
 
-def require_adapter(base: BaseModel, sha256: str, engine_T: Tensor, adapted_T: Tensor, plain_T: Tensor) -> None:
+def same_weights(base: BaseModel, address: Address) -> str:
+    if address.url is None:
+        return "point the name at one folder, and restart the GPU worker"
+    dtype = dtype_name(base.dtype)
+    return f"start it with these weights and --dtype={dtype}, or pass the --base-model and --dtype that it serves"
+
+
+def require_adapter(
+    base: BaseModel, address: Address, sha256: str, engine_T: Tensor, adapted_T: Tensor, plain_T: Tensor
+) -> None:
     tolerance = TOLERANCES[dtype_name(base.dtype)]
     distance = mean_distance(engine_T, adapted_T)
     share, noise = found_share(engine_T, adapted_T, plain_T, tolerance)
@@ -116,11 +146,10 @@ def require_adapter(base: BaseModel, sha256: str, engine_T: Tensor, adapted_T: T
     cause = "it answers as the base model does, without an adapter" if is_plain else "it answers as another model would"
     raise TemperError(
         "PolicyMismatch",
-        f"vLLM must sample from the adapter {sha256}, but over {len(engine_T)} tokens its log-probabilities are "
-        f"{distance:.4g} nats off the trainer's on average, which may be {tolerance.mean:g} in "
+        f"{address.server} must sample from the adapter {sha256}, but over {len(engine_T)} tokens its "
+        f"log-probabilities are {distance:.4g} nats off the trainer's on average, which may be {tolerance.mean:g} in "
         f"{dtype_name(base.dtype)}, and of what the adapter changes {share:.0%} is found, which must be "
-        f"{tolerance.least_share:.0%}: {cause}; restart the GPU worker, and if that does not help, pass "
-        "--dtype float32",
+        f"{tolerance.least_share:.0%}: {cause}; {advice(address)}, and if that does not help, pass --dtype float32",
     )
 
 

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, DEFAULT_SLOTS, DEFAULT_THREADS
@@ -34,13 +35,30 @@ RESERVED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class External:
+    """A server that somebody else runs."""
+
+    # Its root, without /v1.
+    url: str
+    # Empty: it asks for none.
+    key: str = field(repr=False)
+    # A folder that both hosts see, here and there.
+    folder: Path
+    folder_there: str
+    # How often it is looked at, besides its answers. Each start of a vLLM takes longer.
+    watch_s: float = 5.0
+
+
+@dataclass(frozen=True)
 class VllmSettings:
     """What one vLLM may use."""
 
-    # A Python that has vLLM installed: not this one, whose PyTorch is another.
+    # A Python that has vLLM installed: not this one, whose PyTorch is another. Empty where somebody else runs it.
     python: str
     # Of vLLM there.
     version: str
+    # Where it is set, no server is started: of the rest `slots` and what follows `kv_cache_bytes` count.
+    external: External | None = None
     # Passed on as they are, behind Temper's own.
     args: tuple[str, ...] = ()
     # GPUs of vLLM's own, by number; empty: it computes where the trainer does.

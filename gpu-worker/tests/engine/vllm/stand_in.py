@@ -1,42 +1,61 @@
-"""A stand-in for vLLM's server, run as a program: the part of its HTTP interface that Temper uses, on a Unix socket,
-with a real model behind it. What FAULT_FILE names goes wrong from then on."""
+"""A stand-in for vLLM's server: the part of its HTTP interface that Temper uses, with a real model behind it. Run as a
+program it listens on a Unix socket, and what FAULT_FILE names goes wrong from then on; elsewhere.py has it on TCP."""
 
 import argparse
 import json
 import os
 import socketserver
 import sys
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
-KEY = os.environ["VLLM_API_KEY"]
 
-
-def fault() -> str:
-    return Path(os.environ["FAULT_FILE"]).read_text().strip()
+class Refused(Exception):
+    """Status and message."""
 
 
 class Model:
-    def __init__(self, name: str, folder: str) -> None:
-        # Seconds: arguments are refused before.
+    # What it tells of itself.
+    context_window = 4096
+    fingerprint: str | None = None
+    owner = "vllm"
+    max_lora_rank = 64
+
+    def __init__(self, name: str, base: Any, fault: Callable[[], str]) -> None:
         import torch
 
         from temper_gpu.model import lora
-        from temper_gpu.model.models import load_base
 
-        torch.set_num_threads(1)
         self._lora, self._torch = lora, torch
         self.name = name
-        self._base = load_base(name, folder, torch.float32, torch.device("cpu"))
+        self.fault = fault
+        self._base = base
         self._folders: dict[str, str] = {}
         self._modules = {name: self._base.instantiate("sdpa")}
         other = {key: tensor * 1.1 for key, tensor in self._base.tensors.items()}
         self._other = self._base.instantiate("sdpa", other)
 
+    def here(self, folder: str) -> Path:
+        """Where it reads what it is told as this folder."""
+        return Path(folder)
+
     def load(self, name: str, folder: str) -> None:
-        files = (Path(folder) / file for file in ("adapter_model.safetensors", "adapter_config.json"))
-        adapter = self._lora.parse_adapter(*(file.read_bytes() for file in files))
-        if fault() == "another adapter":
+        if self.fault() == "no lora":
+            raise Refused(500, "LoRA is not enabled. Use --enable-lora to enable LoRA.")
+        if name in self._folders:
+            raise Refused(400, f"The lora adapter '{name}' has already been loaded.")
+        files = [self.here(folder) / file for file in ("adapter_config.json", "adapter_model.safetensors")]
+        if not files[0].exists():
+            raise Refused(404, f"Loading lora {name} failed: No adapter found for {folder}")
+        rank = json.loads(files[0].read_bytes()).get("r")
+        if rank is None:
+            raise Refused(500, "Missing required configuration fields: {'r'}")
+        if rank > self.max_lora_rank:
+            raise Refused(500, f"LoRA rank {rank} is greater than max_lora_rank {self.max_lora_rank}.")
+        adapter = self._lora.parse_adapter(files[1].read_bytes(), files[0].read_bytes())
+        if self.fault() == "another adapter":
             adapter = self._lora.Adapter(
                 name, {key: tensor.flip(0) for key, tensor in adapter.tensors.items()}, adapter.rank, 3.0
             )
@@ -47,18 +66,29 @@ class Model:
         self._modules.pop(name, None)
         return self._folders.pop(name, None) is not None
 
-    def cards(self) -> list[dict[str, str]]:
-        wrong = fault() == "wrong name"
-        cards = [{"id": "run@1" if wrong else name, "root": folder} for name, folder in self._folders.items()]
-        return [{"id": self.name, "root": "base"}, *cards]
+    def replace(self, name: str, folder: str) -> None:
+        """As somebody else would do it."""
+        self._folders[name] = folder
+
+    def names(self) -> list[str]:
+        return list(self._folders)
+
+    def cards(self) -> list[dict[str, Any]]:
+        base = {"id": self.name, "root": "base", "max_model_len": self.context_window, "parent": None}
+        wrong = self.fault() == "wrong name"
+        adapters = [
+            {"id": "run@1" if wrong else name, "root": folder, "parent": self.name}
+            for name, folder in self._folders.items()
+        ]
+        return [{**card, "owned_by": self.owner} for card in (base, *adapters)]
 
     def knows(self, name: str) -> bool:
         return name in self._modules
 
     def complete(self, body: dict) -> dict:
         torch = self._torch
-        module = self._modules[self.name if fault() == "no adapter" else body["model"]]
-        if fault() == "another base":
+        module = self._modules[self.name if self.fault() == "no adapter" else body["model"]]
+        if self.fault() == "another base":
             module = self._other
         prompt, sampled, logprobs, tops = body["prompt"], [], [], []
         reason = "length"
@@ -71,8 +101,8 @@ class Model:
             sampled.append(token)
             likeliest = {token, *scaled.topk(body["logprobs"]).indices.tolist()}
             tops.append({f"token_id:{each}": float(scaled[each]) for each in likeliest})
-            logprobs.append(float((logits.log_softmax(-1) if fault() == "raw" else scaled)[token]))
-            if token in body["stop_token_ids"] or (fault() == "stops early" and len(sampled) == 2):
+            logprobs.append(float((logits.log_softmax(-1) if self.fault() == "raw" else scaled)[token]))
+            if token in body["stop_token_ids"] or (self.fault() == "stops early" and len(sampled) == 2):
                 reason = "stop"
                 break
         choice = {
@@ -85,24 +115,44 @@ class Model:
             scores = module(input_ids=torch.tensor([prompt]), use_cache=False).logits[0].log_softmax(-1)
             told = [{str(token): {"logprob": float(scores[i, token])}} for i, token in enumerate(prompt[1:])]
             choice["prompt_logprobs"] = [None, *told]
-        name = "another" if fault() == "another model" else body["model"]
-        return {"model": name, "choices": [choice]}
+        name = "another" if self.fault() == "another model" else body["model"]
+        return {"model": name, "choices": [choice], "system_fingerprint": self.fingerprint}
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     model: Model
+    key: str
+    # What else was asked, for tests.
+    told: Callable[[str], None]
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
-            self._send(200, {"data": self.model.cards()})
+            self._send(200, {"data": self.model.cards()}) if self._is_known() else None
+        elif self.path == "/version" and self.model.fault() != "no version":
+            self._send(200, {"version": "0.0"})
         else:
             self._send(200 if self.path == "/health" else 404, {})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if self.path.startswith("/v1") and self.headers["authorization"] != f"Bearer {KEY}":
-            return self._send(401, {"error": "Unauthorized"})
+        if not self._is_known():
+            return None
+        try:
+            return self._act(body)
+        except Refused as refused:
+            status, message = refused.args
+            return self._send(status, {"error": {"message": message}})
+
+    def _is_known(self) -> bool:
+        if not self.path.startswith("/v1") or self.headers["authorization"] == f"Bearer {self.key}":
+            return True
+        self._send(401, {"error": "Unauthorized"})
+        return False
+
+    def _act(self, body: dict) -> None:
+        if self.path.endswith("_lora_adapter") and self.model.fault() == "no loading":
+            return self._send(404, {"detail": "Not Found"})
         if self.path == "/v1/load_lora_adapter":
             self.model.load(body["lora_name"], body["lora_path"])
         elif self.path == "/v1/unload_lora_adapter":
@@ -110,16 +160,15 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/v1/completions":
             return self._complete(body)
         else:
-            with Path(os.environ["FAULT_FILE"]).with_name("told").open("a") as told:
-                told.write(f"{self.path}\n")
+            self.told(self.path)
         return self._send(200, {})
 
     def _complete(self, body: dict) -> None:
-        if fault() == "dies":
+        if self.model.fault() == "dies":
             os._exit(1)
         if not self.model.knows(body["model"]):
             return self._send(404, {"error": {"message": "no such model"}})
-        while fault() == "hangs":
+        while self.model.fault() == "hangs":
             if not self.connection.recv(1):
                 return None
         return self._send(200, self.model.complete(body))
@@ -153,8 +202,23 @@ def main() -> None:
     if os.fork() == 0:
         # As vLLM's engine core: a process of its own, which would outlive this one.
         os.execvp("sleep", ["sleep", "600"])
-    Handler.model = Model(arguments.served_model_name, arguments.model)
+    # Seconds: arguments are refused before.
+    import torch
+
+    from temper_gpu.model.models import load_base
+
+    torch.set_num_threads(1)
+    file = Path(os.environ["FAULT_FILE"])
+    base = load_base(arguments.served_model_name, arguments.model, torch.float32, torch.device("cpu"))
+    Handler.model = Model(arguments.served_model_name, base, lambda: file.read_text().strip())
+    Handler.key = os.environ["VLLM_API_KEY"]
+    Handler.told = staticmethod(lambda path: append(file.with_name("told"), path))
     Server(arguments.uds, Handler).serve_forever()
+
+
+def append(file: Path, line: str) -> None:
+    with file.open("a") as lines:
+        lines.write(f"{line}\n")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,14 @@ under another name, another model's answers, log-probabilities of another distri
 import pytest
 import torch
 
+from temper_gpu.engine.vllm.client import Address
 from temper_gpu.engine.vllm.engine import VllmEngine
 from temper_gpu.engine.vllm.proof import PROBE_TOKENS, TEMPERATURE, TOLERANCES, require_adapter, score
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER
 from tests.engine.vllm.stood import adapter_of, ask, eventually, request, settings
+
+OURS = Address("key", socket="/nowhere")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_noise_within_its_bound_is_no_mismatch(pocket, dtype):
         adapted_T = plain_T + size * torch.randn(71, generator=generator, dtype=torch.float64)
         noise_T = tolerance.noise * torch.randn(71, generator=generator, dtype=torch.float64)
         base = pocket if dtype == "float32" else rounded(pocket)
-        require_adapter(base, "a" * 64, adapted_T + noise_T, adapted_T, plain_T)
+        require_adapter(base, OURS, "a" * 64, adapted_T + noise_T, adapted_T, plain_T)
 
 
 def test_in_bfloat16_a_change_is_judged_only_where_it_is_more_than_everybodys_rounding(pocket):
@@ -80,10 +83,10 @@ def test_in_bfloat16_a_change_is_judged_only_where_it_is_more_than_everybodys_ro
     for size in (0.0, 0.01, 0.05, 0.1, 0.3, 1.0):
         adapted_T = plain_T + size * torch.randn(71, generator=generator, dtype=torch.float64)
         for _ in range(50):
-            require_adapter(base, "a" * 64, heard(adapted_T), heard(adapted_T), heard(plain_T))
+            require_adapter(base, OURS, "a" * 64, heard(adapted_T), heard(adapted_T), heard(plain_T))
             if size >= 0.3:
                 with pytest.raises(TemperError, match="of what the adapter changes"):
-                    require_adapter(base, "a" * 64, heard(plain_T), heard(adapted_T), heard(plain_T))
+                    require_adapter(base, OURS, "a" * 64, heard(plain_T), heard(adapted_T), heard(plain_T))
 
 
 def rounded(base):
