@@ -24,6 +24,7 @@ import { importDefault } from './import-file.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
+const absolute = z.string().regex(/^([A-Za-z]:)?[\\/]/, 'must be an absolute path');
 
 /** Of the environment, over the file. */
 export const STORE_VARIABLE = 'TEMPER_STORE';
@@ -59,11 +60,25 @@ export const TemperConfigSchema = z.strictObject({
       prefixCacheBytes: z.int().min(0).nullable().prefault(null),
       /** Requests that the engine decodes at once. */
       slots: z.int().min(LEAST_SLOTS).max(MOST_SLOTS).prefault(DEFAULT_SLOTS),
-      /** What samples: the GPU worker's own engine, or a vLLM server that it starts. */
+      /** What samples: the GPU worker's own engine, or vLLM. */
       kind: z.enum(ENGINES).prefault('embedded'),
-      /** Of `vllm` alone: further arguments for vLLM, and numbers of GPUs for it alone. */
+      /** Of `vllm` alone. */
       vllm: z
-        .strictObject({ args: z.array(z.string()).prefault([]), devices: z.array(z.int().min(0)).prefault([]) })
+        .strictObject({
+          /** Of a server that the GPU worker starts: further arguments for vLLM, and numbers of GPUs for it alone. */
+          args: z.array(z.string()).prefault([]),
+          devices: z.array(z.int().min(0)).prefault([]),
+          /** The root of a server that runs already; null: the GPU worker starts one. */
+          url: z
+            .url()
+            .refine(isRoot, 'must be a root like http://gpu-host:8000: no /v1, user, query or fragment')
+            .nullable()
+            .prefault(null),
+          /** A folder that its host shares with the GPU worker's, here and there (null: the same path). */
+          adapters: z
+            .strictObject({ folder: absolute.nullable().prefault(null), as: absolute.nullable().prefault(null) })
+            .prefault({}),
+        })
         .prefault({}),
     })
     .prefault({}),
@@ -107,7 +122,8 @@ function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
     return `unknown ${issue.keys.length === 1 ? 'key' : 'keys'} ${keys}${place}; known are ${known.join(', ')}`;
   }
   const rule = issue.message.replace('Invalid input: ', '');
-  const got = issue.code === 'invalid_type' ? '' : `, got ${JSON.stringify(fieldOf(input, issue.path))}`;
+  const shown = JSON.stringify(fieldOf(input, issue.path))?.replace(/\/\/[^/@]*@/, '//…@');
+  const got = issue.code === 'invalid_type' ? '' : `, got ${shown}`;
   if (path === '') return `${rule}; write export default defineConfig({ … })`;
   return `${path}: ${rule}${got}; correct it, or remove it`;
 }
@@ -126,21 +142,46 @@ function refuseIdle(config: TemperConfig, because: string, remedy: string): void
   );
 }
 
+/** Paths of vLLM's API follow. */
+function isRoot(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || /\/v1\/?$/.test(url.pathname)) return false;
+  return [url.username, url.password, url.search, url.hash].every((part) => part === '');
+}
+
+/** Of a vLLM that the GPU worker starts, and of one that runs already. */
+const MANAGED = ['engine.vllm.args', 'engine.vllm.devices'] as const;
+const SHARED = ['engine.vllm.adapters.folder', 'engine.vllm.adapters.as'] as const;
+
 /** Fields that one engine alone has a use for. */
 const FIELDS_OF = {
   embedded: ['engine.prefixCacheBytes'],
-  vllm: ['engine.vllm.args', 'engine.vllm.devices'],
+  vllm: [...MANAGED, 'engine.vllm.url', ...SHARED],
 } as const;
 
 /** Of the GPU worker that is about to be started: flags may have chosen another engine than the configuration. */
 export function checkEngineKind(engine: EngineConfig): void {
   const other = engine.kind === 'vllm' ? 'embedded' : 'vllm';
   const idle = FIELDS_OF[other].find((path) => !isDefault({ engine }, path));
-  if (idle === undefined) return;
-  throw new TemperError(
-    'BadConfig',
-    `${idle} in temporal.config.ts has no effect with the engine ${engine.kind}; remove it, or set engine.kind to ${other} (or pass --engine ${other})`,
-  );
+  if (idle !== undefined)
+    throw new TemperError(
+      'BadConfig',
+      `${idle} in temporal.config.ts has no effect with the engine ${engine.kind}; remove it, or set engine.kind to ${other} (or pass --engine ${other})`,
+    );
+  if (engine.kind === 'vllm') checkVllmPlace(engine);
+}
+
+function checkVllmPlace(engine: EngineConfig): void {
+  const isExternal = engine.vllm.url !== null;
+  const idle = (isExternal ? [...MANAGED, 'engine.kvCacheBytes'] : SHARED).find((path) => !isDefault({ engine }, path));
+  const because = isExternal ? 'with engine.vllm.url (that server runs already)' : 'without engine.vllm.url';
+  if (idle !== undefined)
+    throw new TemperError('BadConfig', `${idle} in temporal.config.ts has no effect ${because}; remove it`);
+  if (isExternal && engine.vllm.adapters.folder === null)
+    throw new TemperError(
+      'BadConfig',
+      'engine.vllm.url in temporal.config.ts must come with engine.vllm.adapters.folder, where the server finds adapters (vLLM takes none by upload); add a folder that both hosts see',
+    );
 }
 
 /** Fields of the GPU worker that the local stack starts. */

@@ -180,6 +180,9 @@ const READERS = execFileSync('git', LIST.split(' '), { cwd: ROOT, encoding: 'utf
   .filter((file) => /\.(ts|py)$/.test(file) && !/contract|run-defaults|describe-config|options\.ts$/.test(file));
 
 describe('temporal.config.ts', () => {
+  const EXTERNAL = {
+    engine: { kind: 'vllm', vllm: { url: 'http://gpu-host:8000', adapters: { folder: '/mnt/adapters' } } },
+  };
   /** Values that are not the defaults, with what else they need. */
   const FIELDS: Readonly<Record<string, readonly [value: unknown, besides?: object]>> = {
     store: ['s3://bucket/here'],
@@ -199,6 +202,9 @@ describe('temporal.config.ts', () => {
     'engine.kind': ['vllm'],
     'engine.vllm.args': [['-O3'], { engine: { kind: 'vllm' } }],
     'engine.vllm.devices': [[1], { engine: { kind: 'vllm' } }],
+    'engine.vllm.url': ['http://other-host:8000', EXTERNAL],
+    'engine.vllm.adapters.folder': ['/mnt/other', EXTERNAL],
+    'engine.vllm.adapters.as': ['/srv/adapters', EXTERNAL],
     models: [{ mine: './models/mine' }],
     train: [{ steps: 60 }],
     'localStack.temporalPort': [9001],

