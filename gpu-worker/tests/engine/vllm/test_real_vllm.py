@@ -3,6 +3,11 @@
 import json
 import os
 import signal
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,8 +15,10 @@ import pytest
 import torch
 
 from temper_gpu.engine.interface import GenerationRequest
+from temper_gpu.engine.vllm import server
+from temper_gpu.engine.vllm.client import Client
 from temper_gpu.engine.vllm.engine import VllmEngine
-from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
+from temper_gpu.engine.vllm.settings import External, VllmSettings, installed_version
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.models import POCKET_FOLDER
@@ -48,6 +55,33 @@ def start(**changes) -> VllmEngine:
 def long_prompt(seed: int) -> GenerationRequest:
     """vLLM's CPU build ends on such a prompt if a seed comes with it: none does."""
     return GenerationRequest(tuple(48 + (seed + i) % 64 for i in range(2400)), 4, 1.0, seed)
+
+
+@contextmanager
+def forwarding(path: str) -> Iterator[str]:
+    """A port of TCP that leads to a server's Unix socket."""
+
+    class Forward(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.connect(path)
+                back = threading.Thread(target=copy, args=(server, self.request), daemon=True)
+                back.start()
+                copy(self.request, server)
+                back.join()
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Forward) as listener:
+        listener.daemon_threads = True
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.server_address[1]}"
+        listener.shutdown()
+        listener.block_on_close = False
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +139,36 @@ def test_prompts_beyond_one_pass_are_answered(real, pocket):
     adapter = adapter_of(pocket, 1)
     futures = [real.submit(adapter, long_prompt(seed), 300) for seed in range(4)]
     assert [len(future.result(300).token_ids) for future in futures] == [4] * 4
+
+
+def test_it_is_the_same_as_a_server_that_somebody_else_runs(real, pocket, tmp_path):
+    """Over TCP, and with a folder that it has under another path."""
+    address, adapter = real._lives.now.server.address, adapter_of(pocket, 6)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").symlink_to(tmp_path / "here")
+    with forwarding(address.socket) as url:
+        told = {"url": url, "key": address.key, "folder": tmp_path / "here", "folder_there": str(tmp_path / "there")}
+
+        def external(**changes) -> VllmEngine:
+            settings = VllmSettings("", "", external=External(**{**told, **changes}), slots=16)
+            return VllmEngine(pocket, str(POCKET_FOLDER), settings)
+
+        for changes, words in (
+            ({"key": "another"}, "refused with status 401.*set TEMPER_VLLM_KEY"),
+            ({"folder_there": "/srv/elsewhere"}, "must see the folder of engine.vllm.adapters"),
+        ):
+            with pytest.raises(TemperError, match=words) as caught:
+                external(**changes)
+            assert caught.value.type == "BadConfig"
+        engine = external()
+        assert engine.recorded["engine"] == f"vllm {installed_version(PYTHON or '')} (external)"
+        assert "system_fingerprint=vllm-" in engine.recorded["engineFlags"]
+        assert ask(engine, request(), adapter).token_ids
+        server.unload_adapter(Client(address), adapter.sha256)
+        assert ask_again(engine, request(), adapter).token_ids
+        assert engine.counters()["proofs"] == 3
+        engine.close()
+    assert list((tmp_path / "here").iterdir()) == []
 
 
 def test_after_the_death_of_its_engine_core_it_comes_back_and_no_process_is_left(real, pocket):
