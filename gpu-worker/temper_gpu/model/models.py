@@ -26,6 +26,7 @@ from transformers.utils import logging as transformers_logging
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
 from temper_gpu.model.hub import HubModel, download, find_commit, now_and_then, parse_hub_model
+from temper_gpu.model.layers import FULL, SLIDING, layer_kinds
 from temper_gpu.model.memory import describe_error, is_out_of_memory
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
@@ -273,14 +274,37 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
             f"model {name} must work with transformers' attention interface, but {type(model).__name__} does not; "
             "use a Qwen, Llama or Mistral model",
         )
-    kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
-    if kinds != {"full_attention"}:
+    require_known_attention(name, model.config)
+    require_independent_tokens(name, model)
+
+
+def require_known_attention(name: str, config: PreTrainedConfig) -> None:
+    kinds, window = set(layer_kinds(config)), getattr(config, "sliding_window", None)
+    if not kinds <= {FULL, SLIDING}:
         raise TemperError(
             "BadConfig",
-            f"every layer of model {name} must attend to its whole context, got {sorted(kinds)}; take "
-            "a model without sliding windows or linear attention",
+            f"every layer of model {name} must attend to its whole context or to a sliding window of it, got "
+            f"{sorted(kinds)}; take a model without linear or chunked attention",
         )
-    require_independent_tokens(name, model)
+    if SLIDING in kinds and not (isinstance(window, int) and window > 0):
+        raise TemperError(
+            "BadConfig",
+            f"sliding_window of model {name} must be a number of tokens, because its config has sliding layers, got "
+            f"{window}; mend its config.json",
+        )
+    for option in ("attn_logit_softcapping", "final_logit_softcapping"):
+        if getattr(config, option, None) is not None:
+            raise TemperError(
+                "BadConfig",
+                f"model {name} must not cap its logits, but its config says {option} {getattr(config, option)}; use "
+                "another model, such as Gemma 3",
+            )
+    if getattr(config, "use_bidirectional_attention", False):
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must attend to earlier tokens only, but its config says use_bidirectional_attention; use "
+            "a model that generates text",
+        )
 
 
 def require_independent_tokens(name: str, model: PreTrainedModel) -> None:

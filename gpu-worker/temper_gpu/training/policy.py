@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
+from temper_gpu.model.layers import attention_windows, layer_kinds
 from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.packing import MicroBatch
@@ -99,13 +100,24 @@ class TrainablePolicy:
         return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
 
     def _hidden_states(self, batch: MicroBatch) -> Tensor:
-        num_rows, width = batch.token_ids_BT.shape
         return self._causal_lm.get_decoder()(
             input_ids=batch.token_ids_BT,
             position_ids=batch.positions_BT,
-            attention_mask=batch.attention.mask_B1TT(num_rows, width, self.device),
+            attention_mask=self._attention_mask(batch),
             use_cache=False,
         ).last_hidden_state
+
+    def _attention_mask(self, batch: MicroBatch) -> Tensor | dict[str, Tensor | None] | None:
+        """One for all layers, or where a model has several kinds of layers, one for each kind, as transformers'
+        models take them."""
+        if batch.attention.is_chains:
+            return None
+        num_rows, width = batch.token_ids_BT.shape
+        windows = dict(zip(layer_kinds(self.base.config), attention_windows(self.base.config), strict=True))
+        masks = {
+            kind: batch.attention.mask_B1TT(num_rows, width, self.device, window) for kind, window in windows.items()
+        }
+        return masks if len(masks) > 1 else next(iter(masks.values()))
 
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()

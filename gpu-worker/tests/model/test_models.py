@@ -95,7 +95,12 @@ def test_a_model_is_loaded_once():
         (lambda folder: (folder / "model.safetensors").unlink(), "safetensors"),
         (lambda folder: (folder / "chat_template.jinja").unlink(), "must have a chat template"),
         (lambda folder: edit(folder, model_type="no-such-model"), "no-such-model"),
-        (lambda folder: edit(folder, layer_types=["sliding_attention"] * 2), "whole context"),
+        (
+            lambda folder: edit(folder, layer_types=["chunked_attention"] * 2),
+            "to a sliding window of it, got .*chunked",
+        ),
+        (lambda folder: edit(folder, layer_types=["sliding_attention"] * 2, sliding_window=0), "sliding_window of"),
+        (lambda folder: edit(folder, use_bidirectional_attention=True), "earlier tokens only"),
     ],
 )
 def test_what_cannot_be_loaded_is_said(copy: Path, spoil, words: str):

@@ -4,13 +4,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import Qwen2Config
 
 from temper_gpu.model.lora import PREFIX, initial_tensors
+from temper_gpu.model.models import BaseModel
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, deal, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.rows import build_rows
-from tests.training.samples import lora, sampled_groups, tiny_base, tiny_model, train_config
+from tests.training.samples import lora, sampled_groups, tiny_base, train_config
 
 pytestmark = pytest.mark.numerics
 
@@ -52,17 +54,26 @@ def test_a_token_attends_to_its_own_segment_and_its_ancestors():
     assert tree.positions_BT(1, 7, torch.device("cpu")).tolist() == [[0, 1, 2, 2, 3, 4, 0]]
 
 
-def policy_with_a_step_behind_it() -> TrainablePolicy:
+def test_a_window_is_counted_along_a_tokens_own_sequence():
+    """The tree of the test above; the last token is the fourth of its sequence, and the sixth of the row."""
+    tree = SegmentTree((Segment(0, 0, 2), Segment(0, 2, 1, 0), Segment(0, 3, 2, 0), Segment(0, 5, 1, 2)))
+    mask_B1TT = tree.mask_B1TT(1, 7, torch.device("cpu"), window=3)
+    assert mask_B1TT is not None
+    seen = [[k for k, sees in enumerate(of_token) if sees] for of_token in mask_B1TT[0, 0].tolist()]
+    assert seen == [[0], [0, 1], [0, 1, 2], [0, 1, 3], [1, 3, 4], [3, 4, 5], [6]]
+
+
+def policy_with_a_step_behind_it(base: BaseModel) -> TrainablePolicy:
     """B is zero at the start and hides A's gradient; here it is not."""
-    policy = TrainablePolicy(tiny_base(), lora())
-    tensors = initial_tensors(tiny_model(), policy.targets, 4, 0)
+    policy = TrainablePolicy(base, lora())
+    tensors = initial_tensors(base.instantiate("eager"), policy.targets, 4, 0)
     moved = {name: tensor + (0.1 if ".lora_B." in name else 0) for name, tensor in tensors.items()}
     assert all(name.startswith(PREFIX) for name in moved)
     policy.load(moved, initial_optimizer_tensors(moved))
     return policy
 
 
-POLICY = policy_with_a_step_behind_it()
+POLICY = policy_with_a_step_behind_it(tiny_base())
 
 
 def gradient(seed: int, max_tokens: int) -> torch.Tensor:
@@ -90,7 +101,23 @@ def test_the_gradient_does_not_depend_on_the_chunks_of_the_output_head(monkeypat
     torch.testing.assert_close(gradient(0, 10**6), whole, atol=1e-6, rtol=1e-4)
 
 
-def test_a_tree_has_the_log_probabilities_and_gradients_of_its_chains():
+# In all layers, or in the second of two: transformers' models take one mask or one for each kind of layer.
+WINDOWED = {
+    "one window": ["sliding_attention"] * 2,
+    "two kinds of layers": ["full_attention", "sliding_attention"],
+}
+
+
+@pytest.fixture(params=["no window", *WINDOWED])
+def policy(request: pytest.FixtureRequest) -> TrainablePolicy:
+    if request.param not in WINDOWED:
+        return POLICY
+    windows = {"use_sliding_window": True, "sliding_window": 3, "layer_types": WINDOWED[request.param]}
+    config = Qwen2Config(**{**tiny_base().config.to_dict(), **windows})
+    return policy_with_a_step_behind_it(replace(tiny_base(), config=config))
+
+
+def test_a_tree_has_the_log_probabilities_and_gradients_of_its_chains(policy: TrainablePolicy):
     """Two sequences begin with the same three tokens. In the tree these stand once, and the first branch is sampled."""
     first = Row([5, 6, 7, 8, 9], positions=[3, 4])
     second = Row([5, 6, 7, 10, 11, 12], positions=[3, 5])
@@ -106,12 +133,14 @@ def test_a_tree_has_the_log_probabilities_and_gradients_of_its_chains():
         attention=tree,
         sources_N=torch.tensor([2, 4, 2, 6]),
     )
-    torch.testing.assert_close(scored(laid), scored(chains), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(scored(policy, laid), scored(policy, chains), atol=1e-5, rtol=1e-4)
+    if policy is not POLICY:
+        assert (scored(policy, chains)[0] - scored(POLICY, chains)[0]).abs().max() > 1e-3
 
 
-def scored(batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
-    POLICY.zero_grad()
-    logprobs_N = POLICY.log_probabilities(batch).logprobs_N
+def scored(policy: TrainablePolicy, batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    policy.zero_grad()
+    logprobs_N = policy.log_probabilities(batch).logprobs_N
     find_loss(train_config().loss).function(batch, logprobs_N).loss_N.sum().backward()
-    gradients = [parameter.grad.flatten() for parameter in POLICY.parameters.values() if parameter.grad is not None]
+    gradients = [parameter.grad.flatten() for parameter in policy.parameters.values() if parameter.grad is not None]
     return logprobs_N.detach(), torch.cat(gradients)

@@ -2,12 +2,13 @@
 
 Keys are read in blocks of KEY_BLOCK, and blocks are added one after another in order of position. A block that is
 wholly masked contributes exact zeros, so a long neighbour, who makes everybody read more blocks, changes no bit.
+Keys before a layer's window are masked, too.
 
 Shapes: R rows of a tile (one slot each), C queries of a row, N keys of a row, H query heads, K key heads, D head size,
 M tokens of a forward pass.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -28,12 +29,24 @@ class Tile:
     num_keys: int
     # Where each query stands in the pass; None where the tile is the pass, one query a row.
     queries_RC: Tensor | None
-    # 0 where a query sees a key, -inf where not; [R, 1, 1, C, N].
-    mask: Tensor
+    positions_RC: Tensor
+    # By a layer's window; made for the first layer that has it.
+    _masks: dict[int | None, Tensor] = field(default_factory=dict)
+
+    def mask(self, window: int | None) -> Tensor:
+        """0 where a query sees a key, -inf where not; [R, 1, 1, C, N]."""
+        if window not in self._masks:
+            self._masks[window] = causal_mask(self.positions_RC, self.num_keys, window)
+        return self._masks[window]
 
 
-def causal_mask(positions_RC: Tensor, num_keys: int) -> Tensor:
-    hidden = torch.arange(num_keys, device=positions_RC.device) > positions_RC[..., None]
+def causal_mask(positions_RC: Tensor, num_keys: int, window: int | None = None) -> Tensor:
+    """Of `window` tokens, a query itself included; None: of all."""
+    keys = torch.arange(num_keys, device=positions_RC.device)
+    hidden = keys > positions_RC[..., None]
+    if window is not None:
+        # A query that is padding may stand behind the last key; a softmax over nothing is no number.
+        hidden |= keys <= positions_RC[..., None].clamp(max=num_keys - 1) - window
     return torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, -torch.inf)[:, None, None]
 
 
@@ -46,7 +59,7 @@ def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tenso
     k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
     scores = products(q, k.unflatten(1, (-1, KEY_BLOCK)).mT).float()
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
-    # The first key is never masked, so the maximum is finite; a maximum is exact in any order.
+    # Some key is never masked, so the maximum is finite; a maximum is exact in any order.
     weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_().unflatten(-1, (-1, KEY_BLOCK))
     total = add_in_order(weights.sum(-1))
     first, *others = zip(weights.to(v.dtype).unbind(2), v.unflatten(1, (-1, KEY_BLOCK)).unbind(1), strict=True)
@@ -83,12 +96,12 @@ def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:
 
 def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):
     """The function that transformers calls in every layer; the cache has stored key and value already."""
-    for option in ("sliding_window", "softcap", "s_aux"):
+    for option in ("softcap", "s_aux"):
         if options.get(option) is not None:
             raise TemperError("BadConfig", f"attention must be plain, but the model needs {option}; use another model")
     if forward_pass is None:
         raise TypeError("temper_slots attention is called by the engine's forward pass only")
-    return forward_pass.attend(module.layer_idx, query, scaling), None
+    return forward_pass.attend(module.layer_idx, query, scaling, options.get("sliding_window")), None
 
 
 AttentionInterface.register(ATTENTION, slot_attention)

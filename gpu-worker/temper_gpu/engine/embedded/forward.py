@@ -15,11 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.embedded.attention import Tile, attend, causal_mask
+from temper_gpu.engine.embedded.attention import Tile, attend
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.tiles import TilePlan, plan_decode, plan_prefill
+from temper_gpu.failures import TemperError
 
 # Of a pass that is one tile, in rows x keys: more than this costs more than finding each token's place.
 MAX_PADDING = 2048
@@ -34,20 +35,26 @@ class ForwardPass:
     # Where each token of the pass stands among the tiles' outputs; None where they are in order.
     restore_M: Tensor | None = field(default=None)
 
-    def attend(self, layer: int, query_1HMD: Tensor, scaling: float) -> Tensor:
+    def attend(self, layer: int, query_1HMD: Tensor, scaling: float, window: int | None) -> Tensor:
+        if window != self.cache.windows[layer]:
+            raise TemperError(
+                "BadConfig",
+                f"layer {layer} must see as many tokens as the model's config says ({self.cache.windows[layer]}), but "
+                f"its code says {window}; use another model",
+            )
         head_size = query_1HMD.shape[-1]
         padding = self.cache.aligned_head_size - head_size
         query_MHD = F.pad(query_1HMD[0], (0, padding)).transpose(0, 1) if padding else query_1HMD[0].transpose(0, 1)
-        outputs = [self._attend_tile(tile, layer, query_MHD, scaling) for tile in self.tiles]
+        outputs = [self._attend_tile(tile, layer, query_MHD, scaling, window) for tile in self.tiles]
         output = outputs[0] if self.restore_M is None else torch.cat(outputs).index_select(0, self.restore_M)
         return output[None, ..., :head_size]
 
-    def _attend_tile(self, tile: Tile, layer: int, query_MHD: Tensor, scaling: float) -> Tensor:
+    def _attend_tile(self, tile: Tile, layer: int, query_MHD: Tensor, scaling: float, window: int | None) -> Tensor:
         keys, values = (
             cached[layer][tile.slots, :, : tile.num_keys] for cached in (self.cache.keys, self.cache.values)
         )
         query_RCHD = query_MHD[:, None] if tile.queries_RC is None else query_MHD[tile.queries_RC]
-        output_RHCD = attend(query_RCHD.transpose(1, 2), keys, values, tile.mask, scaling)
+        output_RHCD = attend(query_RCHD.transpose(1, 2), keys, values, tile.mask(window), scaling)
         return output_RHCD.transpose(1, 2).flatten(0, 1)
 
 
@@ -122,8 +129,7 @@ class Forward:
                 restore_M[first : first + length] = np.arange(length) + num_outputs + row * plan.num_queries
             num_outputs += queries_RC.size
             index_RC = torch.from_numpy(queries_RC).to(self.device)
-            mask = causal_mask(positions_M[index_RC], plan.num_keys)
-            tiles.append(Tile(self._rows(plan), plan.num_keys, index_RC, mask))
+            tiles.append(Tile(self._rows(plan), plan.num_keys, index_RC, positions_M[index_RC]))
         return ForwardPass(self.cache, tiles, torch.from_numpy(restore_M).to(self.device))
 
     def _rows(self, plan: TilePlan) -> slice | Tensor:
@@ -138,5 +144,4 @@ class Forward:
         padding = (size - plans[0].num_rows) * num_keys
         if not is_in_order or first + size > self.cache.scratch + 1 or padding > MAX_PADDING:
             return None
-        mask = causal_mask(positions_M[:, None], num_keys)
-        return ForwardPass(self.cache, [Tile(slice(first, first + size), num_keys, None, mask)])
+        return ForwardPass(self.cache, [Tile(slice(first, first + size), num_keys, None, positions_M[:, None])])

@@ -9,6 +9,7 @@ from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache
 
 from temper_gpu.engine.embedded.attention import KEY_BLOCK
+from temper_gpu.model.layers import attention_windows
 
 HEAD_ALIGNMENT = 16
 
@@ -19,6 +20,8 @@ class SlotCache(Cache):
     def __init__(self, config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__(layers=[])
         self._num_layers: int = config.num_hidden_layers
+        # Only attention masks what a layer does not see; all of it is kept.
+        self.windows = attention_windows(config)
         self.num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         self._head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         # Heads are kept aligned, padded with zeros: where they are not (a head size of 30), what a matrix library adds

@@ -26,6 +26,7 @@ from temper_gpu.engine.embedded.sampling import sample, uniforms
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import NARROW
+from temper_gpu.model.layers import attention_windows
 from temper_gpu.model.models import BaseModel
 
 LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 333)
@@ -71,11 +72,14 @@ def prove_sizes(base: BaseModel, sizes: Sizes, max_slots: int) -> Sizes:
 
 
 def first_layers(base: BaseModel) -> BaseModel:
-    """The same model with as few layers as show one of each kind (of the same names and shapes), two if need be."""
-    kinds: dict[int, set[tuple[str, torch.Size]]] = {}
+    """The same model with as few layers as show one of each kind (of the same names, shapes and window), two if need
+    be."""
+    windows = attention_windows(base.config)
+    kinds: dict[int, set[tuple[str, object]]] = {}
     for name, tensor in base.tensors.items():
         if (layer := layer_of(name)) is not None:
-            kinds.setdefault(layer, set()).add((name.split(f".{layer}.", 1)[1], tensor.shape))
+            kind = kinds.setdefault(layer, {("window", windows[layer])})
+            kind.add((name.split(f".{layer}.", 1)[1], tensor.shape))
     firsts = [layer for layer in sorted(kinds) if not any(kinds[layer] == kinds[other] for other in range(layer))]
     least = 2 if base.num_parameters <= MAX_PARAMETERS_FOR_TWO_LAYERS else 1
     num_layers = min(max(firsts[-1] + 1, least), len(kinds)) if firsts else base.config.num_hidden_layers

@@ -45,8 +45,11 @@ class SegmentTree:
             positions_BT[row, start : start + length] = torch.arange(first, first + length)
         return positions_BT.to(device)
 
-    def mask_B1TT(self, num_rows: int, width: int, device: torch.device) -> Tensor | None:
-        """True where a token (T) attends to another (the last T); None where causal attention alone does."""
+    def mask_B1TT(self, num_rows: int, width: int, device: torch.device, window: int | None = None) -> Tensor | None:
+        """True where a token (T) attends to another (the last T); None where a model's own attention says the same.
+
+        A layer's `window` counts the tokens of a token's own sequence, itself included; None: it sees all of them.
+        """
         if self.is_chains:
             return None
         owners_BT = torch.full((num_rows, width), len(self.segments))
@@ -59,4 +62,8 @@ class SegmentTree:
         # Padding attends to itself: a softmax over nothing is no number.
         sees_SS[-1, -1] = True
         owners_BT, sees_SS = owners_BT.to(device), sees_SS.to(device)
-        return sees_SS[owners_BT[:, :, None], owners_BT[:, None, :]].tril()[:, None]
+        mask_BTT = sees_SS[owners_BT[:, :, None], owners_BT[:, None, :]].tril()
+        if window is not None:
+            positions_BT = self.positions_BT(num_rows, width, device)
+            mask_BTT &= positions_BT[:, :, None] - positions_BT[:, None, :] < window
+        return mask_BTT[:, None]

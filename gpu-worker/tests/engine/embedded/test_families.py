@@ -1,4 +1,5 @@
-"""Which families of models are served: tiny random ones, from a folder to the answers of the engine.
+"""Which families of models are served and trained: tiny random ones, from a folder to the answers of the engine, and
+from these to the trainer's log-probabilities.
 
 The table of docs/engine-and-trainer.md says the same.
 """
@@ -14,10 +15,17 @@ import transformers
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 import temper_gpu
+from temper_gpu.contract import LoraConfig
+from temper_gpu.engine.embedded.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import initial_tensors
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
+from temper_gpu.training.packing import Row, pack
+from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from tests.engine.embedded.test_against_naive import greedy
-from tests.engine.embedded.tiny import SHAPE, ask_together, open_engine, request
+from tests.engine.embedded.tiny import SHAPE, ask, ask_together, open_engine, request
 
 PAGE = Path(temper_gpu.__file__).parents[2] / "docs/engine-and-trainer.md"
 LENGTHS = (5, 90)
@@ -29,6 +37,12 @@ LLAMA3 = {
     "low_freq_factor": 1.0,
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 256,
+}
+# Shorter than some prompts, and no whole number of key blocks.
+WINDOW = 25
+LOCAL_AND_GLOBAL: dict[str, Any] = {
+    "sliding_window": WINDOW,
+    "layer_types": ["sliding_attention", "full_attention"],
 }
 EXPERTS: dict[str, Any] = {"num_experts_per_tok": 2}
 # Of generations that are none of a tiny vocabulary.
@@ -44,7 +58,17 @@ SERVED: dict[str, Callable[[], PreTrainedConfig]] = {
     # One layer in two without positions.
     "SmolLM3": lambda: transformers.SmolLM3Config(**TINY, **NO_IDS, no_rope_layers=[1, 0]),
     "Granite 3": lambda: transformers.GraniteConfig(**TINY),
+    "Mistral with a sliding window": lambda: transformers.MistralConfig(**TINY, sliding_window=WINDOW),
+    "Qwen2 with a sliding window": lambda: transformers.Qwen2Config(
+        **TINY, use_sliding_window=True, sliding_window=WINDOW, max_window_layers=1
+    ),
+    "Gemma 3": lambda: transformers.Gemma3TextConfig(
+        **TINY, **NO_IDS, **LOCAL_AND_GLOBAL, head_dim=24, query_pre_attn_scalar=20
+    ),
+    "OLMo 3": lambda: transformers.Olmo3Config(**TINY, **NO_IDS, **LOCAL_AND_GLOBAL),
 }
+# Where masks differ by layer, or tokens meet others in a pass.
+INVARIANT = ("Gemma 3",)
 REFUSED: dict[str, tuple[Callable[[], PreTrainedConfig], str]] = {
     "Qwen3-MoE": (
         lambda: transformers.Qwen3MoeConfig(**TINY, **EXPERTS, moe_intermediate_size=32, num_experts=4),
@@ -52,13 +76,12 @@ REFUSED: dict[str, tuple[Callable[[], PreTrainedConfig], str]] = {
     ),
     "gpt-oss": (
         lambda: transformers.GptOssConfig(**TINY, **EXPERTS, head_dim=16, num_local_experts=4, sliding_window=64),
-        "must attend to its whole context",
+        "a mixture of experts",
     ),
-    "Gemma 3": (
-        lambda: transformers.Gemma3TextConfig(**TINY, head_dim=16, sliding_window=64),
-        "must attend to its whole context",
+    "Gemma 2": (
+        lambda: transformers.Gemma2Config(**TINY, **NO_IDS, **LOCAL_AND_GLOBAL, head_dim=16),
+        "attn_logit_softcapping",
     ),
-    "Mistral with a sliding window": (lambda: transformers.MistralConfig(**TINY, sliding_window=64), "sliding_window"),
 }
 
 
@@ -69,16 +92,64 @@ def load(config: PreTrainedConfig, folder: Path) -> BaseModel:
     return ModelLibrary(lambda: {"tiny": str(folder)}, torch.float32, torch.device("cpu")).get("tiny")
 
 
-@pytest.mark.parametrize("family", SERVED)
-def test_a_family_is_served_with_the_numbers_of_transformers(family: str, tmp_path: Path):
-    base = load(SERVED[family](), tmp_path / "model")
-    engine, model = open_engine(base, max_pass_tokens=64), base.instantiate("eager")
+@pytest.fixture(scope="module", params=SERVED)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    base = load(SERVED[request.param](), tmp_path_factory.mktemp("family") / "model")
+    engine = open_engine(base, max_pass_tokens=64)
+    yield base, engine
+    engine.close()
+
+
+def test_a_family_is_served_with_the_numbers_of_transformers(served: tuple[BaseModel, EmbeddedEngine]):
+    base, engine = served
+    model = base.instantiate("eager")
     requests = [request(length, length, 12, temperature=0) for length in LENGTHS]
     for asked, answer in zip(requests, ask_together(engine, requests), strict=True):
         ids, logprobs = greedy(model, asked.prompt_token_ids, answer.token_ids)
         assert answer.token_ids == ids
         assert answer.logprobs == pytest.approx(logprobs, abs=1e-4)
-    engine.close()
+
+
+def test_the_trainer_gives_what_was_sampled_the_engines_log_probabilities(served: tuple[BaseModel, EmbeddedEngine]):
+    base, engine = served
+    policy = untrained(base)
+    requests = [request(length, length, 12) for length in LENGTHS]
+    rows = [row_of(*pair) for pair in zip(requests, ask_together(engine, requests), strict=True)]
+    [batch] = pack(rows, 24, 1000, base.device)
+    found = policy.log_probabilities(batch).logprobs_N
+    assert found.tolist() == pytest.approx(batch.sampled_logprobs_N.tolist(), abs=1e-4)
+    found.sum().backward()
+    assert all(parameter.grad is not None for parameter in policy.parameters.values())
+
+
+def untrained(base: BaseModel) -> TrainablePolicy:
+    policy = TrainablePolicy(base, LoraConfig(rank=2, alpha=4, target_modules=None))
+    adapter = initial_tensors(base.instantiate("eager"), policy.targets, 2, 0)
+    policy.load(adapter, initial_optimizer_tensors(adapter))
+    return policy
+
+
+def row_of(asked: GenerationRequest, answer: Generation) -> Row:
+    first, num_sampled = len(asked.prompt_token_ids), len(answer.token_ids)
+    row = Row([*asked.prompt_token_ids, *answer.token_ids], positions=list(range(first, first + num_sampled)))
+    row.logprobs, row.temperatures, row.advantages = answer.logprobs, [1.0] * num_sampled, [1.0] * num_sampled
+    return row
+
+
+@pytest.mark.parametrize("family", INVARIANT)
+def test_company_kept_prompts_and_a_new_start_change_no_bit(family: str, tmp_path: Path):
+    """Prompts are shorter and longer than a window, and begin alike; the memory is too small for the long answers."""
+    base = load(SERVED[family](), tmp_path / "model")
+    roomy = open_engine(base, max_pass_tokens=64)
+    num_bytes = 2048 * SlotCache(base.config, base.dtype, base.device).bytes_per_token
+    tight = open_engine(base, max_pass_tokens=64, kv_cache_bytes=num_bytes, prefix_cache_bytes=num_bytes // 4)
+    short = [request(length % 2, length, 5) for length in (1, 20, 24, 25, 26, 60, 100, 110)]
+    requests = [*(request(seed % 2, 50 + seed, 110) for seed in range(8)), *short]
+    expected = [*ask_together(roomy, requests[:8]), *(ask(roomy, asked) for asked in short)]
+    assert ask_together(tight, requests[::-1])[::-1] == expected
+    assert tight.counters()["preemptions"] > 0 < tight.counters()["prefix_hits"]
+    roomy.close()
+    tight.close()
 
 
 @pytest.mark.parametrize("family", REFUSED)

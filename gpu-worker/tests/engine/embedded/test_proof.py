@@ -51,8 +51,8 @@ def test_a_mutant_that_breaks_invariance_for_one_size_is_found_by_the_proof(
     """One bit of a token (of every other one in the last layer, where only sampled tokens count)."""
     true_attend = forward.ForwardPass.attend
 
-    def attend(self, layer, query_1HMD, scaling):
-        output = true_attend(self, layer, query_1HMD, scaling)
+    def attend(self, layer, query_1HMD, *options):
+        output = true_attend(self, layer, query_1HMD, *options)
         tile = self.tiles[-1]
         is_far = tile.num_keys > 144
         is_decode = tile.queries_RC is None
