@@ -1,6 +1,7 @@
-"""What kinds of layers a model has, as its config says: of how many tokens each one sees."""
+"""What kinds of layers a model has: how many tokens each one sees, and which are mixtures of experts."""
 
-from transformers import PreTrainedConfig
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -15,3 +16,8 @@ def attention_windows(config: PreTrainedConfig) -> list[int | None]:
     """Of each layer: how many tokens a token sees, itself included; None: all."""
     window: int | None = getattr(config, "sliding_window", None)
     return [window if kind == SLIDING else None for kind in layer_kinds(config)]
+
+
+def expert_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
+    """By path; each holds the weights of all experts of a layer."""
+    return {path: module for path, module in model.named_modules() if path.rpartition(".")[2] == "experts"}

@@ -23,6 +23,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from temper_gpu.failures import TemperError
+from temper_gpu.model.layers import expert_layers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -224,9 +225,14 @@ def lora_shape(config: bytes) -> str:
 
 
 def _linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
+    """But the output head. In a mixture of experts those of attention alone: experts' weights are no linear layers, and
+    what stands beside them (routers, dense or shared experts) stays frozen, too."""
     head = model.get_output_embeddings()
+    mixtures = {path.split(".")[-2] for path in expert_layers(model)}
     layers = [
-        (name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear) and module is not head
+        (name, module)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and module is not head and mixtures.isdisjoint(name.split("."))
     ]
     return sorted(layers, key=lambda layer: layer[0])
 

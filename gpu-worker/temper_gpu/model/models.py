@@ -26,7 +26,7 @@ from transformers.utils import logging as transformers_logging
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
 from temper_gpu.model.hub import HubModel, download, find_commit, now_and_then, parse_hub_model
-from temper_gpu.model.layers import FULL, SLIDING, layer_kinds
+from temper_gpu.model.layers import FULL, SLIDING, expert_layers, layer_kinds
 from temper_gpu.model.memory import describe_error, is_out_of_memory
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
@@ -63,7 +63,9 @@ class BaseModel:
         # A module keeps its kind of attention in its config: a shared one would be overwritten by the next module.
         config = copy.deepcopy(self.config)
         with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, trust_remote_code=False)
+            model = AutoModelForCausalLM.from_config(
+                config, attn_implementation=attention, experts_implementation="eager", trust_remote_code=False
+            )
         unknown = set(overrides or ()) - self.tensors.keys()
         if unknown:
             raise TemperError(
@@ -309,11 +311,12 @@ def require_known_attention(name: str, config: PreTrainedConfig) -> None:
 
 def require_independent_tokens(name: str, model: PreTrainedModel) -> None:
     """Where a token's numbers depend on who else is in the pass, batch invariance cannot hold."""
-    if any(path.rpartition(".")[2] == "experts" for path, _ in model.named_modules()):
+    # The form of the engine (engine/embedded/experts.py) reads these.
+    if any(getattr(experts, "has_post_expert_norm", True) for experts in expert_layers(model).values()):
         raise TemperError(
             "BadConfig",
-            f"model {name} must compute each token by itself, but a mixture of experts ({type(model).__name__}) "
-            "computes the tokens of one expert together, whichever requests they belong to; use a dense model",
+            f"model {name} must compute each token by itself, but {type(model).__name__} computes its mixture of "
+            "experts in a form that the engine does not know; use a Qwen3-MoE or Mixtral model, or a dense one",
         )
     if "longrope" in rope_types(model.config):
         raise TemperError(

@@ -1,4 +1,5 @@
-"""Activations whose numbers do not depend on an element's place.
+"""A base model as the engine runs it: with its attention, its experts, and activations whose numbers do not depend on
+an element's place.
 
 torch's elementwise loops are cut by threads without regard to rows, and what is left of a thread's share after its
 whole vectors is computed by other code (the C library's `exp`), with other last bits. So shares are made of whole
@@ -16,6 +17,8 @@ from transformers import PreTrainedModel
 from transformers.activations import ACT2CLS
 
 from temper_gpu.engine.embedded.attention import ATTENTION
+from temper_gpu.engine.embedded.experts import EXPERTS
+from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.models import BaseModel
 
 # Two vectors of AVX-512 in the smallest type, of which a loop takes as many at once.
@@ -54,8 +57,9 @@ def _threads_used(num_elements: int, num_threads: int) -> set[int]:
 
 
 def instantiate(base: BaseModel, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
-    """A module of the base model as the engine runs it."""
     model = base.instantiate(ATTENTION, overrides)
+    if expert_layers(model):
+        model.set_experts_implementation(EXPERTS)
     kinds = tuple({nn.SiLU, nn.GELU, nn.Sigmoid, *(kind for kind in map(_class, ACT2CLS.values()) if kind)})
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):

@@ -20,7 +20,7 @@ from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.failures import TemperError
-from temper_gpu.model.lora import initial_tensors
+from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
@@ -66,17 +66,19 @@ SERVED: dict[str, Callable[[], PreTrainedConfig]] = {
         **TINY, **NO_IDS, **LOCAL_AND_GLOBAL, head_dim=24, query_pre_attn_scalar=20
     ),
     "OLMo 3": lambda: transformers.Olmo3Config(**TINY, **NO_IDS, **LOCAL_AND_GLOBAL),
+    # The first layer is dense.
+    "Qwen3-MoE": lambda: transformers.Qwen3MoeConfig(
+        **TINY, **EXPERTS, num_experts=6, moe_intermediate_size=40, mlp_only_layers=[0]
+    ),
+    "Mixtral": lambda: transformers.MixtralConfig(**TINY, **EXPERTS, num_local_experts=4),
+    "OLMoE": lambda: transformers.OlmoeConfig(**TINY, **EXPERTS, **NO_IDS, num_experts=4),
 }
 # Where masks differ by layer, or tokens meet others in a pass.
-INVARIANT = ("Gemma 3",)
+INVARIANT = ("Gemma 3", "Qwen3-MoE")
 REFUSED: dict[str, tuple[Callable[[], PreTrainedConfig], str]] = {
-    "Qwen3-MoE": (
-        lambda: transformers.Qwen3MoeConfig(**TINY, **EXPERTS, moe_intermediate_size=32, num_experts=4),
-        "a mixture of experts",
-    ),
     "gpt-oss": (
         lambda: transformers.GptOssConfig(**TINY, **EXPERTS, head_dim=16, num_local_experts=4, sliding_window=64),
-        "a mixture of experts",
+        "s_aux",
     ),
     "Gemma 2": (
         lambda: transformers.Gemma2Config(**TINY, **NO_IDS, **LOCAL_AND_GLOBAL, head_dim=16),
@@ -134,6 +136,15 @@ def row_of(asked: GenerationRequest, answer: Generation) -> Row:
     row = Row([*asked.prompt_token_ids, *answer.token_ids], positions=list(range(first, first + num_sampled)))
     row.logprobs, row.temperatures, row.advantages = answer.logprobs, [1.0] * num_sampled, [1.0] * num_sampled
     return row
+
+
+def test_adapters_of_a_mixture_of_experts_change_attention_alone():
+    """Its first layer is dense, and stays frozen too: vLLM and PEFT know `gate_proj` as part of the experts."""
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(SERVED["Qwen3-MoE"]())
+    assert target_modules(model, None) == ["k_proj", "o_proj", "q_proj", "v_proj"]
+    with pytest.raises(TemperError, match="got gate_proj; use k_proj, o_proj, q_proj, v_proj"):
+        target_modules(model, ["gate_proj"])
 
 
 @pytest.mark.parametrize("family", INVARIANT)

@@ -7,10 +7,12 @@ from contextlib import suppress
 
 import pytest
 import torch
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
 import temper_gpu.engine.embedded.engine as engine_module
 import temper_gpu.engine.embedded.forward as forward
 import temper_gpu.engine.embedded.scheduler as scheduler
+from temper_gpu.engine.embedded.experts import EXPERTS, block_experts
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.proof import Unproven, prove_sizes
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -18,7 +20,7 @@ from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS
 from temper_gpu.model.models import BaseModel, ModelLibrary
-from tests.engine.embedded.tiny import ask, ask_together, open_engine, request
+from tests.engine.embedded.tiny import ask, ask_together, open_engine, request, tiny_base
 
 
 def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
@@ -41,6 +43,18 @@ def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypat
     # Not so long that it is attended apart.
     assert ask_together(engine, [*requests, request(9, 20, 8)])[:8] != alone
     engine.close()
+
+
+def test_experts_that_feel_who_else_chose_them_are_noticed(monkeypatch: pytest.MonkeyPatch):
+    """As they do where their tokens are one matrix, whose number of rows chooses the kernel; made visible."""
+
+    def careless(experts, hidden_MD, index_MK, weights_MK):
+        counts = torch.bincount(index_MK.flatten(), minlength=experts.num_experts)
+        return block_experts(experts, hidden_MD, index_MK, weights_MK * (1 + 1e-6 * counts[index_MK]))
+
+    monkeypatch.setitem(ALL_EXPERTS_FUNCTIONS, EXPERTS, careless)
+    with pytest.raises(Unproven, match="token's position"):
+        prove_sizes(tiny_base("mixture"), Sizes((16, 128), 0), 128)
 
 
 @pytest.mark.parametrize("size", [48, 128, 256])

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    PreTrainedConfig,
+    Qwen2Config,
+    Qwen3Config,
+    Qwen3MoeConfig,
+)
 
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -38,6 +45,9 @@ CONFIGS: dict[str, Callable[[], PreTrainedConfig]] = {
     # Nothing here is a multiple of what processors like.
     "odd": lambda: Qwen2Config(**{**SHAPE, **ODD}, tie_word_embeddings=False),
     "llama": lambda: LlamaConfig(**SHAPE, tie_word_embeddings=False),
+    "mixture": lambda: Qwen3MoeConfig(
+        **SHAPE, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40, tie_word_embeddings=False
+    ),
 }
 
 
