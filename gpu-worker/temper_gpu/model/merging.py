@@ -17,8 +17,6 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import LEAST_SHARE, MOST_NOISE, Adapter, adapted_modules, dtype_name, merged_weight
 from temper_gpu.model.models import BaseModel
 
-ATTENTION = "sdpa"
-
 
 @dataclass(frozen=True)
 class MergedModel:
@@ -39,7 +37,7 @@ def merge(base: BaseModel, adapter: Adapter, dtype: torch.dtype) -> MergedModel:
         merged[name] = cast(name, wanted, dtype)
         measured.add(exact, wanted, merged[name])
     tensors = {**cast_all(base.tensors, merged, dtype), **merged}
-    model = replace(base, tensors=tensors).instantiate(ATTENTION)
+    model = replace(base, tensors=tensors).instantiate(base.attention)
     if base.generation_config is not None:
         model.generation_config = base.generation_config
     return MergedModel(model, measured.kept(adapter))

@@ -13,10 +13,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
+    Mxfp4Config,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -57,6 +59,12 @@ class BaseModel:
     revision: str | None = None
     # Where another program finds the same files; None: it was made in memory.
     folder: str | None = None
+
+    @property
+    def attention(self) -> str:
+        """transformers' own that computes this model: the fast one knows no sinks."""
+        kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(self.config)]
+        return "sdpa" if kind._supports_sdpa else "eager"
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
         """A module of its own on shared storage, without gradients; `overrides` replace tensors by name."""
@@ -198,7 +206,9 @@ def load_base(
     options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        check_decoder(name, outline(folder))
+        planned = outline(folder)
+        check_decoder(name, planned)
+        options |= unpacking(name, planned.config)
         loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
     except Exception as error:
         # Whatever transformers raises for a model that it cannot load: the name was the user's choice.
@@ -228,6 +238,21 @@ def outline(folder: str) -> PreTrainedModel:
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     with torch.device("meta"):
         return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+
+
+def unpacking(name: str, config: PreTrainedConfig) -> dict[str, Any]:
+    """MXFP4 (gpt-oss) is turned into plain weights of the same values; what else is packed cannot be shared."""
+    quantization: Any = getattr(config, "quantization_config", None)
+    if quantization is None:
+        return {}
+    method = quantization["quant_method"] if isinstance(quantization, dict) else quantization.quant_method
+    if method == "mxfp4":
+        return {"quantization_config": Mxfp4Config(dequantize=True)}
+    raise TemperError(
+        "BadConfig",
+        f"model {name} must have plain weights (or MXFP4), but its config says quantization {method}; use its edition "
+        "without quantization",
+    )
 
 
 def check_complete(name: str, missing: Iterable[str]) -> None:

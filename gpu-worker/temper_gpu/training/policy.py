@@ -18,7 +18,6 @@ from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.packing import MicroBatch
 
-ATTENTION = "sdpa"
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
@@ -38,7 +37,7 @@ class TrainablePolicy:
     def __init__(self, base: BaseModel, lora: LoraConfig) -> None:
         import peft  # seconds; the engine answers its first calls meanwhile
 
-        model = base.instantiate(ATTENTION)
+        model = base.instantiate(base.attention)
         self.base = base
         self.lora = lora
         self.targets = target_modules(model, lora.target_modules)
@@ -115,9 +114,17 @@ class TrainablePolicy:
         num_rows, width = batch.token_ids_BT.shape
         windows = dict(zip(layer_kinds(self.base.config), attention_windows(self.base.config), strict=True))
         masks = {
-            kind: batch.attention.mask_B1TT(num_rows, width, self.device, window) for kind, window in windows.items()
+            kind: self._readable(batch.attention.mask_B1TT(num_rows, width, self.device, window))
+            for kind, window in windows.items()
         }
         return masks if len(masks) > 1 else next(iter(masks.values()))
+
+    def _readable(self, mask: Tensor | None) -> Tensor | None:
+        """The eager attention of transformers adds a mask to the scores."""
+        if mask is None or self.base.attention == "sdpa":
+            return mask
+        dtype = self.base.dtype
+        return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, torch.finfo(dtype).min)
 
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()

@@ -8,7 +8,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes, config_bytes, dtype_name, initial_tensors, lora_shape, target_modules
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
-from temper_gpu.training.policy import ATTENTION, initial_optimizer_tensors
+from temper_gpu.training.policy import initial_optimizer_tensors
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def make_start(library: Models, store: Store, work: InitialiseInput) -> Start:
 def _seed(library: Models, store: Store, work: InitialiseInput) -> Start:
     """An adapter that changes nothing yet (B is zero), and AdamW's zero state."""
     base = library.get(work.base_model)
-    model = base.instantiate(ATTENTION)
+    model = base.instantiate(base.attention)
     targets = target_modules(model, work.lora.target_modules)
     adapter = initial_tensors(model, targets, work.lora.rank, work.seed)
     return Start(
@@ -60,7 +60,7 @@ def _fork(library: Models, store: Store, work: InitialiseInput, checkpoint: Chec
 
 
 def _require_same_lora(name: str, recorded: bytes, work: InitialiseInput, base: BaseModel) -> None:
-    targets = target_modules(base.instantiate(ATTENTION), work.lora.target_modules)
+    targets = target_modules(base.instantiate(base.attention), work.lora.target_modules)
     asked = config_bytes(work.base_model, work.lora.rank, work.lora.alpha, targets)
     if lora_shape(recorded) != lora_shape(asked):
         raise TemperError(

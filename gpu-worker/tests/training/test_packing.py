@@ -1,10 +1,11 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import Qwen2Config
+from transformers import GptOssConfig, GptOssForCausalLM, Qwen2Config
 
 from temper_gpu.model.lora import PREFIX, initial_tensors
 from temper_gpu.model.models import BaseModel
@@ -108,13 +109,27 @@ WINDOWED = {
 }
 
 
-@pytest.fixture(params=["no window", *WINDOWED])
+@pytest.fixture(params=["no window", *WINDOWED, "sinks"])
 def policy(request: pytest.FixtureRequest) -> TrainablePolicy:
-    if request.param not in WINDOWED:
+    if request.param == "no window":
         return POLICY
+    if request.param == "sinks":
+        return policy_with_a_step_behind_it(gpt_oss())
     windows = {"use_sliding_window": True, "sliding_window": 3, "layer_types": WINDOWED[request.param]}
     config = Qwen2Config(**{**tiny_base().config.to_dict(), **windows})
     return policy_with_a_step_behind_it(replace(tiny_base(), config=config))
+
+
+def gpt_oss() -> BaseModel:
+    """Its attention is transformers' eager one, which takes another form of masks."""
+    shape: dict[str, Any] = {
+        key: tiny_base().config.to_dict()[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers")
+    }
+    heads: dict[str, Any] = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "sliding_window": 3}
+    experts: dict[str, Any] = {"intermediate_size": 16, "num_local_experts": 2, "num_experts_per_tok": 1}
+    model = GptOssForCausalLM(GptOssConfig(**shape, **heads, **experts)).eval()
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in model.state_dict()}
+    return replace(tiny_base(), config=model.config, tensors=dict(model.state_dict()), buffers=buffers)
 
 
 def test_a_tree_has_the_log_probabilities_and_gradients_of_its_chains(policy: TrainablePolicy):

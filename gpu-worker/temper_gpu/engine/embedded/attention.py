@@ -2,16 +2,19 @@
 
 Keys are read in blocks of KEY_BLOCK, and blocks are added one after another in order of position. A block that is
 wholly masked contributes exact zeros, so a long neighbour, who makes everybody read more blocks, changes no bit.
-Keys before a layer's window are masked, too.
+Keys before a layer's window are masked, too. A sink (of gpt-oss: a number of each head that takes part in the softmax
+and has no value) is one more block, after all keys.
 
 Shapes: R rows of a tile (one slot each), C queries of a row, N keys of a row, H query heads, K key heads, D head size,
 M tokens of a forward pass.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import AttentionInterface
 
@@ -19,6 +22,16 @@ from temper_gpu.failures import TemperError
 
 ATTENTION = "temper_slots"
 KEY_BLOCK = 16
+
+
+class Layer(NamedTuple):
+    """Of a model, as its attention is called."""
+
+    index: int
+    scaling: float
+    # How many tokens a token sees, itself included; None: all.
+    window: int | None
+    sinks_H: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,14 @@ def causal_mask(positions_RC: Tensor, num_keys: int, window: int | None = None) 
     return torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, -torch.inf)[:, None, None]
 
 
-def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tensor, scaling: float) -> Tensor:
+def attend(
+    query_RHCD: Tensor,
+    key_RKND: Tensor,
+    value_RKND: Tensor,
+    mask: Tensor,
+    scaling: float,
+    sinks_H: Tensor | None = None,
+) -> Tensor:
     """Softmax attention of each row over its own keys; returns [R, H, C, D]."""
     rows, heads, queries, head_size = query_RHCD.shape
     key_heads, num_keys = key_RKND.shape[1:3]
@@ -59,10 +79,14 @@ def attend(query_RHCD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tenso
     k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
     scores = products(q, k.unflatten(1, (-1, KEY_BLOCK)).mT).float()
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
+    if sinks_H is not None:
+        sink_blocks = F.pad(sinks_H.float()[:, None, None], (0, KEY_BLOCK - 1), value=-torch.inf)
+        scores = torch.cat([scores, sink_blocks.expand(rows, -1, queries, -1).reshape(*q.shape[:2], KEY_BLOCK)], -1)
     # Some key is never masked, so the maximum is finite; a maximum is exact in any order.
     weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_().unflatten(-1, (-1, KEY_BLOCK))
     total = add_in_order(weights.sum(-1))
-    first, *others = zip(weights.to(v.dtype).unbind(2), v.unflatten(1, (-1, KEY_BLOCK)).unbind(1), strict=True)
+    blocks = v.unflatten(1, (-1, KEY_BLOCK)).unbind(1)
+    first, *others = zip(weights.to(v.dtype).unbind(2)[: len(blocks)], blocks, strict=True)
     output = torch.bmm(*first).float()
     for block_weights, block_values in others:
         output = add_product(output, block_weights, block_values)
@@ -96,12 +120,12 @@ def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:
 
 def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):
     """The function that transformers calls in every layer; the cache has stored key and value already."""
-    for option in ("softcap", "s_aux"):
-        if options.get(option) is not None:
-            raise TemperError("BadConfig", f"attention must be plain, but the model needs {option}; use another model")
+    if options.get("softcap") is not None:
+        raise TemperError("BadConfig", "attention must be plain, but the model needs softcap; use another model")
     if forward_pass is None:
         raise TypeError("temper_slots attention is called by the engine's forward pass only")
-    return forward_pass.attend(module.layer_idx, query, scaling, options.get("sliding_window")), None
+    layer = Layer(module.layer_idx, scaling, options.get("sliding_window"), options.get("s_aux"))
+    return forward_pass.attend(layer, query), None
 
 
 AttentionInterface.register(ATTENTION, slot_attention)

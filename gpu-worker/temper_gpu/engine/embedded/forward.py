@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.embedded.attention import Tile, attend
+from temper_gpu.engine.embedded.attention import Layer, Tile, attend
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
@@ -35,26 +35,27 @@ class ForwardPass:
     # Where each token of the pass stands among the tiles' outputs; None where they are in order.
     restore_M: Tensor | None = field(default=None)
 
-    def attend(self, layer: int, query_1HMD: Tensor, scaling: float, window: int | None) -> Tensor:
-        if window != self.cache.windows[layer]:
+    def attend(self, layer: Layer, query_1HMD: Tensor) -> Tensor:
+        if layer.window != (window := self.cache.windows[layer.index]):
             raise TemperError(
                 "BadConfig",
-                f"layer {layer} must see as many tokens as the model's config says ({self.cache.windows[layer]}), but "
-                f"its code says {window}; use another model",
+                f"layer {layer.index} must see as many tokens as the model's config says ({window}), but its code says "
+                f"{layer.window}; use another model",
             )
         head_size = query_1HMD.shape[-1]
         padding = self.cache.aligned_head_size - head_size
         query_MHD = F.pad(query_1HMD[0], (0, padding)).transpose(0, 1) if padding else query_1HMD[0].transpose(0, 1)
-        outputs = [self._attend_tile(tile, layer, query_MHD, scaling, window) for tile in self.tiles]
+        outputs = [self._attend_tile(tile, layer, query_MHD) for tile in self.tiles]
         output = outputs[0] if self.restore_M is None else torch.cat(outputs).index_select(0, self.restore_M)
         return output[None, ..., :head_size]
 
-    def _attend_tile(self, tile: Tile, layer: int, query_MHD: Tensor, scaling: float, window: int | None) -> Tensor:
+    def _attend_tile(self, tile: Tile, layer: Layer, query_MHD: Tensor) -> Tensor:
         keys, values = (
-            cached[layer][tile.slots, :, : tile.num_keys] for cached in (self.cache.keys, self.cache.values)
+            cached[layer.index][tile.slots, :, : tile.num_keys] for cached in (self.cache.keys, self.cache.values)
         )
         query_RCHD = query_MHD[:, None] if tile.queries_RC is None else query_MHD[tile.queries_RC]
-        output_RHCD = attend(query_RCHD.transpose(1, 2), keys, values, tile.mask(window), scaling)
+        mask = tile.mask(layer.window)
+        output_RHCD = attend(query_RCHD.transpose(1, 2), keys, values, mask, layer.scaling, layer.sinks_H)
         return output_RHCD.transpose(1, 2).flatten(0, 1)
 
 

@@ -92,7 +92,7 @@ class Prover:
 @torch.no_grad()
 def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int], temperature: float = TEMPERATURE) -> Tensor:
     """By the trainer's weights, at the temperatures of the probe; or at another one than that of sampled tokens."""
-    model = base.instantiate("sdpa")
+    model = base.instantiate(base.attention)
     if adapter is not None:
         model = attach(model, adapter)
     ids_1T = torch.tensor([token_ids], device=base.device)

@@ -4,6 +4,7 @@ from these to the trainer's log-probabilities.
 The table of docs/engine-and-trainer.md says the same.
 """
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 import temper_gpu
@@ -45,6 +47,7 @@ LOCAL_AND_GLOBAL: dict[str, Any] = {
     "layer_types": ["sliding_attention", "full_attention"],
 }
 EXPERTS: dict[str, Any] = {"num_experts_per_tok": 2}
+FP4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
 # Of generations that are none of a tiny vocabulary.
 NO_IDS: dict[str, Any] = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
 
@@ -72,14 +75,14 @@ SERVED: dict[str, Callable[[], PreTrainedConfig]] = {
     ),
     "Mixtral": lambda: transformers.MixtralConfig(**TINY, **EXPERTS, num_local_experts=4),
     "OLMoE": lambda: transformers.OlmoeConfig(**TINY, **EXPERTS, **NO_IDS, num_experts=4),
+    # The intermediate size is that of an expert.
+    "gpt-oss": lambda: transformers.GptOssConfig(
+        **TINY, **EXPERTS, **LOCAL_AND_GLOBAL, head_dim=16, num_local_experts=4
+    ),
 }
 # Where masks differ by layer, or tokens meet others in a pass.
-INVARIANT = ("Gemma 3", "Qwen3-MoE")
+INVARIANT = ("Gemma 3", "gpt-oss")
 REFUSED: dict[str, tuple[Callable[[], PreTrainedConfig], str]] = {
-    "gpt-oss": (
-        lambda: transformers.GptOssConfig(**TINY, **EXPERTS, head_dim=16, num_local_experts=4, sliding_window=64),
-        "s_aux",
-    ),
     "Gemma 2": (
         lambda: transformers.Gemma2Config(**TINY, **NO_IDS, **LOCAL_AND_GLOBAL, head_dim=16),
         "attn_logit_softcapping",
@@ -91,7 +94,11 @@ def load(config: PreTrainedConfig, folder: Path) -> BaseModel:
     torch.manual_seed(0)
     shutil.copytree(POCKET_FOLDER, folder)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    return ModelLibrary(lambda: {"tiny": str(folder)}, torch.float32, torch.device("cpu")).get("tiny")
+    return library(folder).get("tiny")
+
+
+def library(folder: Path) -> ModelLibrary:
+    return ModelLibrary(lambda: {"tiny": str(folder)}, torch.float32, torch.device("cpu"))
 
 
 @pytest.fixture(scope="module", params=SERVED)
@@ -145,6 +152,28 @@ def test_adapters_of_a_mixture_of_experts_change_attention_alone():
     assert target_modules(model, None) == ["k_proj", "o_proj", "q_proj", "v_proj"]
     with pytest.raises(TemperError, match="got gate_proj; use k_proj, o_proj, q_proj, v_proj"):
         target_modules(model, ["gate_proj"])
+
+
+def test_mxfp4_is_read_as_plain_weights_of_the_same_values(tmp_path: Path):
+    base = load(SERVED["gpt-oss"](), tmp_path / "model")
+    file = tmp_path / "model/model.safetensors"
+    tensors, expected = load_file(file), dict(base.tensors)
+    for name in [name for name in tensors if name.endswith("_proj") and ".experts." in name]:
+        num_experts, num_inputs, num_outputs = tensors.pop(name).shape
+        shape = (num_experts, num_outputs, num_inputs // 32)
+        # Sixteen bytes of two numbers each, the lower half first, and the power of two that they share.
+        blocks, scales = torch.randint(0, 256, (*shape, 16)), torch.randint(120, 128, shape)
+        numbers = torch.tensor(FP4)[torch.stack([blocks & 15, blocks >> 4], -1)].flatten(-2)
+        values = numbers * torch.exp2(scales - 127.0)[..., None]
+        expected[name] = values.flatten(-2).mT
+        tensors |= {f"{name}_blocks": blocks.to(torch.uint8), f"{name}_scales": scales.to(torch.uint8)}
+    save_file(tensors, file, metadata={"format": "pt"})
+    config = tmp_path / "model/config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "quantization_config": {"quant_method": "mxfp4"}}))
+    found = library(tmp_path / "model").get("tiny")
+    assert found.tensors.keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in found.tensors.items())
+    open_engine(found, max_pass_tokens=64).close()
 
 
 @pytest.mark.parametrize("family", INVARIANT)

@@ -26,7 +26,7 @@ from tests.engine.embedded.tiny import ask, ask_together, open_engine, request, 
 def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
     """The usual softmax over however many keys the longest neighbour has, the order of addition made visible."""
 
-    def careless(query, key, value, mask, scaling):
+    def careless(query, key, value, mask, scaling, sinks):
         groups = query.shape[1] // key.shape[1]
         scores = query @ key.repeat_interleave(groups, 1).transpose(2, 3) * scaling + mask[:, :, 0]
         noise = 1 + 1e-7 * key.shape[2]
@@ -65,16 +65,16 @@ def test_a_mutant_that_breaks_invariance_for_one_size_is_found_by_the_proof(
     """One bit of a token (of every other one in the last layer, where only sampled tokens count)."""
     true_attend = forward.ForwardPass.attend
 
-    def attend(self, layer, query_1HMD, *options):
-        output = true_attend(self, layer, query_1HMD, *options)
+    def attend(self, layer, query_1HMD):
+        output = true_attend(self, layer, query_1HMD)
         tile = self.tiles[-1]
         is_far = tile.num_keys > 144
         is_decode = tile.queries_RC is None
         is_hit = {
-            "first layer": layer == 0 and not is_decode,
-            "last layer": layer == 1 and not is_decode,
-            "far positions": layer == 0 and is_far,
-            "decode": layer == 0 and is_decode,
+            "first layer": layer.index == 0 and not is_decode,
+            "last layer": layer.index == 1 and not is_decode,
+            "far positions": layer.index == 0 and is_far,
+            "decode": layer.index == 0 and is_decode,
         }[mutant]
         if is_hit and query_1HMD.shape[2] == size:
             output = output.clone()
@@ -100,8 +100,8 @@ def test_chance_that_depends_on_the_row_is_noticed(base, monkeypatch: pytest.Mon
 def test_a_size_whose_numbers_differ_is_not_used(base, monkeypatch: pytest.MonkeyPatch):
     true_attend = forward.attend
 
-    def attend(query, key, value, mask, scaling):
-        output = true_attend(query, key, value, mask, scaling)
+    def attend(query, key, value, mask, scaling, sinks):
+        output = true_attend(query, key, value, mask, scaling, sinks)
         return output * (1 + 1e-6) if query.shape[0] == 32 and query.shape[2] == 1 else output  # decode of 32 slots
 
     monkeypatch.setattr(forward, "attend", attend)
@@ -111,9 +111,9 @@ def test_a_size_whose_numbers_differ_is_not_used(base, monkeypatch: pytest.Monke
 def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monkeypatch: pytest.MonkeyPatch):
     true_attend = forward.attend
 
-    def attend(query, key, value, mask, scaling):
+    def attend(query, key, value, mask, scaling, sinks):
         rows = torch.arange(query.shape[0], dtype=query.dtype)[:, None, None, None]
-        return true_attend(query, key, value, mask, scaling) * (1 + 1e-5 * rows)
+        return true_attend(query, key, value, mask, scaling, sinks) * (1 + 1e-5 * rows)
 
     monkeypatch.setattr(forward, "attend", attend)
     with pytest.raises(TemperError, match="token's position") as caught:
