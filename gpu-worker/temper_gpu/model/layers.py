@@ -1,7 +1,14 @@
-"""What kinds of layers a model has: how many tokens each one sees, and which are mixtures of experts."""
+"""What kinds of layers a model has: how many tokens each one sees, and which are mixtures of experts.
+
+Engine and trainer compute those that pass here.
+"""
+
+from typing import Any
 
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
+
+from temper_gpu.failures import TemperError
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -21,3 +28,56 @@ def attention_windows(config: PreTrainedConfig) -> list[int | None]:
 def expert_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
     """By path; each holds the weights of all experts of a layer."""
     return {path: module for path, module in model.named_modules() if path.rpartition(".")[2] == "experts"}
+
+
+def require_known_attention(name: str, config: PreTrainedConfig) -> None:
+    kinds, window = set(layer_kinds(config)), getattr(config, "sliding_window", None)
+    if not kinds <= {FULL, SLIDING}:
+        raise TemperError(
+            "BadConfig",
+            f"every layer of model {name} must attend to its whole context or to a sliding window of it, got "
+            f"{sorted(kinds)}; take a model without linear or chunked attention",
+        )
+    if SLIDING in kinds and not (isinstance(window, int) and window > 0):
+        raise TemperError(
+            "BadConfig",
+            f"sliding_window of model {name} must be a number of tokens, because its config has sliding layers, got "
+            f"{window}; mend its config.json",
+        )
+    for option in ("attn_logit_softcapping", "final_logit_softcapping"):
+        if getattr(config, option, None) is not None:
+            raise TemperError(
+                "BadConfig",
+                f"model {name} must not cap its logits, but its config says {option} {getattr(config, option)}; use "
+                "another model, such as Gemma 3",
+            )
+    if getattr(config, "use_bidirectional_attention", False):
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must attend to earlier tokens only, but its config says use_bidirectional_attention; use "
+            "a model that generates text",
+        )
+
+
+def require_independent_tokens(name: str, model: PreTrainedModel) -> None:
+    """Where a token's numbers depend on who else is in the pass, batch invariance cannot hold."""
+    # The form of the engine (engine/embedded/experts.py) reads these.
+    if any(getattr(experts, "has_post_expert_norm", True) for experts in expert_layers(model).values()):
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must compute each token by itself, but {type(model).__name__} computes its mixture of "
+            "experts in a form that the engine does not know; use a Qwen3-MoE or Mixtral model, or a dense one",
+        )
+    if "longrope" in rope_types(model.config):
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must compute each token by itself, but its rotary frequencies (longrope) follow the longest "
+            "prompt of a pass; use a model with another rope_type",
+        )
+
+
+def rope_types(config: PreTrainedConfig) -> set[str]:
+    """Of the whole model, or of each kind of layer."""
+    parameters: dict[str, Any] = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    entries = [parameters, *(entry for entry in parameters.values() if isinstance(entry, dict))]
+    return {str(entry.get("rope_type") or entry.get("type")) for entry in entries}

@@ -28,7 +28,7 @@ from transformers.utils import logging as transformers_logging
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
 from temper_gpu.model.hub import HubModel, download, find_commit, now_and_then, parse_hub_model
-from temper_gpu.model.layers import FULL, SLIDING, expert_layers, layer_kinds
+from temper_gpu.model.layers import require_independent_tokens, require_known_attention
 from temper_gpu.model.memory import describe_error, is_out_of_memory
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
@@ -303,59 +303,6 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
         )
     require_known_attention(name, model.config)
     require_independent_tokens(name, model)
-
-
-def require_known_attention(name: str, config: PreTrainedConfig) -> None:
-    kinds, window = set(layer_kinds(config)), getattr(config, "sliding_window", None)
-    if not kinds <= {FULL, SLIDING}:
-        raise TemperError(
-            "BadConfig",
-            f"every layer of model {name} must attend to its whole context or to a sliding window of it, got "
-            f"{sorted(kinds)}; take a model without linear or chunked attention",
-        )
-    if SLIDING in kinds and not (isinstance(window, int) and window > 0):
-        raise TemperError(
-            "BadConfig",
-            f"sliding_window of model {name} must be a number of tokens, because its config has sliding layers, got "
-            f"{window}; mend its config.json",
-        )
-    for option in ("attn_logit_softcapping", "final_logit_softcapping"):
-        if getattr(config, option, None) is not None:
-            raise TemperError(
-                "BadConfig",
-                f"model {name} must not cap its logits, but its config says {option} {getattr(config, option)}; use "
-                "another model, such as Gemma 3",
-            )
-    if getattr(config, "use_bidirectional_attention", False):
-        raise TemperError(
-            "BadConfig",
-            f"model {name} must attend to earlier tokens only, but its config says use_bidirectional_attention; use "
-            "a model that generates text",
-        )
-
-
-def require_independent_tokens(name: str, model: PreTrainedModel) -> None:
-    """Where a token's numbers depend on who else is in the pass, batch invariance cannot hold."""
-    # The form of the engine (engine/embedded/experts.py) reads these.
-    if any(getattr(experts, "has_post_expert_norm", True) for experts in expert_layers(model).values()):
-        raise TemperError(
-            "BadConfig",
-            f"model {name} must compute each token by itself, but {type(model).__name__} computes its mixture of "
-            "experts in a form that the engine does not know; use a Qwen3-MoE or Mixtral model, or a dense one",
-        )
-    if "longrope" in rope_types(model.config):
-        raise TemperError(
-            "BadConfig",
-            f"model {name} must compute each token by itself, but its rotary frequencies (longrope) follow the longest "
-            "prompt of a pass; use a model with another rope_type",
-        )
-
-
-def rope_types(config: PreTrainedConfig) -> set[str]:
-    """Of the whole model, or of each kind of layer."""
-    parameters: dict[str, Any] = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
-    entries = [parameters, *(entry for entry in parameters.values() if isinstance(entry, dict))]
-    return {str(entry.get("rope_type") or entry.get("type")) for entry in entries}
 
 
 def end_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
