@@ -18,12 +18,12 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
-    Mxfp4Config,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.utils import logging as transformers_logging
+from transformers.utils.quantization_config import Mxfp4Config
 
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
