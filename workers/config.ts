@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import {
-  DEFAULT_KV_CACHE_BYTES,
   DEFAULT_SLOTS,
   DEFAULT_THREADS,
   DTYPES,
@@ -54,8 +53,8 @@ export const TemperConfigSchema = z.strictObject({
       device: z.string().regex(DEVICE.pattern, `must be ${DEVICE.rule}`).prefault('auto'),
       /** Of the base model's weights; `auto`: bfloat16 on a GPU, float32 on the CPU. */
       dtype: z.enum(DTYPES).prefault('auto'),
-      /** Memory that keys and values of requests may take. */
-      kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).prefault(DEFAULT_KV_CACHE_BYTES),
+      /** Memory that keys and values of requests may take; null: 4 GiB, on a GPU a quarter of its memory. */
+      kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).nullable().prefault(null),
       /** The most of them for prompts that are kept to be reused; 0 keeps none, null: a quarter. */
       prefixCacheBytes: z.int().min(0).nullable().prefault(null),
       /** Requests that the engine decodes at once. */

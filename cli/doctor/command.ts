@@ -1,12 +1,30 @@
 import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 
 export const doctorCommand = defineCommand({
   name: 'doctor',
   summary: 'check server, queues, engine, store and environments, and say what to fix',
-  details: ['Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.'],
+  details: [
+    'Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.',
+    'With --model: what the model is, whether Temper can serve and train it, and what it needs of the memory.',
+    'It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer.',
+  ],
+  examples: ['temper doctor', 'temper doctor --model Qwen/Qwen3-0.6B', 'temper doctor --model ./model --context 8192'],
   arguments: {},
   flags: {
     agent: { kind: 'texts', placeholder: 'NAME', description: "also check this agent's queue; repeatable" },
+    model: {
+      kind: 'text',
+      placeholder: 'MODEL',
+      description: 'examine this base model instead: a name, a folder or OWNER/NAME[@REVISION]',
+    },
+    context: {
+      kind: 'integer',
+      minimum: 1,
+      placeholder: 'N',
+      description: "with --model: tokens of the longest conversation [32768, or the model's context window]",
+    },
+    ...ENGINE_FLAGS,
     json: JSON_FLAG,
   },
 });

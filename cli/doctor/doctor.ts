@@ -1,13 +1,19 @@
 import pc from 'picocolors';
 import { examine } from '../../workers/doctor/doctor.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import { EXIT } from '../command-line/errors.ts';
+import { EXIT, UsageError } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorCommand } from './command.ts';
+import { doctorModel } from './doctor-model.ts';
 
 export async function doctor(context: CommandContext<typeof doctorCommand>): Promise<number> {
   const { flags, project, env, output } = context;
+  if (flags.model !== null && flags.agent.length > 0)
+    throw new UsageError('--agent has no effect with --model; run temper doctor twice');
+  if (flags.model !== null) return doctorModel(context, flags.model);
+  const idle = (['context', 'engine', 'device', 'dtype'] as const).find((name) => flags[name] !== null);
+  if (idle !== undefined) throw new UsageError(`--${idle} has no effect without --model; pass both, or leave it out`);
   const checks = await examine({ project, env, agents: flags.agent });
   if (flags.json) printJson(output, checks);
   else output.line(renderChecks(checks, output.isTerminal));

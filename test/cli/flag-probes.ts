@@ -41,6 +41,11 @@ const VLLM_WORKER = byTest(
   'is told of vLLM by temporal.config.ts or --engine, and of its Python',
 );
 
+const EXAMINED = byTest(
+  'cli/doctor-model.test.ts',
+  'engine, device, type and length of conversations are those of the flags; JSON has it all',
+);
+
 const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
 
 function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
@@ -136,4 +141,9 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'polls the workflows and its agent, is back after a kill, and is started anew when the agent changed',
   ),
   'doctor --json': json('doctor'),
+  'doctor --model': byTest(
+    'cli/doctor-model.test.ts',
+    'a model that does not fit is told with its parts and what to change, and ends with 1',
+  ),
+  ...shownBy(EXAMINED, ['doctor'], ['context', 'engine', 'device', 'dtype']),
 };

@@ -353,21 +353,6 @@ test('setup', async () => {
   `);
 });
 
-test('doctor', async () => {
-  expect(await help('doctor')).toMatchInlineSnapshot(`
-    "check server, queues, engine, store and environments, and say what to fix
-
-    Usage: temper doctor [--agent NAME]… [--json]
-
-    Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.
-
-    Options:
-      --agent NAME  also check this agent's queue; repeatable
-      --json        print one JSON object
-      -h, --help    print this help"
-  `);
-});
-
 test('a typo is near one name, nonsense near none', () => {
   expect(closestName('grop-size', ['group-size', 'groups-per-step'])).toBe('group-size');
   expect(closestName('xyzzy', ['group-size', 'steps'])).toBeNull();

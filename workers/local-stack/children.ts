@@ -81,7 +81,7 @@ export function engineArguments(
     '--threads': String(engine.threads),
     '--device': engine.device,
     '--dtype': engine.dtype,
-    '--kv-cache-bytes': String(engine.kvCacheBytes),
+    ...(engine.kvCacheBytes === null ? {} : { '--kv-cache-bytes': String(engine.kvCacheBytes) }),
     '--slots': String(engine.slots),
     ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),
   };

@@ -27,8 +27,9 @@ from tqdm.auto import tqdm
 from temper_gpu.contract import HUB_PREFIX
 from temper_gpu.failures import TemperError
 
-# Weights as safetensors, and what describes them: nothing that is pickled, and no code.
-FILES = ["*.json", "*.jinja", "*.model", "*.safetensors", "*.tiktoken", "*.txt"]
+# What describes a model, and its weights as safetensors: nothing that is pickled, and no code.
+DESCRIPTION = ["*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt"]
+FILES = [*DESCRIPTION, "*.safetensors"]
 # The same weights again, in the formats of others.
 REPEATED = ["*/*", "consolidated*"]
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -65,12 +66,19 @@ def download(model: HubModel, tell: Tell = lambda done, total: None) -> Snapshot
 
     Raises TemperError BadConfig for what a person has to change, and EngineFailed where the hub could not be reached.
     """
-    commit = find_commit(model)
-    with _explained(model):
-        folder = snapshot_download(
-            model.repository, revision=commit, allow_patterns=FILES, ignore_patterns=REPEATED, tqdm_class=_bar(tell)
-        )
-    return Snapshot(_checked(Path(folder), model), commit)
+    snapshot = _download(model, FILES, tell)
+    if any(snapshot.folder.glob("*.safetensors")):
+        return snapshot
+    raise _not_loaded(
+        model,
+        "it has no .safetensors file (pickled weights are not loaded)",
+        "name a repository or revision that has one, or convert the model to a folder of your own",
+    )
+
+
+def download_description(model: HubModel) -> Snapshot:
+    """Config and tokenizer alone, a few megabytes. Raises as `download` does."""
+    return _download(model, DESCRIPTION, lambda done, total: None)
 
 
 def find_commit(model: HubModel) -> str:
@@ -92,15 +100,19 @@ def now_and_then(tell: Tell, every_s: float) -> Tell:
     return told
 
 
-def _checked(folder: Path, model: HubModel) -> Path:
-    if not (folder / "config.json").is_file():
-        reason, remedy = "it has no config.json", "name the repository of a model in transformers' format"
-    elif not any(folder.glob("*.safetensors")):
-        reason = "it has no .safetensors file (pickled weights are not loaded)"
-        remedy = "name a repository or revision that has one, or convert the model to a folder of your own"
-    else:
-        return folder
-    raise TemperError("BadConfig", f"the model {model} of the hub cannot be loaded: {reason}; {remedy}")
+def _download(model: HubModel, files: list[str], tell: Tell) -> Snapshot:
+    commit = find_commit(model)
+    with _explained(model):
+        folder = snapshot_download(
+            model.repository, revision=commit, allow_patterns=files, ignore_patterns=REPEATED, tqdm_class=_bar(tell)
+        )
+    if (Path(folder) / "config.json").is_file():
+        return Snapshot(Path(folder), commit)
+    raise _not_loaded(model, "it has no config.json", "name the repository of a model in transformers' format")
+
+
+def _not_loaded(model: HubModel, reason: str, remedy: str) -> TemperError:
+    return TemperError("BadConfig", f"the model {model} of the hub cannot be loaded: {reason}; {remedy}")
 
 
 @contextmanager

@@ -162,12 +162,24 @@ def target_modules(model: "PreTrainedModel", wanted: list[str] | None) -> list[s
     return sorted(wanted)
 
 
+def adapted_layers(model: "PreTrainedModel", targets: list[str]) -> list[tuple[str, nn.Linear]]:
+    """By name, sorted."""
+    return [(name, layer) for name, layer in _linear_layers(model) if _is_target(name, targets)]
+
+
+def adapter_shapes(model: "PreTrainedModel", targets: list[str], rank: int) -> dict[str, torch.Size]:
+    """Of an adapter's tensors, by their names in its file."""
+    shapes: dict[str, torch.Size] = {}
+    for name, layer in adapted_layers(model, targets):
+        shapes[PREFIX + name + LORA_A] = torch.Size([rank, layer.in_features])
+        shapes[PREFIX + name + LORA_B] = torch.Size([layer.out_features, rank])
+    return shapes
+
+
 def initial_tensors(model: "PreTrainedModel", targets: list[str], rank: int, seed: int) -> dict[str, Tensor]:
     """A uniform in ±1/√in (Kaiming with a = √5, as PEFT), each module from a generator of its own; B zero."""
     tensors: dict[str, Tensor] = {}
-    for name, layer in _linear_layers(model):
-        if not _is_target(name, targets):
-            continue
+    for name, layer in adapted_layers(model, targets):
         bound = layer.in_features**-0.5
         generator = torch.Generator().manual_seed(_module_seed(seed, name))
         tensors[PREFIX + name + LORA_A] = torch.empty(rank, layer.in_features).uniform_(

@@ -4,7 +4,8 @@ import copy
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,13 +30,19 @@ from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
 from temper_gpu.failures import TemperError
 from temper_gpu.model.hub import HubModel, download, find_commit, now_and_then, parse_hub_model
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
-from temper_gpu.model.memory import describe_error, is_out_of_memory
+from temper_gpu.model.memory import describe_error, is_out_of_memory, return_freed_memory
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
 POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
 BUILT_IN = {POCKET: POCKET_FOLDER, POCKET_TOOLS: POCKET_FOLDER.with_name("model-tools")}
 # While a model is downloaded.
 TELL_EVERY_S = 5.0
+# In parameters: from here on memory counts more than page faults do.
+LARGE_MODEL = 100_000_000
+
+PLAIN_CONVERSATION = [{"role": role, "content": "!"} for role in ("user", "assistant", "user")]
+# Gets a model's name, and the model without numbers.
+RequireRoom = Callable[[str, PreTrainedModel], None]
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +109,7 @@ class BaseModel:
 
     @property
     def context_window(self) -> int:
-        return int(getattr(self.config, "max_position_embeddings", None) or 4096)
+        return context_window_of(self.config)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -124,8 +131,16 @@ class ModelLibrary:
     with or without `@REVISION`. A run names a model of the hub with its commit. Names come over the wire, so the hub is
     asked only for what a person registered here."""
 
-    def __init__(self, sources: Callable[[], dict[str, str]], dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self,
+        sources: Callable[[], dict[str, str]],
+        dtype: torch.dtype,
+        device: torch.device,
+        require_room: RequireRoom = lambda name, model: None,
+    ) -> None:
+        """`require_room` raises before the weights of what cannot fit are read."""
         self._sources = sources
+        self._require_room = require_room
         self._dtype = dtype
         self._device = device
         self._models: dict[str, BaseModel] = {}
@@ -169,13 +184,16 @@ class ModelLibrary:
                 log.info("downloading a model of the hub", extra={"model": str(model), "bytes": done, "of": total})
 
             snapshot = download(model, now_and_then(tell, TELL_EVERY_S))
-            return load_base(name, str(snapshot.folder), self._dtype, self._device, snapshot.commit)
+            return self._read(name, str(snapshot.folder), snapshot.commit)
         if not (Path(source) / "config.json").is_file():
             raise TemperError(
                 "BadConfig",
                 f"model {name} must be a folder with config.json, got {source}; point the name at a model's folder",
             )
-        return load_base(name, source, self._dtype, self._device)
+        return self._read(name, source, None)
+
+    def _read(self, name: str, folder: str, revision: str | None) -> BaseModel:
+        return load_base(name, folder, self._dtype, self._device, revision, self._require_room)
 
     def _require(self, name: str) -> str:
         source = self._find(name)
@@ -199,27 +217,25 @@ class ModelLibrary:
 
 
 def load_base(
-    name: str, folder: str, dtype: torch.dtype, device: torch.device, revision: str | None = None
+    name: str,
+    folder: str,
+    dtype: torch.dtype,
+    device: torch.device,
+    revision: str | None = None,
+    require_room: RequireRoom = lambda name, model: None,
 ) -> BaseModel:
     """Reads config, tokenizer and safetensors from a folder; never code, never pickle."""
-    transformers_logging.disable_progress_bar()
     options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
-    try:
+    with explained(name, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        planned = outline(folder)
-        check_decoder(name, planned)
-        options |= unpacking(name, planned.config)
+        check_template(name, tokenizer)
+        outlined = outline(folder)
+        check_decoder(name, outlined)
+        require_room(name, outlined)
+        if device.type == "cpu" and outlined.num_parameters() >= LARGE_MODEL:
+            return_freed_memory()
+        options |= unpacking(name, outlined.config)
         loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
-    except Exception as error:
-        # Whatever transformers raises for a model that it cannot load: the name was the user's choice.
-        if isinstance(error, TemperError) or is_out_of_memory(error):
-            raise
-        reason = describe_error(error)
-        raise TemperError(
-            "BadConfig",
-            f"model {name} must have a config, a tokenizer and weights that transformers loads, but {folder} does not "
-            f"({reason}); name another model, or mend its folder",
-        ) from error
     model, loading = loaded
     check_complete(name, loading["missing_keys"])
     check_usable(name, model, tokenizer)
@@ -231,6 +247,23 @@ def load_base(
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     ends = end_token_ids(model, tokenizer)
     return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision, folder)
+
+
+@contextmanager
+def explained(name: str, folder: str) -> Iterator[None]:
+    """Whatever transformers raises for a model that it cannot load: the name was the user's choice."""
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, TemperError) or is_out_of_memory(error):
+            raise
+        reason = describe_error(error)
+        raise TemperError(
+            "BadConfig",
+            f"model {name} must have a config, a tokenizer and weights that transformers loads, but {folder} does not "
+            f"({reason}); name another model, or mend its folder",
+        ) from error
 
 
 def outline(folder: str) -> PreTrainedModel:
@@ -253,6 +286,10 @@ def unpacking(name: str, config: PreTrainedConfig) -> dict[str, Any]:
         f"model {name} must have plain weights (or MXFP4), but its config says quantization {method}; use its edition "
         "without quantization",
     )
+
+
+def context_window_of(config: PreTrainedConfig) -> int:
+    return int(getattr(config, "max_position_embeddings", None) or 4096)
 
 
 def check_complete(name: str, missing: Iterable[str]) -> None:
@@ -303,6 +340,22 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
         )
     require_known_attention(name, model.config)
     require_independent_tokens(name, model)
+
+
+def check_template(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
+    """One that fails here fails in every call. What it leaves out is another matter (server/prompts.py)."""
+    if not tokenizer.chat_template:
+        return  # said by `check_usable`
+    try:
+        tokenizer.apply_chat_template(PLAIN_CONVERSATION, add_generation_prompt=True, tokenize=False)
+    except Exception as error:  # whatever a template raises
+        line = getattr(error, "lineno", None)
+        place = "" if line is None else f" in line {line}"
+        raise TemperError(
+            "BadConfig",
+            f"the chat template of model {name} must write a conversation of user and assistant, but it fails{place} "
+            f"({describe_error(error)}); mend chat_template.jinja in the model's folder, or use another model",
+        ) from error
 
 
 def end_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

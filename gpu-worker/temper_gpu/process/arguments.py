@@ -41,7 +41,8 @@ class Arguments:
     device: str
     # auto: bfloat16 on a GPU, float32 on a CPU.
     dtype: str
-    kv_cache_bytes: int
+    # None: by the device (needs.py).
+    kv_cache_bytes: int | None
     # None: the engine's own share of `kv_cache_bytes`.
     prefix_cache_bytes: int | None
     slots: int
@@ -112,7 +113,7 @@ def _check_engine(parser: argparse.ArgumentParser, arguments: Arguments) -> None
             "--vllm-url must come with --vllm-adapters, a folder that the server's host shares with this one; vLLM "
             "takes no adapters by upload"
         )
-    idle = {**own, "--kv-cache-bytes": arguments.kv_cache_bytes != DEFAULT_KV_CACHE_BYTES}
+    idle = {**own, "--kv-cache-bytes": arguments.kv_cache_bytes}
     return _refuse_idle(
         parser, idle, "has no effect with --vllm-url, the server is started by somebody else; remove it"
     )
@@ -132,7 +133,7 @@ def _place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="URI", help="file:///absolute/folder or s3://bucket/prefix")
     add_models(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=_whole(0, 65535), default=8017, help="port to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=whole(0, 65535), default=8017, help="port to listen on (default: %(default)s)")
     parser.add_argument(
         "--allow-host",
         type=_name,
@@ -146,33 +147,10 @@ def _place(parser: argparse.ArgumentParser) -> None:
 
 def _machine(parser: argparse.ArgumentParser) -> None:
     add_computing(parser)
-    parser.add_argument(
-        "--kv-cache-bytes",
-        type=_whole(LEAST_KV_CACHE_BYTES, 1 << 44),
-        default=DEFAULT_KV_CACHE_BYTES,
-        metavar="N",
-        help="memory that keys and values of requests may take (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--prefix-cache-bytes",
-        type=_whole(0, 1 << 44),
-        metavar="N",
-        help="the most of --kv-cache-bytes that is used to keep prompts for reuse; 0 keeps none (default: a quarter)",
-    )
-    parser.add_argument(
-        "--slots",
-        type=_whole(LEAST_SLOTS, MOST_SLOTS),
-        default=DEFAULT_SLOTS,
-        metavar="N",
-        help="requests decoded at once (default: %(default)s)",
-    )
-    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what samples (default: %(default)s)")
+    add_engine(parser)
     parser.add_argument("--vllm-python", metavar="FILE", help="a Python that has vLLM installed")
     parser.add_argument(
         "--vllm-args", type=_texts, default=(), metavar="JSON", help='arguments for vLLM: ["--max-model-len=8192"]'
-    )
-    parser.add_argument(
-        "--vllm-devices", type=_numbers, default=(), metavar="N,N", help="GPUs for vLLM alone (default: the trainer's)"
     )
     parser.add_argument("--vllm-url", type=_root, metavar="URL", help="a vLLM server that runs already: its root")
     parser.add_argument(
@@ -180,6 +158,34 @@ def _machine(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--vllm-adapters-as", metavar="FOLDER", help="the same folder as the server's host has it (default: the same)"
+    )
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """What an engine's memory depends on."""
+    parser.add_argument(
+        "--kv-cache-bytes",
+        type=whole(LEAST_KV_CACHE_BYTES, 1 << 44),
+        metavar="N",
+        help=f"memory that keys and values of requests may take (default: {DEFAULT_KV_CACHE_BYTES}; on a GPU a quarter "
+        "of its memory)",
+    )
+    parser.add_argument(
+        "--prefix-cache-bytes",
+        type=whole(0, 1 << 44),
+        metavar="N",
+        help="the most of --kv-cache-bytes that is used to keep prompts for reuse; 0 keeps none (default: a quarter)",
+    )
+    parser.add_argument(
+        "--slots",
+        type=whole(LEAST_SLOTS, MOST_SLOTS),
+        default=DEFAULT_SLOTS,
+        metavar="N",
+        help="requests decoded at once (default: %(default)s)",
+    )
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what samples (default: %(default)s)")
+    parser.add_argument(
+        "--vllm-devices", type=_numbers, default=(), metavar="N,N", help="GPUs for vLLM alone (default: the trainer's)"
     )
 
 
@@ -191,7 +197,7 @@ def add_computing(parser: argparse.ArgumentParser) -> None:
     """What the bytes of a step depend on."""
     parser.add_argument(
         "--threads",
-        type=_whole(1, 1024),
+        type=whole(1, 1024),
         default=DEFAULT_THREADS,
         help="of torch; bytes depend on it (default: %(default)s)",
     )
@@ -254,7 +260,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
-def _whole(least: int, most: int) -> Callable[[str], int]:
+def whole(least: int, most: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
             raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}, got {text!r}; correct it")

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +33,7 @@ from temper_gpu.model.models import BaseModel, ModelLibrary, Models
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
 from temper_gpu.process.leash import on_leash
+from temper_gpu.process.needs import Machine, engine_settings, refuse_without_room
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
@@ -68,9 +69,7 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     stopping = asyncio.Event()
     end_on(stopping, arguments.leash)
     device = choose_device(arguments.device)
-    library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(arguments.dtype, device), device)
-    is_vllm = arguments.engine == "vllm"
-    sampling = open_vllm(arguments, library, keys.vllm) if is_vllm else open_embedded(arguments, library)
+    sampling = open_sampling(arguments, device, keys.vllm)
     targets = Targets(StoreResolver(store), sampling.engines)
     server = ServerSettings(hosts=arguments.allowed_hosts)
     works = [_serving(create_app(sampling.engines, targets, server, keys.server), server, listener, stopping)]
@@ -98,35 +97,26 @@ class Sampling:
     close: Callable[[], None]
 
 
-def open_embedded(arguments: Arguments, library: ModelLibrary) -> Sampling:
+def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> Sampling:
+    dtype = choose_dtype(arguments.dtype, device)
+    if arguments.vllm_url is None:
+        given = engine_settings(arguments, device)
+        settings = given if isinstance(given, EngineSettings) else vllm_installed(arguments, given)
+    else:
+        settings = external_vllm(arguments, vllm_key)
+    require_room = partial(refuse_without_room, Machine(device, dtype, settings))
+    library = ModelLibrary(ModelFolders(arguments.models), dtype, device, require_room)
+    if isinstance(settings, VllmSettings):
+        vllm = VllmHost(library, settings)
+        return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close)
     device_lock = DeviceLock()
-    settings = EngineSettings(
-        num_threads=arguments.threads,
-        max_slots=arguments.slots,
-        kv_cache_bytes=arguments.kv_cache_bytes,
-        prefix_cache_bytes=arguments.prefix_cache_bytes,
-    )
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
     return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close)
 
 
-def open_vllm(arguments: Arguments, library: ModelLibrary, key: str) -> Sampling:
-    settings = managed_vllm(arguments) if arguments.vllm_url is None else external_vllm(arguments, key)
-    host = VllmHost(library, settings)
-    return Sampling(host, library, host.training, host.recorded, host.close)
-
-
-def managed_vllm(arguments: Arguments) -> VllmSettings:
+def vllm_installed(arguments: Arguments, settings: VllmSettings) -> VllmSettings:
     python = arguments.vllm_python or ""
-    return VllmSettings(
-        python=python,
-        version=installed_version(python),
-        args=arguments.vllm_args,
-        devices=arguments.vllm_devices,
-        num_threads=arguments.threads,
-        slots=arguments.slots,
-        kv_cache_bytes=arguments.kv_cache_bytes,
-    )
+    return replace(settings, python=python, version=installed_version(python), args=arguments.vllm_args)
 
 
 def external_vllm(arguments: Arguments, key: str) -> VllmSettings:

@@ -46,7 +46,9 @@ class OpenModels:
         # As JSON: in Python true equals 1.
         key = (target.engine.model.name, orjson.dumps(template_kwargs))
         if key not in self._prompts:
-            self._prompts[key] = Prompts(target.engine.model, template_kwargs)
+            prompts = self._prompts[key] = Prompts(target.engine.model, template_kwargs)
+            if not template_kwargs and (gaps := prompts.gaps()):
+                log.warning("the chat template has gaps", extra={"model": target.engine.model.name, "gaps": gaps})
             if len(self._prompts) > KEPT_PROMPTS:
                 self._prompts.popitem(last=False)
         self._prompts.move_to_end(key)

@@ -108,6 +108,23 @@ class Prompts:
         opening = self.tools.opening(choice.name) if choice.is_opened else ""
         return opening[opening.find(self.tools.form.start) :] if opening else ""
 
+    def gaps(self) -> list[str]:
+        """What the model's template cannot write, in words; requests that need it are refused."""
+        # What a developer says is written as system where need be.
+        places = {
+            "system messages": ("system", True),
+            "system messages after the first message": ("system", False),
+            "results of tools": ("tool", False),
+        }
+        found = [f"it leaves out {what}" for what, place in places.items() if self._writes_role(*place) is False]
+        if self._writes_member("user", "name") is False:
+            found.append("it leaves out names of messages")
+        try:
+            _ = self.tools.form
+        except TemperError as error:
+            found.append(error.message)
+        return found
+
     def tokenise(self, text: str) -> list[int]:
         if self._backend is None:
             return self._tokenizer(text, add_special_tokens=False)["input_ids"]

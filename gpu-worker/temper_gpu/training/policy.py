@@ -3,24 +3,30 @@
 Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import attention_windows, layer_kinds
-from temper_gpu.model.lora import initial_tensors, target_modules
+from temper_gpu.model.lora import adapted_layers, adapter_shapes, target_modules
+from temper_gpu.model.memory import free_bytes
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.packing import MicroBatch
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
+# Of the memory that is free before a micro-batch, for what its backward pass needs.
+MOST_OF_FREE = 0.5
 _PROBE_TOKENS = 4
 
 
@@ -41,7 +47,8 @@ class TrainablePolicy:
         self.base = base
         self.lora = lora
         self.targets = target_modules(model, lora.target_modules)
-        self._shapes = {name: t.shape for name, t in initial_tensors(model, self.targets, lora.rank, 0).items()}
+        self._shapes = adapter_shapes(model, self.targets, lora.rank)
+        self._saved_bytes_per_token = saved_bytes_per_token(model)
         alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
         config = peft.LoraConfig(
             r=lora.rank, lora_alpha=alpha, target_modules=self.targets, lora_dropout=0.0, bias="none"
@@ -98,13 +105,22 @@ class TrainablePolicy:
         ]
         return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
 
+    def recomputes(self, num_tokens: int) -> bool:
+        """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
+        all layers at once. The bits are the same."""
+        free = free_bytes(self.device)
+        return free is not None and is_recomputed(num_tokens * self._saved_bytes_per_token, free)
+
     def _hidden_states(self, batch: MicroBatch) -> Tensor:
-        return self._causal_lm.get_decoder()(
-            input_ids=batch.token_ids_BT,
-            position_ids=batch.positions_BT,
-            attention_mask=self._attention_mask(batch),
-            use_cache=False,
-        ).last_hidden_state
+        num_rows, width = batch.token_ids_BT.shape
+        decoder = self._causal_lm.get_decoder()
+        with _computed_again(decoder.layers if self.recomputes(num_rows * width) else ()):
+            return decoder(
+                input_ids=batch.token_ids_BT,
+                position_ids=batch.positions_BT,
+                attention_mask=self._attention_mask(batch),
+                use_cache=False,
+            ).last_hidden_state
 
     def _attention_mask(self, batch: MicroBatch) -> Tensor | dict[str, Tensor | None] | None:
         """One for all layers, or where a model has several kinds of layers, one for each kind, as transformers'
@@ -155,6 +171,30 @@ class TrainablePolicy:
                 f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
                 f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )
+
+
+def is_recomputed(num_bytes: int, free: int) -> bool:
+    return num_bytes > free * MOST_OF_FREE
+
+
+def saved_bytes_per_token(model: PreTrainedModel) -> int:
+    """About what the backward pass needs of one token, rather more than less: for each linear layer its input in
+    float32, as LoRA reads it, and what it and the activation after it wrote."""
+    layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
+    return sum(4 * layer.in_features + 2 * layer.weight.itemsize * layer.out_features for layer in layers)
+
+
+@contextmanager
+def _computed_again(layers: Iterable[nn.Module]) -> Iterator[None]:
+    """A forward pass within keeps only what goes into each of these layers."""
+    layers = list(layers)
+    for layer in layers:
+        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False, preserve_rng_state=False)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward  # the class's own remains
 
 
 def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor]:

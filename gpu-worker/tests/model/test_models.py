@@ -254,3 +254,13 @@ def test_a_model_whose_tokens_depend_on_their_neighbours_is_refused(copy: Path, 
     with pytest.raises(TemperError, match=rf"{rule}.*{words}.*; use a") as caught:
         library(mine=copy).get("mine")
     assert caught.value.type == "BadConfig"
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [("{{ raise_exception('no') }}", r"it fails \(no\)"), ("hello\n{% if %}", r"it fails in line 2 \(")],
+)
+def test_a_chat_template_that_fails_on_a_plain_conversation_ends_the_start(copy: Path, template: str, reason: str):
+    (copy / "chat_template.jinja").write_text(template)
+    with pytest.raises(TemperError, match=reason + r".*mend chat_template.jinja in the model's folder"):
+        library(m=copy).get("m")

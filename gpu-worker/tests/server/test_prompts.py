@@ -69,3 +69,14 @@ def test_names_of_members_are_remembered_up_to_a_length():
     with pytest.raises(TemperError, match=f"^{'x' * 64} of message 0 must"):
         prompts.encode([message], None)
     assert prompts._writes_member.cache_info().currsize == 0
+
+
+def test_the_gaps_of_a_template_are_told_before_any_request():
+    *gaps, tools = prompts_by(SILENT).gaps()
+    assert gaps == [
+        "it leaves out system messages after the first message",
+        "it leaves out results of tools",
+        "it leaves out names of messages",
+    ]
+    assert "leaves tools out" in tools
+    assert prompts_by(QWEN).gaps() == ["it leaves out names of messages"]

@@ -102,6 +102,13 @@ def test_the_gradient_does_not_depend_on_the_chunks_of_the_output_head(monkeypat
     torch.testing.assert_close(gradient(0, 10**6), whole, atol=1e-6, rtol=1e-4)
 
 
+def test_layers_that_are_computed_again_give_the_same_bits(monkeypatch):
+    kept = gradient(0, 60)
+    monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
+    assert POLICY.recomputes(1)
+    assert torch.equal(gradient(0, 60), kept)
+
+
 # In all layers, or in the second of two: transformers' models take one mask or one for each kind of layer.
 WINDOWED = {
     "one window": ["sliding_attention"] * 2,

@@ -10,7 +10,6 @@ Each draw is one pass: what precedes a piece of a long prompt is copied from wha
 model of billions of parameters, whose largest size is small, is run on about 3,000 tokens, in one or two of its layers.
 """
 
-import copy
 import re
 from dataclasses import replace
 
@@ -28,6 +27,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import NARROW
 from temper_gpu.model.layers import attention_windows
 from temper_gpu.model.models import BaseModel
+from temper_gpu.model.outlines import shortened
 
 LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 333)
 # The first so many are seated for decoding; beside them, in a second table, the last two in these slots.
@@ -83,10 +83,7 @@ def first_layers(base: BaseModel) -> BaseModel:
     firsts = [layer for layer in sorted(kinds) if not any(kinds[layer] == kinds[other] for other in range(layer))]
     least = 2 if base.num_parameters <= MAX_PARAMETERS_FOR_TWO_LAYERS else 1
     num_layers = min(max(firsts[-1] + 1, least), len(kinds)) if firsts else base.config.num_hidden_layers
-    config = copy.deepcopy(base.config)
-    config.num_hidden_layers = num_layers
-    if getattr(config, "layer_types", None):
-        config.layer_types = config.layer_types[:num_layers]
+    config = shortened(base.config, num_layers)
     tensors = {name: tensor for name, tensor in base.tensors.items() if (layer_of(name) or 0) < num_layers}
     return replace(base, config=config, tensors=tensors)
 

@@ -30,6 +30,12 @@ def _mix(bits: np.ndarray) -> np.ndarray:
 
 def sample(logits_SV: Tensor, temperatures: list[float], uniforms_S: Tensor) -> tuple[list[int], list[float]]:
     """Token ids and their log-probabilities after temperature; at 0 the likeliest token, as of temperature 1."""
+    ids_S1, logprobs_S1 = sample_rows(logits_SV, temperatures, uniforms_S)
+    return ids_S1[:, 0].tolist(), logprobs_S1[:, 0].tolist()
+
+
+def sample_rows(logits_SV: Tensor, temperatures: list[float], uniforms_S: Tensor) -> tuple[Tensor, Tensor]:
+    """The same on the device, one column each."""
     scaled_SV = scale(logits_SV.float(), temperatures)
     if all(temperature == 0 for temperature in temperatures):
         ids_S1 = logits_SV.argmax(-1, keepdim=True)
@@ -38,7 +44,7 @@ def sample(logits_SV: Tensor, temperatures: list[float], uniforms_S: Tensor) -> 
         if 0 in temperatures:
             greedy_S1 = torch.tensor([[temperature == 0] for temperature in temperatures], device=logits_SV.device)
             ids_S1 = torch.where(greedy_S1, logits_SV.argmax(-1, keepdim=True), ids_S1)
-    return ids_S1[:, 0].tolist(), scaled_SV.log_softmax(-1).gather(1, ids_S1)[:, 0].tolist()
+    return ids_S1, scaled_SV.log_softmax(-1).gather(1, ids_S1)
 
 
 def scale(logits_SV: Tensor, temperatures: list[float]) -> Tensor:

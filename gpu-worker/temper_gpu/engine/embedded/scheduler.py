@@ -70,8 +70,14 @@ class Scheduler:
         self._cache = cache
         self._prefixes = PrefixCache(cache, settings.kept_prefix_bytes)
         self._forward = Forward(cache, sizes, base.device)
-        max_slots = max((size for size in sizes.allowed if size <= settings.max_slots), default=sizes.allowed[0])
-        self._slots = Slots(cache, self._prefixes, sizes, max_slots, settings.kv_cache_bytes, base.context_window)
+        self._slots = Slots(
+            cache,
+            self._prefixes,
+            sizes,
+            sizes.most_slots(settings.max_slots),
+            settings.kv_cache_bytes,
+            base.context_window,
+        )
 
     # ---- any thread
 

@@ -25,6 +25,10 @@ class Sizes:
     def at_least(self, num_tokens: int) -> int:
         return self.allowed[min(bisect_left(self.allowed, num_tokens), len(self.allowed) - 1)]
 
+    def most_slots(self, max_slots: int) -> int:
+        """So many requests are decoded in one pass."""
+        return max((size for size in self.allowed if size <= max_slots), default=self.allowed[0])
+
     def worthwhile(self, num_tokens: int) -> int:
         """How many of these waiting tokens the next pass should take: all, or what fills a smaller size."""
         if num_tokens >= self.largest:

@@ -65,7 +65,7 @@ class Slots:
         wanted = sequence.first_room
         fits = wanted <= self._cache.capacity
         least = min(INITIAL_CAPACITY, self.max_tokens)
-        if not self.sequences and self._rows_for(self._cache.capacity) < self._rows_for(max(wanted, least)):
+        if not self.sequences and self.num_of(self._cache.capacity) < self.num_of(max(wanted, least)):
             fits = False  # a long request made the table narrow; nobody is in it now, so it may be widened
         if not fits:
             self.compact()
@@ -121,7 +121,7 @@ class Slots:
             max(INITIAL_CAPACITY, 1 << (num_tokens - 1).bit_length()), max(self._context_window, INITIAL_CAPACITY)
         )
         for capacity in (doubled, num_tokens):
-            rows = self._rows_for(capacity)
+            rows = self.num_of(capacity)
             if max(top, 0) < rows:
                 self._prefixes.limit(self._max_bytes - self._cache.peak_bytes(rows, capacity))
                 self._cache.resize(rows, capacity)
@@ -129,7 +129,7 @@ class Slots:
                 return True
         return False
 
-    def _rows_for(self, capacity: int) -> int:
+    def num_of(self, capacity: int) -> int:
         """The most slots of this capacity within the bound; 0 if not even the fewest."""
         left = self._max_bytes - self._prefixes.max_bytes
         most = min(self._max_slots, self._cache.max_slots_within(left, capacity))
@@ -140,7 +140,7 @@ class Slots:
     def _longest_request(self) -> int:
         """Tokens of a slot in a table of the fewest slots that takes all of the memory."""
         blocks = self._max_bytes // self._cache.peak_bytes(self.fewest, KEY_BLOCK)
-        while blocks and not self._rows_for(blocks * KEY_BLOCK):
+        while blocks and not self.num_of(blocks * KEY_BLOCK):
             blocks -= 1  # rounding
         if not blocks:
             raise TemperError(

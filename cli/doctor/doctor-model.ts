@@ -1,0 +1,86 @@
+import pc from 'picocolors';
+import { cacheFolder } from '../../workers/folders.ts';
+import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { EXIT } from '../command-line/errors.ts';
+import { printJson } from '../terminal/output.ts';
+import { createEventPrinter } from '../terminal/stack-events.ts';
+import { createTable } from '../terminal/table.ts';
+import type { doctorCommand } from './command.ts';
+
+type Memory = NonNullable<ModelReport['memory']>;
+type Device = Memory['devices'][number];
+
+/** Exit code 1 where the model cannot be used, or does not fit. */
+export async function doctorModel(context: CommandContext<typeof doctorCommand>, model: string): Promise<number> {
+  const { flags, project, cwd, env, output, signal } = context;
+  const onEvent = createEventPrinter((line) => output.errorLine(line));
+  const { context: tokens, engine, device, dtype } = flags;
+  const place = { project, cwd, env, cache: cacheFolder(env), signal, onEvent };
+  const report = await reportOnModel({ ...place, model, context: tokens, engine, device, dtype });
+  if (flags.json) printJson(output, report);
+  else output.line(renderModel(report, output.isTerminal));
+  const fits = report.memory?.devices.every((each) => each.fits !== false) ?? false;
+  return fits ? EXIT.ok : EXIT.failed;
+}
+
+function renderModel(report: ModelReport, hasColors: boolean): string {
+  const { model, commit, architecture, parameters, contextWindow, dtype, engine, refusal, templateGaps, memory } =
+    report;
+  const { green, red } = pc.createColors(hasColors);
+  const facts = [
+    ['model', commit === null ? model : `${model} at commit ${commit}`],
+    ['architecture', architecture],
+    [
+      'parameters',
+      parameters < 1e9 ? `${(parameters / 1e6).toFixed(1)} million` : `${(parameters / 1e9).toFixed(2)} billion`,
+    ],
+    ['context window', `${count(contextWindow)} tokens`],
+    ['usable', refusal === null ? green(`yes, served by ${engine} and trained`) : red(`no: ${refusal}`)],
+  ];
+  if (memory === null) return createTable([], facts);
+  const [first = 'writes all roles, names and tools', ...others] = templateGaps;
+  facts.push(['chat template', first], ...others.map((gap) => ['', gap]));
+  const sections = memory.devices.map((device) => renderDevice(device, dtype, memory, hasColors));
+  return [createTable([], facts), ...sections].join('\n\n');
+}
+
+function renderDevice(device: Device, dtype: string, memory: Memory, hasColors: boolean): string {
+  const { green, red, dim } = pc.createColors(hasColors);
+  const rows = device.parts.map(({ phase, name, bytes, reason }) => [name, gib(bytes), WHEN[phase], dim(reason)]);
+  const total = device.bytes === null ? 'memory not known' : `${gib(device.bytes)} in all`;
+  const verdict =
+    device.fits === null ? dim(total) : device.fits ? green(`fits: ${total}`) : red(`does not fit: ${total}`);
+  return [
+    `memory of ${device.device} in ${dtype}, for conversations of up to ${count(memory.context)} tokens`,
+    createTable(['', 'size', 'when', ''], [...rows, ['worst moment', gib(device.needed), '', verdict]]),
+    ...adviceOn(device, memory),
+  ].join('\n');
+}
+
+const WHEN = { always: 'always', serving: 'sampling', training: 'training' } as const;
+
+function adviceOn(device: Device, { context, longestRequest, requestsAtOnce, microBatchTokens }: Memory): string[] {
+  const advice: string[] = [];
+  if (longestRequest !== null && longestRequest < context)
+    advice.push(
+      `the key-value cache holds a request of ${count(longestRequest)} tokens at most; raise engine.kvCacheBytes in temporal.config.ts`,
+    );
+  else if (requestsAtOnce !== null)
+    advice.push(`${count(requestsAtOnce)} conversations of ${count(context)} tokens are sampled at once`);
+  if (device.fits === false) advice.push(remedyOf(device, microBatchTokens));
+  return advice;
+}
+
+function remedyOf(device: Device, microBatchTokens: number): string {
+  const of = (phase: string) =>
+    device.parts.filter((part) => part.phase === phase).reduce((sum, { bytes }) => sum + bytes, 0);
+  const ways =
+    of('training') > of('serving')
+      ? `pass a smaller --context (a micro-batch has up to ${count(microBatchTokens)} tokens: the longest conversation, or --micro-batch-tokens of temper train)`
+      : 'lower engine.slots in temporal.config.ts';
+  return `to make it fit: ${ways}, lower engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model`;
+}
+
+const gib = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(bytes < 1024 ** 3 / 10 ? 3 : 2)} GiB`;
+const count = (value: number) => value.toLocaleString('en-US');

@@ -1,0 +1,55 @@
+"""How much memory a computation takes at its worst moment, found without memory: the real code is run on tensors that
+have shapes and no numbers (torch's `meta` device, or fake tensors), and what is alive is counted."""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def peak_bytes(compute: Callable[[], object]) -> int:
+    """The most bytes that are alive at once of what `compute` makes; what was there before counts nothing."""
+    with LiveBytes() as living:
+        compute()
+    return living.most
+
+
+class LiveBytes(TorchDispatchMode):
+    """Of storages, which several tensors may share, from the operation that makes one until nobody holds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.most = 0
+        self._held: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        # A view, or what was changed in place.
+        given = {_storage(tensor)._cdata for tensor in _tensors((args, kwargs))}
+        for tensor in _tensors(made):
+            storage = _storage(tensor)
+            if storage._cdata not in given | self._held:
+                self._hold(storage)
+        return made
+
+    def _hold(self, storage: Any) -> None:
+        key, num_bytes = storage._cdata, storage.nbytes()
+        self._held.add(key)
+        self.now += num_bytes
+        self.most = max(self.most, self.now)
+        weakref.finalize(storage, self._free, key, num_bytes)
+
+    def _free(self, key: int, num_bytes: int) -> None:
+        self._held.discard(key)
+        self.now -= num_bytes
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
+
+
+def _storage(tensor: Tensor) -> Any:
+    return tensor.untyped_storage()

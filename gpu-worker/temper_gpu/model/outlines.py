@@ -1,0 +1,55 @@
+"""Models before their weights are read: what follows from config.json and tokenizer alone."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
+
+from temper_gpu.failures import TemperError
+from temper_gpu.model.models import BaseModel, check_decoder, check_template, check_usable, explained, outline
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A model before its weights are read."""
+
+    model: PreTrainedModel
+    tokenizer: Any
+    # Why it can be neither served nor trained; None where it can.
+    refusal: str | None
+
+
+def open_outline(name: str, folder: str) -> Outline:
+    with explained(name, folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        model = outline(folder)
+    try:
+        check_decoder(name, model)
+        check_usable(name, model, tokenizer)
+        check_template(name, tokenizer)
+    except TemperError as error:
+        return Outline(model, tokenizer, error.message)
+    return Outline(model, tokenizer, None)
+
+
+def shortened(config: PreTrainedConfig, num_layers: int) -> PreTrainedConfig:
+    """Of the same model with its first layers alone."""
+    config = copy.deepcopy(config)
+    config.num_hidden_layers = num_layers
+    if getattr(config, "layer_types", None):
+        config.layer_types = config.layer_types[:num_layers]
+    return config
+
+
+def without_numbers(config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> BaseModel:
+    """A base model's shapes: for what is reckoned before weights are read. On the device `meta`, or of fake tensors."""
+    with torch.device(device):
+        model = AutoModelForCausalLM.from_config(copy.deepcopy(config), dtype=dtype, trust_remote_code=False)
+    shapes: dict[int, Tensor] = {}
+    state = model.state_dict(keep_vars=True)
+    tensors = {name: shapes.setdefault(id(tensor), tensor.detach()) for name, tensor in state.items()}
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
+    return BaseModel("", config, tensors, None, buffers)

@@ -1,0 +1,178 @@
+"""What a GPU worker needs of its devices' memory: the parts of its engine and its trainer, put together."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from transformers import PreTrainedModel
+
+from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, LoraConfig
+from temper_gpu.engine.embedded import needs as embedded
+from temper_gpu.engine.embedded.policies import is_merged
+from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.vllm import needs as vllm
+from temper_gpu.engine.vllm.process import is_shared
+from temper_gpu.engine.vllm.settings import VllmSettings
+from temper_gpu.model.layers import expert_layers
+from temper_gpu.model.lora import adapted_layers, target_modules
+from temper_gpu.model.memory import total_bytes
+from temper_gpu.model.memory_plan import MemoryPlan, Part, Phase, process_part, require_room, weights_part
+from temper_gpu.training import needs as trainer
+
+GIB = 1 << 30
+# Of a GPU's memory, for keys and values. A request of 32k tokens takes 7.1 GiB in the embedded engine for Qwen2.5-7B.
+KV_CACHE_SHARE = 4
+# What a run trains by default (core/run-defaults.ts).
+USUAL_LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
+
+
+class EngineArguments(Protocol):
+    """Flags of a command line."""
+
+    @property
+    def engine(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def kv_cache_bytes(self) -> int | None: ...
+    @property
+    def prefix_cache_bytes(self) -> int | None: ...
+    @property
+    def vllm_devices(self) -> tuple[int, ...]: ...
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a model would be opened, and by what."""
+
+    device: torch.device
+    dtype: torch.dtype
+    engine: EngineSettings | VllmSettings
+
+
+def default_kv_cache_bytes(device: torch.device) -> int:
+    """By what the GPU has, not by what is free just now: vLLM's flags are recorded in manifests."""
+    total = total_bytes(device) if device.type == "cuda" else None
+    return DEFAULT_KV_CACHE_BYTES if total is None else max(GIB, total // KV_CACHE_SHARE // GIB * GIB)
+
+
+def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSettings | VllmSettings:
+    """Of vLLM without what depends on its installation."""
+    kv_cache_bytes = chosen.kv_cache_bytes
+    if chosen.engine == "vllm":
+        devices = chosen.vllm_devices
+        on = torch.device("cuda", devices[0]) if devices else device
+        return VllmSettings(
+            python="",
+            version="",
+            devices=devices,
+            num_threads=chosen.threads,
+            slots=chosen.slots,
+            kv_cache_bytes=kv_cache_bytes or default_kv_cache_bytes(on),
+        )
+    return EngineSettings(
+        num_threads=chosen.threads,
+        max_slots=chosen.slots,
+        kv_cache_bytes=kv_cache_bytes or default_kv_cache_bytes(device),
+        prefix_cache_bytes=chosen.prefix_cache_bytes,
+    )
+
+
+def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig, context: int | None) -> MemoryPlan:
+    """Of the trainer's device. Without a context: what is taken whatever is asked, reckoned in no time."""
+    parts = [process_part(machine.device), weights_part(model, machine.dtype)]
+    if isinstance(machine.engine, EngineSettings):
+        parts += embedded_parts(model, machine, machine.engine, lora, context)
+    elif machine.engine.external is None and shares_memory(machine.device, machine.engine):
+        parts += vllm_parts(model, machine, machine.engine)
+    return MemoryPlan(tuple(parts))
+
+
+def embedded_parts(
+    model: PreTrainedModel, machine: Machine, settings: EngineSettings, lora: LoraConfig, context: int | None
+) -> list[Part]:
+    dtype = machine.dtype
+    targets = target_modules(model, lora.target_modules)
+    capacity = embedded.capacity_of(model, dtype, settings, context or 1)
+    policies = embedded.policies_bytes(model, dtype, targets, lora.rank, settings.max_policies)
+    num_layers = len(adapted_layers(model, targets))
+    kind = f"the {num_layers} adapted matrices, merged" if is_merged(dtype) else f"factors of {num_layers} matrices"
+    parts = [
+        Part("always", "policies", policies, f"{settings.max_policies} × {kind}"),
+        Part("always", "key-value cache", capacity.num_bytes, f"{capacity.bytes_per_token:,} bytes a token"),
+    ]
+    if context is not None and not expert_layers(model):
+        num_bytes = embedded.pass_bytes(model, dtype, settings, context)
+        parts.append(Part("serving", "forward pass", num_bytes, "activations of a layer, logits, sampling"))
+    return parts
+
+
+def vllm_parts(model: PreTrainedModel, machine: Machine, settings: VllmSettings) -> list[Part]:
+    """On a GPU that it shares, vLLM sleeps while a step is trained; on a CPU it does not."""
+    phase: Phase = "always" if machine.device.type == "cpu" else "serving"
+    num_devices = max(1, len(settings.devices))
+    weights = weights_part(model, machine.dtype)
+    share = "" if num_devices == 1 else f", on {num_devices} GPUs"
+    adapters = vllm.adapters_bytes(model, machine.dtype, settings)
+    return [
+        Part(phase, "vLLM's weights", weights.num_bytes // num_devices, weights.reason + share),
+        Part(phase, "vLLM's adapters", adapters // num_devices, f"{settings.max_policies}, room for rank 64{share}"),
+        Part(phase, "vLLM's key-value cache", settings.kv_cache_bytes, "as set"),
+        Part(phase, "vLLM itself", vllm.PROCESS_BYTES, "passes, CUDA graphs, context (an estimate)"),
+    ]
+
+
+def plan_all(
+    model: PreTrainedModel, machine: Machine, lora: LoraConfig, context: int, micro_batch_tokens: int
+) -> MemoryPlan:
+    """Of the trainer's device, where conversations have up to `context` tokens."""
+    serving = plan_serving(model, machine, lora, context)
+    state = trainer.adapter_state_bytes(model, lora)
+    numbers = f"{state // trainer.STATE_DTYPE.itemsize:,} numbers × {trainer.STATE_DTYPE.itemsize} bytes"
+    parts = (
+        *serving.parts,
+        Part("always", "adapter in training", state, numbers),
+        Part("always", "optimizer", trainer.optimizer_bytes(model, lora), f"two moments, {numbers}"),
+        Part("training", "gradients", state, numbers),
+    )
+    batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens))
+    total = total_bytes(machine.device)
+    left = None if total is None else total - MemoryPlan(parts).of("always")
+    recomputes = left is not None and batches.are_recomputed(model, left)
+    return MemoryPlan((*parts, micro_batch_part(model, batches, recomputes)))
+
+
+def micro_batch_part(model: PreTrainedModel, batches: trainer.MicroBatches, recomputes: bool) -> Part:
+    if expert_layers(model):
+        return Part("training", "micro-batch", 0, "not known: which experts compute a token depends on numbers")
+    what = "inputs of layers, one layer's activations" if recomputes else "activations"
+    reason = f"{what} and logits of {batches.num_tokens:,} tokens"
+    return Part("training", "micro-batch", batches.num_bytes(recomputes), reason)
+
+
+def shares_memory(device: torch.device, settings: VllmSettings) -> bool:
+    return device.type == "cpu" or is_shared(device, settings)
+
+
+def plan_vllm_alone(model: PreTrainedModel, machine: Machine, settings: VllmSettings) -> MemoryPlan | None:
+    """Of each GPU that it has for itself."""
+    if settings.external is not None or shares_memory(machine.device, settings):
+        return None
+    return MemoryPlan(tuple(vllm_parts(model, machine, settings)))
+
+
+def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> None:
+    """Before weights are read: what could not fit even if all memory were free. A run's own adapters may be larger."""
+    plan = plan_serving(model, machine, USUAL_LORA, None)
+    require_room(name, plan.parts, total_bytes(machine.device), remedy_of(machine))
+
+
+def remedy_of(machine: Machine) -> str:
+    ways = [
+        "lower --kv-cache-bytes (engine.kvCacheBytes in temporal.config.ts)",
+        *(["start with --dtype bfloat16"] if machine.dtype == torch.float32 else []),
+        "use a smaller model",
+    ]
+    return ", ".join(ways[:-1]) + ", or " + ways[-1]

@@ -1,0 +1,157 @@
+"""python -m temper_gpu.process.plan: what a model is, whether it can be served and trained, and whether it fits into
+this machine's memory. Reads no weights.
+
+Of a model of the Hugging Face hub only its config and tokenizer are downloaded. Prints one JSON object; `refusal` says
+why the model cannot be used, where it cannot.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from temper_gpu.contract import HUB_PREFIX, LoraConfig
+from temper_gpu.failures import TemperError
+from temper_gpu.process.arguments import add_computing, add_engine, exit_code, whole
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from temper_gpu.model.memory_plan import MemoryPlan
+    from temper_gpu.model.outlines import Outline
+    from temper_gpu.process.needs import Machine
+
+# Conversations are planned for up to so many tokens, where nobody names a length.
+USUAL_CONTEXT = 32_768
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parse(argv)
+    try:
+        print(json.dumps(describe(arguments)))
+    except TemperError as error:
+        print(f"{error.type}: {error}", file=sys.stderr)
+        return exit_code(error)
+    return 0
+
+
+@dataclass(frozen=True)
+class Found:
+    folder: str
+    commit: str | None
+
+
+def find(name: str, source: str | None) -> Found:
+    from temper_gpu.model.hub import download_description, parse_hub_model
+    from temper_gpu.model.models import BUILT_IN
+
+    if source is not None and source.startswith(HUB_PREFIX):
+        snapshot = download_description(parse_hub_model(source))
+        return Found(str(snapshot.folder), snapshot.commit)
+    folder = source or BUILT_IN.get(name)
+    if folder is None or not Path(folder, "config.json").is_file():
+        raise TemperError("BadConfig", f"model {name} must be a folder with config.json, got {folder}; pass its folder")
+    return Found(str(folder), None)
+
+
+def describe(arguments: argparse.Namespace) -> dict[str, Any]:
+    from temper_gpu.model.memory_plan import count_parameters
+    from temper_gpu.model.models import context_window_of
+    from temper_gpu.model.outlines import open_outline
+    from temper_gpu.process.compose import choose_device, choose_dtype
+    from temper_gpu.process.needs import EngineArguments, Machine, engine_settings
+
+    device = choose_device(arguments.device)
+    settings = engine_settings(cast(EngineArguments, arguments), device)
+    machine = Machine(device, choose_dtype(arguments.dtype, device), settings)
+    found = find(arguments.model, arguments.source)
+    outline = open_outline(arguments.model, found.folder)
+    window = context_window_of(outline.model.config)
+    return {
+        "model": arguments.model,
+        "commit": found.commit,
+        "architecture": type(outline.model).__name__,
+        "parameters": count_parameters(outline.model),
+        "contextWindow": window,
+        "dtype": str(machine.dtype).removeprefix("torch."),
+        "engine": arguments.engine,
+        "refusal": outline.refusal,
+        "templateGaps": [] if outline.refusal else template_gaps(arguments.model, outline),
+        "memory": None if outline.refusal else plan(arguments, machine, outline.model),
+    }
+
+
+def template_gaps(name: str, outline: "Outline") -> list[str]:
+    from temper_gpu.model.models import BaseModel
+    from temper_gpu.server.prompts import Prompts
+
+    return Prompts(BaseModel(name, outline.model.config, {}, outline.tokenizer)).gaps()
+
+
+def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:
+    from temper_gpu.engine.embedded.needs import capacity_of
+    from temper_gpu.engine.embedded.settings import EngineSettings
+    from temper_gpu.model.models import context_window_of
+    from temper_gpu.process.needs import plan_all, plan_vllm_alone
+
+    lora = LoraConfig(rank=arguments.lora_rank, alpha=arguments.lora_rank, target_modules=arguments.lora_targets)
+    context = min(context_window_of(model.config), arguments.context or USUAL_CONTEXT)
+    plans = [(machine.device, plan_all(model, machine, lora, context, arguments.micro_batch_tokens))]
+    capacity = None
+    if isinstance(machine.engine, EngineSettings):
+        capacity = capacity_of(model, machine.dtype, machine.engine, context)
+    elif (alone := plan_vllm_alone(model, machine, machine.engine)) is not None:
+        plans += [(torch_device(index), alone) for index in machine.engine.devices]
+    return {
+        "context": context,
+        "microBatchTokens": max(context, arguments.micro_batch_tokens),
+        # Null where vLLM decides it.
+        "longestRequest": None if capacity is None else capacity.longest_request,
+        "requestsAtOnce": None if capacity is None else capacity.requests_at_once,
+        "devices": [of_device(device, plan) for device, plan in plans],
+    }
+
+
+def torch_device(index: int) -> "torch.device":
+    import torch
+
+    return torch.device("cuda", index)
+
+
+def of_device(device: "torch.device", plan: "MemoryPlan") -> dict[str, Any]:
+    from temper_gpu.model.memory import total_bytes
+
+    total = total_bytes(device)
+    return {
+        "device": str(device),
+        "bytes": total,
+        "needed": plan.num_bytes,
+        "fits": None if total is None else plan.num_bytes <= total,
+        "parts": [
+            {"phase": part.phase, "name": part.name, "bytes": part.num_bytes, "reason": part.reason}
+            for part in plan.parts
+        ],
+    }
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.plan", allow_abbrev=False, description=__doc__)
+    parser.add_argument("--model", required=True, metavar="NAME", help="what the model is called")
+    parser.add_argument(
+        "--source", metavar="PLACE", help="a folder, or hub:OWNER/NAME[@REVISION] (default: a built-in model)"
+    )
+    parser.add_argument("--context", type=whole(1, 1 << 30), metavar="N", help="tokens of the longest conversation")
+    parser.add_argument("--micro-batch-tokens", type=whole(1, 1 << 30), required=True, metavar="N")
+    parser.add_argument("--lora-rank", type=whole(1, 1 << 20), required=True, metavar="N")
+    parser.add_argument("--lora-targets", nargs="*", default=None, metavar="NAME", help="default: all linear layers")
+    add_computing(parser)
+    add_engine(parser)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""What the trainer needs of its device's memory, reckoned from a model's shapes and the trainer's own code.
+
+Shapes: T tokens of a row, V vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
+
+from temper_gpu.contract import LoraConfig
+from temper_gpu.model.live_bytes import peak_bytes
+from temper_gpu.model.lora import adapter_shapes, target_modules
+from temper_gpu.model.models import BaseModel
+from temper_gpu.model.outlines import shortened, without_numbers
+from temper_gpu.training.packing import MicroBatch, Row, pack
+from temper_gpu.training.policy import MOMENTS, TrainablePolicy, is_recomputed, saved_bytes_per_token
+
+# The adapter in training is float32, whatever the base model's type (PEFT), and so are its gradient and moments.
+STATE_DTYPE = torch.float32
+META = torch.device("meta")
+FUSED = "temper_fused"
+# Layers are alike: what the second adds, each further one adds.
+FEW_LAYERS = 1
+
+
+def adapter_state_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
+    """Of one tensor for each of the adapter's: the adapter itself, its gradient, or a moment of AdamW."""
+    shapes = adapter_shapes(model, target_modules(model, lora.target_modules), lora.rank)
+    return sum(shape.numel() for shape in shapes.values()) * STATE_DTYPE.itemsize
+
+
+def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
+    return len(MOMENTS) * adapter_state_bytes(model, lora)
+
+
+@dataclass(frozen=True)
+class MicroBatches:
+    """Of one row of `num_tokens`, each of them sampled. Shorter rows of as many tokens take no more."""
+
+    config: PreTrainedConfig
+    dtype: torch.dtype
+    lora: LoraConfig
+    num_tokens: int
+
+    def are_recomputed(self, model: PreTrainedModel, free: int) -> bool:
+        """As the trainer decides it where so much is free."""
+        return is_recomputed(self.num_tokens * saved_bytes_per_token(model), free)
+
+    def num_bytes(self, recomputes: bool) -> int:
+        """The most that its forward and backward pass take: activations, logits, and new gradients beside those of the
+        micro-batch before."""
+        num_layers: int = self.config.num_hidden_layers
+        few = min(FEW_LAYERS, num_layers)
+        first = self._traced(few, recomputes)
+        return first + (num_layers - few) * (self._traced(few + 1, recomputes) - first) if num_layers > few else first
+
+    def _traced(self, num_layers: int, recomputes: bool) -> int:
+        config = shortened(self.config, num_layers)
+        shapes = without_numbers(config, self.dtype, META)
+        base = FusedBase("", config, shapes.tensors, None, shapes.buffers)
+        policy, batch = Outline(base, self.lora, recomputes), self._batch()
+        for parameter in policy.parameters.values():
+            # Of the micro-batch before.
+            parameter.grad = torch.zeros_like(parameter)
+        return peak_bytes(lambda: policy.log_probabilities(batch).logprobs_N.sum().backward())
+
+    def _batch(self) -> MicroBatch:
+        num_sampled = self.num_tokens - 1
+        ones = [1.0] * num_sampled
+        row = Row([0] * self.num_tokens, "attempt", list(range(1, self.num_tokens)), ones, ones, ones)
+        [batch] = pack([row], num_sampled, self.num_tokens, META)
+        return batch
+
+
+class Outline(TrainablePolicy):
+    """Of tensors without numbers."""
+
+    def __init__(self, base: BaseModel, lora: LoraConfig, recomputes: bool) -> None:
+        super().__init__(base, lora)
+        self._recomputes = recomputes
+
+    def recomputes(self, num_tokens: int) -> bool:
+        return self._recomputes
+
+    def _require_plain_head(self) -> None:
+        """There is nothing to compare."""
+
+
+class FusedBase(BaseModel):
+    """Without a mask, which rows of one sequence do not need."""
+
+    def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
+        return super().instantiate(FUSED, overrides)
+
+
+def fused_attention(module, query, key, value, attention_mask, scaling, **options):
+    """As CPUs and GPUs compute it. On `meta`, torch would take it apart into products of all tokens with all."""
+    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    return fused(query, key, value, is_causal=True, scale=scaling)[0].transpose(1, 2), None
+
+
+AttentionInterface.register(FUSED, fused_attention)

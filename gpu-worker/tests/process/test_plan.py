@@ -1,0 +1,215 @@
+"""The memory plan: what it says before weights are read is what the tensors have."""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Iterable
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
+
+from temper_gpu.contract import LoraConfig
+from temper_gpu.engine.embedded.activations import instantiate
+from temper_gpu.engine.embedded.kv_cache import SlotCache
+from temper_gpu.engine.embedded.needs import capacity_of, decode_bytes, pass_bytes, policies_bytes, prefill_bytes
+from temper_gpu.engine.embedded.policies import AdaptedBase, Policies
+from temper_gpu.engine.embedded.settings import EngineSettings
+from temper_gpu.engine.embedded.sizes import sizes_for
+from temper_gpu.engine.vllm.settings import VllmSettings
+from temper_gpu.failures import TemperError
+from temper_gpu.model.live_bytes import peak_bytes
+from temper_gpu.model.lora import Adapter, LoraLinear, initial_tensors
+from temper_gpu.model.memory_plan import count_parameters, weights_part
+from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary, load_base, outline
+from temper_gpu.process import needs
+from temper_gpu.process.plan import main
+from temper_gpu.training.needs import MicroBatches, adapter_state_bytes, optimizer_bytes
+from temper_gpu.training.packing import Row, pack
+from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from tests.engine.embedded.tiny import held
+
+CPU = torch.device("cpu")
+DTYPES = [torch.float32, torch.bfloat16]
+LORA = LoraConfig(rank=8, alpha=16, target_modules=None)
+GIB = 1 << 30
+# Of Qwen/Qwen2.5-7B-Instruct.
+QWEN_7B = Qwen2Config(
+    vocab_size=152064,
+    hidden_size=3584,
+    intermediate_size=18944,
+    num_hidden_layers=28,
+    num_attention_heads=28,
+    num_key_value_heads=4,
+    max_position_embeddings=32768,
+    tie_word_embeddings=False,
+)
+
+
+MIXTURE = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 2}
+
+
+def shape_of(config: Qwen2Config) -> PreTrainedModel:
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
+
+
+@pytest.fixture(scope="module")
+def pocket() -> PreTrainedModel:
+    return outline(str(POCKET_FOLDER))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: PreTrainedModel, dtype: torch.dtype):
+    base = load_base("pocket", str(POCKET_FOLDER), dtype, CPU)
+    weights = {tensor.data_ptr(): tensor.nbytes for tensor in base.tensors.values()}
+    assert weights_part(pocket, dtype).num_bytes == sum(weights.values())
+
+    cache = SlotCache(base.config, dtype, CPU)
+    cache.resize(3, 64)
+    assert capacity_of(pocket, dtype, EngineSettings(), 64).bytes_per_token * 4 * 64 == nbytes(cache.tables)
+
+    policy = TrainablePolicy(base, LORA)
+    start = initial_tensors(pocket, policy.targets, LORA.rank, 0)
+    policy.load(start, initial_optimizer_tensors(start))
+    assert adapter_state_bytes(pocket, LORA) == nbytes(policy.parameters.values())
+    moments = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
+    assert optimizer_bytes(pocket, LORA) == nbytes(moments)
+
+    policies = Policies(base, 2, nullcontext())
+    adapter = Adapter("1", start, LORA.rank, LORA.alpha)
+    policies.load(held(adapter), 1)
+    model = policies.model("1")
+    own = [tensor for tensor in held_by(model) if tensor.data_ptr() not in weights]
+    assert policies_bytes(pocket, dtype, policy.targets, LORA.rank, 1) == nbytes(own)
+
+
+def held_by(model: PreTrainedModel) -> list[Tensor]:
+    factors = [module for module in model.modules() if isinstance(module, LoraLinear)]
+    blocks = [block for module in factors for block in (*module._a_blocks, *module._b_blocks)]
+    # Blocks are views of one tensor, which padding made.
+    return [*model.parameters(), *blocks]
+
+
+def nbytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors)
+
+
+@pytest.mark.parametrize("recomputes", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_micro_batch_takes_what_is_reckoned_without_numbers(dtype: torch.dtype, recomputes: bool, monkeypatch):
+    monkeypatch.setattr(TrainablePolicy, "recomputes", lambda self, num_tokens: recomputes)
+    base = load_base("pocket", str(POCKET_FOLDER), dtype, CPU)
+    policy = TrainablePolicy(base, LORA)
+    [batch] = pack([row(100)], 99, 100, CPU)
+
+    def train() -> None:
+        policy.log_probabilities(batch).logprobs_N.sum().backward()
+
+    train()
+    planned = MicroBatches(base.config, dtype, LORA, 100).num_bytes(recomputes)
+    assert planned == pytest.approx(peak_bytes(train), rel=0.02)
+
+
+def row(num_tokens: int) -> Row:
+    ones = [1.0] * (num_tokens - 1)
+    return Row([1] * num_tokens, "attempt", list(range(1, num_tokens)), ones, ones, ones)
+
+
+def test_7b_in_bfloat16_fits_on_80_gb_by_default_with_conversations_of_32k(monkeypatch: pytest.MonkeyPatch):
+    model, gpu, context = shape_of(QWEN_7B), torch.device("cuda"), 32768
+    # What CUDA says of an H100 or A100 of 80 GB.
+    monkeypatch.setattr(needs, "total_bytes", lambda device: int(79.1 * GIB))
+    settings = EngineSettings(kv_cache_bytes=needs.default_kv_cache_bytes(gpu))
+    machine = needs.Machine(gpu, torch.bfloat16, settings)
+    plan = needs.plan_all(model, machine, needs.USUAL_LORA, context, 16384)
+    assert plan.num_bytes < 79 * GIB
+    capacity = capacity_of(model, torch.bfloat16, settings, context)
+    assert (capacity.longest_request, capacity.requests_at_once) == (32768, 7)
+    assert count_parameters(model) == 7_615_616_512
+
+
+def test_a_model_that_exceeds_the_device_is_refused_before_its_weights_are_read(tmp_path: Path, monkeypatch):
+    folder = Path(shutil.copytree(POCKET_FOLDER, tmp_path / "model"))
+    next(folder.glob("*.safetensors")).write_bytes(b"weights that nobody reads")
+    monkeypatch.setattr(needs, "total_bytes", lambda device: GIB // 2)
+    machine = needs.Machine(CPU, torch.float32, EngineSettings())
+    library = ModelLibrary(lambda: {"m": str(folder)}, torch.float32, CPU, partial(needs.refuse_without_room, machine))
+    with pytest.raises(
+        TemperError, match=r"must fit into the 512.0 MiB of its device, but needs .*key-value cache"
+    ) as caught:
+        library.get("m")
+    assert caught.value.type == "BadConfig"
+    assert (
+        "lower --kv-cache-bytes (engine.kvCacheBytes in temporal.config.ts), start with --dtype" in caught.value.message
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_forward_pass_takes_what_is_reckoned_without_numbers(dtype: torch.dtype):
+    """Of the pocket model all layers are run here, and one is reckoned."""
+    base, settings = load_base("pocket", str(POCKET_FOLDER), dtype, CPU), EngineSettings(max_slots=32)
+    module = instantiate(base if dtype == torch.float32 else AdaptedBase.of(base))
+    sizes = sizes_for(base.num_parameters, settings.max_pass_tokens)
+    with torch.inference_mode():
+        real = max(prefill_bytes(module, base, sizes, 128), decode_bytes(module, base, sizes, 32))
+    planned = pass_bytes(outline(str(POCKET_FOLDER)), dtype, settings, 128)
+    assert planned == pytest.approx(real, rel=0.05)
+
+
+def test_the_program_says_what_a_model_is_and_needs(capsys: pytest.CaptureFixture[str]):
+    flags = ["--lora-rank=16", "--micro-batch-tokens=512", "--context=256", "--device=cpu", "--kv-cache-bytes=8388608"]
+    assert main(["--model=pocket", *flags]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["architecture"], told["refusal"], told["memory"]["microBatchTokens"]) == (
+        "Qwen2ForCausalLM",
+        None,
+        512,
+    )
+    [device] = told["memory"]["devices"]
+    parts = {part["name"]: part for part in device["parts"]}
+    assert (device["fits"], parts["key-value cache"]["bytes"]) == (True, 8388608)
+    assert device["needed"] > parts["process"]["bytes"] + parts["micro-batch"]["bytes"]
+    assert parts["weights"]["reason"] == f"{told['parameters']:,} parameters × 4 bytes (float32)"
+
+
+def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Of the pocket model's folder with another config. Its weights are not even there."""
+    shutil.copytree(POCKET_FOLDER, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    assert main(["--model=mine", f"--source={folder}", "--lora-rank=16", "--micro-batch-tokens=512"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_program_says_why_a_model_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    told = told_of({"final_logit_softcapping": 30.0}, tmp_path / "model", capsys)
+    assert "must not cap its logits" in told["refusal"] and told["memory"] is None
+
+
+def test_what_experts_compute_is_not_reckoned(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    told = told_of(MIXTURE, tmp_path / "model", capsys)
+    [device] = told["memory"]["devices"]
+    reasons = {part["name"]: part["reason"] for part in device["parts"]}
+    assert told["refusal"] is None and "forward pass" not in reasons
+    assert reasons["micro-batch"].startswith("not known")
+
+
+def test_on_gpus_of_its_own_vllm_is_reckoned_apart():
+    model, vllm = shape_of(QWEN_7B), VllmSettings("", "", devices=(1, 2), kv_cache_bytes=8 * GIB)
+    machine = needs.Machine(torch.device("cuda", 0), torch.bfloat16, vllm)
+    names = [part.name for part in needs.plan_serving(model, machine, needs.USUAL_LORA, 1024).parts]
+    assert names == ["CUDA", "weights"]
+    alone = needs.plan_vllm_alone(model, machine, vllm)
+    assert alone is not None
+    weights = next(part for part in alone.parts if part.name == "vLLM's weights")
+    assert weights.num_bytes == 7_615_616_512
+    shared = dataclasses.replace(vllm, devices=())
+    beside = needs.plan_serving(model, dataclasses.replace(machine, engine=shared), needs.USUAL_LORA, 1024)
+    # It sleeps while a step is trained.
+    assert {part.phase for part in beside.parts if part.name.startswith("vLLM")} == {"serving"}

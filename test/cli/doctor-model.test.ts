@@ -1,0 +1,113 @@
+/** `temper doctor --model` prints what Python finds; what that is, gpu-worker/tests/process/test_plan.py checks. */
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ModelReport } from '../../workers/doctor/model-report.ts';
+import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { temporaryFolder } from './fixture-store.ts';
+import { complaintIn, runCli } from './run-cli.ts';
+
+const GIB = 1024 ** 3;
+const REPORT: ModelReport = {
+  model: 'pocket',
+  commit: null,
+  architecture: 'Qwen2ForCausalLM',
+  parameters: 494_032_768,
+  contextWindow: 32_768,
+  dtype: 'bfloat16',
+  engine: 'embedded',
+  refusal: null,
+  templateGaps: ['it leaves out names of messages'],
+  memory: {
+    context: 4096,
+    microBatchTokens: 16_384,
+    longestRequest: 2048,
+    requestsAtOnce: 0,
+    devices: [
+      {
+        device: 'cpu',
+        bytes: 8 * GIB,
+        needed: 11 * GIB,
+        fits: false,
+        parts: [
+          { phase: 'always', name: 'weights', bytes: GIB, reason: '494,032,768 parameters × 2 bytes' },
+          { phase: 'serving', name: 'forward pass', bytes: 2 * GIB, reason: 'a layer' },
+          { phase: 'training', name: 'micro-batch', bytes: 10 * GIB, reason: 'activations' },
+        ],
+      },
+    ],
+  },
+};
+
+async function doctor(flags: readonly string[], report: ModelReport) {
+  const programs = fakePrograms();
+  onTestFinished(() => programs.remove());
+  const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: args.slice(2).join(' ') }));`;
+  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${answer} }`);
+  const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  return runCli(await temporaryFolder(), ['doctor', '--model', ...flags], { env });
+}
+
+test('a model that does not fit is told with its parts and what to change, and ends with 1', async () => {
+  const { exitCode, stdout } = await doctor(['pocket'], REPORT);
+  expect(exitCode).toBe(1);
+  expect(stdout).toContain('yes, served by embedded and trained');
+  expect(stdout).toMatch(/chat template +it leaves out names of messages/);
+  expect(stdout).toMatch(/micro-batch +10.00 GiB +training +activations/);
+  expect(stdout).toMatch(/worst moment +11.00 GiB +does not fit: 8.00 GiB in all/);
+  expect(stdout).toContain('holds a request of 2,048 tokens at most; raise engine.kvCacheBytes');
+  expect(stdout).toContain('to make it fit: pass a smaller --context');
+});
+
+test('engine, device, type and length of conversations are those of the flags; JSON has it all', async () => {
+  const [device] = REPORT.memory!.devices;
+  const memory = { ...REPORT.memory!, devices: [{ ...device!, fits: true }] };
+  const flags = ['pocket', '--engine', 'vllm', '--device', 'cuda', '--dtype', 'float32', '--context', '99', '--json'];
+  const { exitCode, stdout } = await doctor(flags, { ...REPORT, memory });
+  const told = JSON.parse(stdout) as ModelReport;
+  expect([exitCode, told.memory]).toEqual([0, memory]);
+  expect(told.model).toBe(
+    '--model pocket --context 99 --lora-rank 16 --micro-batch-tokens 16384 --engine vllm --device cuda --dtype float32 --slots 128 --threads 2',
+  );
+});
+
+test('a model that cannot be used ends with 1, and says why', async () => {
+  const { exitCode, stdout } = await doctor(['pocket'], { ...REPORT, refusal: 'a mixture of experts', memory: null });
+  expect([exitCode, stdout]).toEqual([1, expect.stringContaining('no: a mixture of experts')]);
+});
+
+test.each([
+  [['--context', '8'], '--context has no effect without --model; pass both, or leave it out'],
+  [['--dtype', 'float32'], '--dtype has no effect without --model; pass both, or leave it out'],
+  [['--model', 'pocket', '--agent', 'a'], '--agent has no effect with --model; run temper doctor twice'],
+])('%j is refused', async (flags, message) => {
+  expect(await complaintIn(await temporaryFolder(), ['doctor', ...flags])).toContain(message);
+});
+
+const help = async () => (await runCli(await temporaryFolder(), ['doctor', '--help'])).stdout.trimEnd();
+
+test('help', async () => {
+  expect(await help()).toMatchInlineSnapshot(`
+    "check server, queues, engine, store and environments, and say what to fix
+
+    Usage: temper doctor [flags]
+
+    Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.
+    With --model: what the model is, whether Temper can serve and train it, and what it needs of the memory.
+    It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer.
+
+    Options:
+      --agent NAME   also check this agent's queue; repeatable
+      --model MODEL  examine this base model instead: a name, a folder or OWNER/NAME[@REVISION]
+      --context N    with --model: tokens of the longest conversation [32768, or the model's context window]
+      --engine NAME  what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
+      --device NAME  where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
+      --dtype NAME   type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --json         print one JSON object
+      -h, --help     print this help
+
+    Examples:
+      temper doctor
+      temper doctor --model Qwen/Qwen3-0.6B
+      temper doctor --model ./model --context 8192"
+  `);
+});

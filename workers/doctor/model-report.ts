@@ -1,0 +1,101 @@
+/** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
+import { z } from 'zod';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { TemperError } from '../../core/failures.ts';
+import { resolveBaseModel } from '../base-model.ts';
+import { loadConfig, type EngineConfig } from '../config.ts';
+import type { Dtype, EngineKind } from '../engine-choices.ts';
+import type { InstallOptions } from '../install/install.ts';
+import { runPythonProgram } from '../python/run-program.ts';
+
+const bytes = z.number();
+const DeviceSchema = z.object({
+  device: z.string(),
+  /** Null where the memory is not known. */
+  bytes: bytes.nullable(),
+  needed: bytes,
+  fits: z.boolean().nullable(),
+  parts: z.array(
+    z.object({ phase: z.enum(['always', 'serving', 'training']), name: z.string(), bytes, reason: z.string() }),
+  ),
+});
+const ReportSchema = z.object({
+  model: z.string(),
+  /** Of a model of the Hugging Face hub. */
+  commit: z.string().nullable(),
+  architecture: z.string(),
+  parameters: z.number(),
+  contextWindow: z.number(),
+  dtype: z.string(),
+  engine: z.string(),
+  /** Why the model can be neither served nor trained. */
+  refusal: z.string().nullable(),
+  /** What the model's chat template cannot write. */
+  templateGaps: z.array(z.string()),
+  memory: z
+    .object({
+      context: z.number(),
+      microBatchTokens: z.number(),
+      /** Null where vLLM decides it. */
+      longestRequest: z.number().nullable(),
+      requestsAtOnce: z.number().nullable(),
+      devices: z.array(DeviceSchema),
+    })
+    .nullable(),
+});
+export type ModelReport = z.infer<typeof ReportSchema>;
+
+export interface ExaminedModel extends InstallOptions {
+  readonly project: string;
+  readonly cwd: string;
+  /** As `--base-model` has it. */
+  readonly model: string;
+  readonly context: number | null;
+  readonly engine: EngineKind | null;
+  readonly device: string | null;
+  readonly dtype: Dtype | null;
+}
+
+export async function reportOnModel(options: ExaminedModel): Promise<ModelReport> {
+  const { project, cwd, env, model: text } = options;
+  const config = await loadConfig(project, env);
+  const { name, models } = resolveBaseModel(text, cwd, project, config.models);
+  const source = models[name];
+  const { answer, lastLine } = await runPythonProgram({
+    ...options,
+    name: 'plan',
+    args: [
+      '--model',
+      name,
+      ...(source === undefined ? [] : ['--source', source]),
+      ...(options.context === null ? [] : ['--context', String(options.context)]),
+      ...trainedByDefault(name),
+      ...engineOf(config.engine, options),
+    ],
+  });
+  if (answer !== null) return ReportSchema.parse(answer);
+  throw new TemperError('EngineFailed', `the model ${text} could not be examined: ${lastLine}; run temper doctor`);
+}
+
+function trainedByDefault(baseModel: string): string[] {
+  const { train } = defaultRunConfig({ run: 'any', agent: 'any', baseModel });
+  return ['--lora-rank', String(train.lora.rank), '--micro-batch-tokens', String(train.microBatchTokens)];
+}
+
+function engineOf(configured: EngineConfig, asked: ExaminedModel): string[] {
+  const { kvCacheBytes, prefixCacheBytes, slots, threads, vllm } = configured;
+  const kind = asked.engine ?? configured.kind;
+  const flags = {
+    '--engine': kind,
+    '--device': asked.device ?? configured.device,
+    '--dtype': asked.dtype ?? configured.dtype,
+    '--slots': String(slots),
+    '--threads': String(threads),
+  };
+  return [
+    ...Object.entries(flags).flat(),
+    ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
+    ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
+    ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),
+  ];
+}
