@@ -4,6 +4,7 @@ import pytest
 
 from temper_gpu.engine.vllm.engine import VllmEngine
 from temper_gpu.model.models import POCKET_FOLDER
+from tests.engine.vllm.stand_in import serve
 from tests.engine.vllm.stood import pocket_base, settings
 
 if sys.platform != "linux":
@@ -31,6 +32,9 @@ def fault(fault_file):
 
 @pytest.fixture(scope="session")
 def engine(pocket, fault_file):
+    behind = serve(pocket, fault_file)
     engine = VllmEngine(pocket, str(POCKET_FOLDER), settings(fault_file))
     yield engine
     engine.close()
+    behind.shutdown()
+    behind.server_close()

@@ -1,12 +1,20 @@
-"""A stand-in for vLLM's server: the part of its HTTP interface that Temper uses, with a real model behind it. Run as a
-program it listens on a Unix socket, and what FAULT_FILE names goes wrong from then on; elsewhere.py has it on TCP."""
+"""A stand-in for vLLM's server: the part of its HTTP interface that Temper uses, with a real model behind it.
+
+Run as a program it listens on a Unix socket and passes everything on to the tests' own process (`serve`), which has the
+model: a start costs no import of PyTorch. elsewhere.py has it on TCP.
+"""
 
 import argparse
+import asyncio
 import json
 import os
+import signal
+import socket
 import socketserver
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -125,6 +133,8 @@ class Handler(BaseHTTPRequestHandler):
     key: str
     # What else was asked, for tests.
     told: Callable[[str], None]
+    # The program that passes on.
+    pid: int
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
@@ -165,7 +175,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _complete(self, body: dict) -> None:
         if self.model.fault() == "dies":
-            os._exit(1)
+            return os.kill(self.pid, signal.SIGKILL)
         if not self.model.knows(body["model"]):
             return self._send(404, {"error": {"message": "no such model"}})
         while self.model.fault() == "hangs":
@@ -191,6 +201,27 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
+def serve(base: Any, fault_file: Path) -> Server:
+    """What `fault_file` names goes wrong from then on. Adapters go with the program that passes on, as vLLM's do."""
+
+    class Behind(Handler):
+        def _act(self, body: dict) -> None:
+            if self.path != "/start":
+                return super()._act(body)
+            Behind.model = Model(body["name"], base, lambda: fault_file.read_text().strip())
+            Behind.key, Behind.pid = body["key"], body["pid"]
+            return self._send(200, {})
+
+        @staticmethod
+        def told(path: str) -> None:
+            with fault_file.with_name("told").open("a") as lines:
+                lines.write(f"{path}\n")
+
+    server = Server(str(fault_file.with_name("behind")), Behind)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    return server
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     for name in ("model", "served-model-name", "uds", "logprobs-mode"):
@@ -202,23 +233,36 @@ def main() -> None:
     if os.fork() == 0:
         # As vLLM's engine core: a process of its own, which would outlive this one.
         os.execvp("sleep", ["sleep", "600"])
-    # Seconds: arguments are refused before.
-    import torch
-
-    from temper_gpu.model.models import load_base
-
-    torch.set_num_threads(1)
-    file = Path(os.environ["FAULT_FILE"])
-    base = load_base(arguments.served_model_name, arguments.model, torch.float32, torch.device("cpu"))
-    Handler.model = Model(arguments.served_model_name, base, lambda: file.read_text().strip())
-    Handler.key = os.environ["VLLM_API_KEY"]
-    Handler.told = staticmethod(lambda path: append(file.with_name("told"), path))
-    Server(arguments.uds, Handler).serve_forever()
+    behind = os.environ["BEHIND"]
+    tell_start(behind, {"name": arguments.served_model_name, "key": os.environ["VLLM_API_KEY"], "pid": os.getpid()})
+    asyncio.run(pass_on(arguments.uds, behind))
 
 
-def append(file: Path, line: str) -> None:
-    with file.open("a") as lines:
-        lines.write(f"{line}\n")
+def tell_start(behind: str, told: dict[str, Any]) -> None:
+    body = json.dumps(told).encode()
+    head = f"POST /start HTTP/1.1\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(behind)
+        connection.sendall(head.encode() + body)
+        while connection.recv(4096):
+            pass
+
+
+async def pass_on(here: str, behind: str) -> None:
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        behind_reader, behind_writer = await asyncio.open_unix_connection(behind)
+        await asyncio.gather(copy(reader, behind_writer), copy(behind_reader, writer))
+
+    async with await asyncio.start_unix_server(connect, here) as server:
+        await server.serve_forever()
+
+
+async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
 
 
 if __name__ == "__main__":

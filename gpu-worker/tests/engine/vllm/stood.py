@@ -17,8 +17,6 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import Adapter, adapter_bytes, config_bytes, initial_tensors, parse_adapter, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, load_base
 
-ROOT = Path(__file__).parents[3]
-
 
 @dataclass(frozen=True)
 class Files:
@@ -56,7 +54,7 @@ def adapter_of(base: BaseModel, seed: int, scale: float = 0.05) -> Files:
 
 
 def settings(fault_file: Path, **changes) -> VllmSettings:
-    environment = {"FAULT_FILE": str(fault_file), "PYTHONPATH": str(ROOT)}
+    environment = {"BEHIND": str(fault_file.with_name("behind"))}
     given = {"slots": 16, "start_timeout_s": 120.0, "backoff_s": (0.05, 0.2), "environment": environment, **changes}
     program = (sys.executable, str(Path(__file__).with_name("stand_in.py")))
     return VllmSettings(sys.executable, "0.0", command=program, **given)
