@@ -34,6 +34,7 @@ export class ProcessTree {
     { cwd, env, leash }: { cwd: string; env: NodeJS.ProcessEnv; leash: ProgramLeash },
   ) {
     this.#leash = leash;
+    leash.hold();
     this.process = spawn(file, args, {
       cwd,
       env: { ...env, [MARK_VARIABLE]: this.#mark },

@@ -24,7 +24,10 @@ const SCRIPT = [
   'for round in 1 2 3; do',
   `  for file in $(grep -lsF "${MARK_VARIABLE}=$1" /proc/[0-9]*/environ 2>/dev/null); do`,
   '    pid=${file#/proc/}',
-  '    kill -KILL "${pid%/environ}" 2>/dev/null',
+  '    pid=${pid%/environ}',
+  // One that leads a group of which nothing was told any more.
+  '    kill -KILL "-$pid" 2>/dev/null',
+  '    kill -KILL "$pid" 2>/dev/null',
   '  done',
   'done',
   'rm -rf -- "$2"',
@@ -40,10 +43,14 @@ export class ProgramLeash {
     this.#folder = folder;
   }
 
+  /** Before a program starts: from then on, only telling its group is between its start and its being held. */
+  hold(): void {
+    if (this.#shell === null) this.#start();
+  }
+
   add(group: number): void {
     this.#groups.add(group);
-    if (this.#shell === null) this.#start();
-    else this.#tell(`+ ${group}`);
+    this.#tell(`+ ${group}`);
   }
 
   remove(group: number): void {

@@ -1,6 +1,8 @@
 /** How the processes of an attempt end: with it, with their worker, or by themselves. */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
@@ -55,14 +57,13 @@ describe('how a program ends', () => {
   });
 
   test('it ends with its worker, whatever ended that', async () => {
-    const worker = spawn(
-      process.execPath,
-      [...nodeFlags(), fileURLToPath(new URL('program-worker.ts', import.meta.url))],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    );
-    onTestFinished(() => void worker.kill('SIGKILL'));
+    const folder = mkdtempSync(join(tmpdir(), 'temper-programs-'));
+    const program = fileURLToPath(new URL('program-worker.ts', import.meta.url));
+    const worker = spawn(process.execPath, [...nodeFlags(), program, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => {
+      worker.kill('SIGKILL');
+      rmSync(folder, { recursive: true });
+    });
     await until('its programs sleep', () => sleeping(/sleep 400[12]/).length === 2, 20_000, 20);
     worker.kill('SIGKILL');
     await until('its programs are gone', () => sleeping(/sleep 400[12]/).length === 0, 20_000, 20);
