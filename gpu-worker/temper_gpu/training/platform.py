@@ -19,13 +19,17 @@ _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # kernels that they had: the order was not seen to depend on places there.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
+# Of make_deterministic: the engine computes with as many as suit it.
+_threads: int | None = None
 
 
 def make_deterministic(threads: int) -> None:
     """Once per process, before any tensor work: the order of additions depends on the number of threads."""
+    global _threads
     os.environ.setdefault(*_CUBLAS_WORKSPACE)
     fix_kernels()
-    torch.set_num_threads(threads)
+    _threads = threads
+    fix_threads()
     torch.use_deterministic_algorithms(True)
     # Filling fresh memory finds reads of it, which we have none of, and costs a pass over every new tensor.
     torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]  (made by a metaclass)
@@ -38,8 +42,13 @@ def fix_kernels() -> None:
 
 
 def fix_threads() -> None:
-    """Where a thread begins to compute: OpenMP counts its helpers per calling thread."""
-    torch.set_num_threads(torch.get_num_threads())
+    """Where a thread begins to compute: OpenMP counts its helpers per calling thread, and a new one begins with as many
+    as any other set last."""
+    torch.set_num_threads(_num_threads())
+
+
+def _num_threads() -> int:
+    return _threads or torch.get_num_threads()
 
 
 def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
@@ -53,7 +62,7 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
         **({"instructions": found} if (found := limits()) else {}),
         "cpu": _cpu_field("model name") or platform.processor() or platform.machine(),
         "python": platform.python_version(),
-        "threads": torch.get_num_threads(),
+        "threads": _num_threads(),
     }
 
 

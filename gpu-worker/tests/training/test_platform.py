@@ -7,7 +7,7 @@ import torch
 
 from temper_gpu.model.instructions import LIMITS
 from temper_gpu.training import platform
-from temper_gpu.training.platform import fix_kernels, platform_fingerprint
+from temper_gpu.training.platform import fix_kernels, fix_threads, platform_fingerprint
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,18 @@ def test_a_limited_instruction_set_stands_in_the_fingerprint_and_an_unlimited_on
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     assert fingerprint() == {**plain, "instructions": "ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2"}
+
+
+def test_a_trainer_computes_with_the_threads_that_are_set_whatever_an_engine_computes_with(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    before = torch.get_num_threads()
+    monkeypatch.setattr(platform, "_threads", before + 1)
+    torch.set_num_threads(1)
+    assert fingerprint()["threads"] == before + 1
+    fix_threads()
+    assert torch.get_num_threads() == before + 1
+    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(("vendor", "setting"), [("GenuineIntel", "AUTO,STRICT"), ("AuthenticAMD", None), ("", None)])

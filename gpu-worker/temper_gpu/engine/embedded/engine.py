@@ -17,7 +17,7 @@ from temper_gpu.engine.embedded.proof import prove_sizes
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.scheduler import Scheduler
 from temper_gpu.engine.embedded.settings import EngineSettings
-from temper_gpu.engine.embedded.sizes import Sizes, sizes_for
+from temper_gpu.engine.embedded.sizes import Sizes, sizes_for, threads_for
 from temper_gpu.engine.interface import (
     AdapterSource,
     ContextTooLong,
@@ -69,9 +69,9 @@ class EmbeddedEngine:
         self._shortage = Shortage(f"what the engine of {base.name} computes", ROOM_REMEDY)
         # The last pass without room: when, how long the request was that it was laid to, and what that was told.
         self._lack_at, self._lack_tokens, self._lack = 0.0, 0, TemperError("EngineFailed", "")
-        torch.set_num_threads(settings.num_threads)
+        self._num_threads = threads_for(base.num_parameters, settings.num_threads)
         self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens)
-        with self._device_lock:
+        with self._device_lock, threads(self._num_threads):
             self.sizes = find_sizes(base, self.candidates, settings.max_slots)
         self._policies = Policies(base, settings.max_policies, self._device_lock)
         self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
@@ -103,7 +103,7 @@ class EmbeddedEngine:
             waiting=self._num_waiting(),
             running=self._scheduler.num_running(),
             adapters=tuple(self._policies.loaded()),
-            details={"sizes": self.sizes.allowed, "threads": self.settings.num_threads},
+            details={"sizes": self.sizes.allowed, "threads": self._num_threads},
         )
 
     def counters(self) -> Mapping[str, int | float]:
@@ -202,7 +202,7 @@ class EmbeddedEngine:
         key = adapter.sha256
         error: BaseException = TemperError("EngineFailed", f"adapter {key} was dropped while loading; retry")
         try:
-            torch.set_num_threads(self.settings.num_threads)  # counted per thread by OpenMP
+            torch.set_num_threads(self._num_threads)  # counted per thread by OpenMP
             self._policies.load(adapter, POLICY_ROOM_TIMEOUT_S)
         except BaseException as caught:
             error = self._shortage.failed(caught) if is_out_of_memory(caught) else caught
@@ -214,7 +214,7 @@ class EmbeddedEngine:
                     sequence.fail(error)
 
     def _run(self) -> None:
-        torch.set_num_threads(self.settings.num_threads)
+        torch.set_num_threads(self._num_threads)
         try:
             with torch.inference_mode():
                 while self._wait_for_work():
@@ -277,6 +277,16 @@ class EmbeddedEngine:
         with self._lock:
             for sequence in [sequence for each in (*self._loading.values(), self._constraining) for sequence in each]:
                 sequence.fail(error)
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> Sizes:

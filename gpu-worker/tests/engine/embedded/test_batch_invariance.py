@@ -7,6 +7,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from temper_gpu.engine.embedded import sizes
 from temper_gpu.engine.embedded.activations import WholeVectors, padded_size
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
@@ -23,6 +24,14 @@ REQUESTS = [
     )
     for seed in range(64)
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads_of_large_models():
+    """With which the small ones of these tests compute as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sizes, "ONE_THREAD_PARAMETERS", 0)
+        yield
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["1 thread", "2 threads"])
@@ -82,6 +91,14 @@ def test_another_engine_of_another_shape_answers_the_same(base, engine: Embedded
     other = open_engine(base, max_slots=16, max_pass_tokens=128, num_threads=engine.settings.num_threads)
     assert ask_together(other, REQUESTS) == alone
     other.close()
+
+
+def test_a_small_model_is_computed_by_one_thread_and_its_caller_keeps_its_own(base, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sizes, "ONE_THREAD_PARAMETERS", base.num_parameters + 1)
+    before = torch.get_num_threads()
+    engine = open_engine(base, num_threads=before + 1)
+    assert (engine.health().details["threads"], torch.get_num_threads()) == (1, before)
+    engine.close()
 
 
 def test_policies_side_by_side_answer_as_each_alone(base):
