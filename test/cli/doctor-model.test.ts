@@ -1,4 +1,5 @@
 /** `temper doctor --model` prints what Python finds; what that is, gpu-worker/tests/process/test_plan.py checks. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ModelReport } from '../../workers/doctor/model-report.ts';
@@ -38,13 +39,15 @@ const REPORT: ModelReport = {
   },
 };
 
-async function doctor(flags: readonly string[], report: ModelReport) {
+async function doctor(flags: readonly string[], report: ModelReport, engine: object = {}) {
   const programs = fakePrograms();
   onTestFinished(() => programs.remove());
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: args.slice(2).join(' ') }));`;
   programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${answer} }`);
   const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
-  return runCli(await temporaryFolder(), ['doctor', '--model', ...flags], { env });
+  const project = await temporaryFolder();
+  writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
+  return runCli(project, ['doctor', '--model', ...flags], { env });
 }
 
 test('a model that does not fit is told with its parts and what to change, and ends with 1', async () => {
@@ -68,6 +71,12 @@ test('engine, device, type and length of conversations are those of the flags; J
   expect(told.model).toBe(
     '--model pocket --context 99 --lora-rank 16 --micro-batch-tokens 16384 --engine vllm --device cuda --dtype float32 --slots 128 --threads 2',
   );
+});
+
+test('a vLLM server elsewhere is named, because it takes no memory here', async () => {
+  const vllm = { url: 'http://gpu-host:8000', adapters: { folder: '/mnt/adapters' } };
+  const { stdout } = await doctor(['pocket', '--json'], REPORT, { kind: 'vllm', vllm });
+  expect((JSON.parse(stdout) as ModelReport).model).toMatch(/ --vllm-url http:\/\/gpu-host:8000$/);
 });
 
 test('a model that cannot be used ends with 1, and says why', async () => {

@@ -97,5 +97,6 @@ function engineOf(configured: EngineConfig, asked: ExaminedModel): string[] {
     ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
     ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
     ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),
+    ...(vllm.url === null || kind !== 'vllm' ? [] : ['--vllm-url', vllm.url]),
   ];
 }

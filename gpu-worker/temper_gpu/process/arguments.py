@@ -152,7 +152,6 @@ def _machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vllm-args", type=_texts, default=(), metavar="JSON", help='arguments for vLLM: ["--max-model-len=8192"]'
     )
-    parser.add_argument("--vllm-url", type=_root, metavar="URL", help="a vLLM server that runs already: its root")
     parser.add_argument(
         "--vllm-adapters", metavar="FOLDER", help="a folder that this host and that of --vllm-url share, for adapters"
     )
@@ -187,6 +186,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vllm-devices", type=_numbers, default=(), metavar="N,N", help="GPUs for vLLM alone (default: the trainer's)"
     )
+    parser.add_argument("--vllm-url", type=_root, metavar="URL", help="a vLLM server that runs already: its root")
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """What a GPU worker needs of its devices' memory: the parts of its engine and its trainer, put together."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -12,7 +13,7 @@ from temper_gpu.engine.embedded.policies import is_merged
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.vllm import needs as vllm
 from temper_gpu.engine.vllm.process import is_shared
-from temper_gpu.engine.vllm.settings import VllmSettings
+from temper_gpu.engine.vllm.settings import External, VllmSettings
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.lora import adapted_layers, target_modules
 from temper_gpu.model.memory import total_bytes
@@ -41,6 +42,8 @@ class EngineArguments(Protocol):
     def prefix_cache_bytes(self) -> int | None: ...
     @property
     def vllm_devices(self) -> tuple[int, ...]: ...
+    @property
+    def vllm_url(self) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def default_kv_cache_bytes(device: torch.device) -> int:
 
 
 def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSettings | VllmSettings:
-    """Of vLLM without what depends on its installation."""
+    """Of vLLM without what depends on its installation, and on how a server elsewhere is reached."""
     kv_cache_bytes = chosen.kv_cache_bytes
     if chosen.engine == "vllm":
         devices = chosen.vllm_devices
@@ -71,6 +74,7 @@ def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSett
             num_threads=chosen.threads,
             slots=chosen.slots,
             kv_cache_bytes=kv_cache_bytes or default_kv_cache_bytes(on),
+            external=None if chosen.vllm_url is None else External(chosen.vllm_url, "", Path(), ""),
         )
     return EngineSettings(
         num_threads=chosen.threads,

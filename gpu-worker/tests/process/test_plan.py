@@ -178,12 +178,12 @@ def test_the_program_says_what_a_model_is_and_needs(capsys: pytest.CaptureFixtur
     assert parts["weights"]["reason"] == f"{told['parameters']:,} parameters × 4 bytes (float32)"
 
 
-def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:
     """Of the pocket model's folder with another config. Its weights are not even there."""
     shutil.copytree(POCKET_FOLDER, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | changes))
-    assert main(["--model=mine", f"--source={folder}", "--lora-rank=16", "--micro-batch-tokens=512"]) == 0
+    assert main(["--model=mine", f"--source={folder}", "--lora-rank=16", "--micro-batch-tokens=512", *flags]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -198,6 +198,13 @@ def test_what_experts_compute_is_not_reckoned(tmp_path: Path, capsys: pytest.Cap
     reasons = {part["name"]: part["reason"] for part in device["parts"]}
     assert told["refusal"] is None and "forward pass" not in reasons
     assert reasons["micro-batch"].startswith("not known")
+
+
+def test_a_server_elsewhere_takes_nothing_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    server = ["--engine=vllm", "--vllm-url=http://gpu-host:8000"]
+    [device] = told_of({}, tmp_path / "model", capsys, *server)["memory"]["devices"]
+    always = [part["name"] for part in device["parts"] if part["phase"] == "always"]
+    assert always == ["process", "weights", "adapter in training", "optimizer"]
 
 
 def test_on_gpus_of_its_own_vllm_is_reckoned_apart():
