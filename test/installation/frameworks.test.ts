@@ -15,7 +15,7 @@ import { paidTwice, readJournals, stepsCommittedTwice } from '../crash/evidence.
 import { Project, until } from '../crash/project.ts';
 import type { Ended } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
-import { TEMPER } from './installation.ts';
+import { engineOf, TEMPER } from './installation.ts';
 
 const FRAMEWORKS = [
   'openai-chat',
@@ -60,7 +60,7 @@ test('they and the agents of docs/sdks are typed as their frameworks want it', a
 test.concurrent('without an engine, against scripted answers, the SDKs do what their pages say', () =>
   succeed(commands.run('node', '--import', 'temper-rl/typescript', 'scripted/main.ts')));
 
-test.concurrent('the programs of docs/programs.md run, with OpenAI’s SDK for Python', async () => {
+test.concurrent('the programs of docs/programs.md and OpenAI’s client for Python run', async () => {
   const python = env['TEMPER_PYTHON']!;
   const packages = join(folder, 'python-packages');
   const pip = ['-m', 'pip', '--python', python, 'install', '--quiet', '--disable-pip-version-check'];
@@ -69,6 +69,8 @@ test.concurrent('the programs of docs/programs.md run, with OpenAI’s SDK for P
   const PATH = [dirname(python), process.env['PATH']].join(delimiter);
   const programs = new ProjectFolder(folder, { env: { ...env, PATH, PYTHONPATH: packages } });
   await succeed(programs.run('node', '--import', 'temper-rl/typescript', 'scripted/programs.ts'));
+  const { engine, key } = engineOf(commands);
+  await succeed(programs.run(python, 'clients.py', engine, key));
 });
 
 // At once: most of the time they wait for a heartbeat that does not come.

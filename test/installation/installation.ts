@@ -1,8 +1,9 @@
 /** The package as a user has it: built, packed, and installed into a folder whose name needs quoting everywhere. */
-import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readStackFile } from '../../workers/local-stack/stack-file.ts';
 import { startCommand, type Ended } from '../e2e/command.ts';
 import { ProjectFolder, WITHOUT_STANDBY } from '../e2e/project-folder.ts';
 import { openTools } from '../run/tools.ts';
@@ -50,6 +51,13 @@ export async function installPackage(variables: Readonly<Record<string, string>>
   const npm = ['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline'];
   await succeed(project.run(...npm, join(home, packed.filename)));
   return { folder, home, env, packed: packed.files.map(({ path }) => path), packedBytes: packed.size };
+}
+
+/** The GPU worker of the local stack. */
+export function engineOf(project: ProjectFolder): { engine: string; key: string } {
+  const ports = readStackFile(project.path('stack.json'))!.ports!;
+  const key = readFileSync(project.path('engine.key'), 'utf8').trim();
+  return { engine: `http://127.0.0.1:${ports.engine}`, key };
 }
 
 async function succeed(ended: Promise<Ended>): Promise<Ended> {

@@ -15,7 +15,7 @@ const project = new ProjectFolder(folder, { env });
 test('their types are those that the SDKs want', async () => {
   const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, target: 'es2023', types: ['node'] };
   const modules = { module: 'nodenext', allowImportingTsExtensions: true };
-  const include = [...EXAMPLES.map((example) => `examples/${example}`), 'play-examples.ts'];
+  const include = [...EXAMPLES.map((example) => `examples/${example}`), 'play-examples.ts', 'clients.ts'];
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({ compilerOptions: { ...compilerOptions, ...modules }, include }),

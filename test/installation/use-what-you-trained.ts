@@ -9,13 +9,12 @@ import { callSeed } from '../../core/seeds.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readEvalRollouts, requireRun } from '../../store/records/run-reader.ts';
 import type { CallRecord } from '../../store/records/trajectories.ts';
-import { readStackFile } from '../../workers/local-stack/stack-file.ts';
 import { until } from '../crash/project.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import { openTools } from '../run/tools.ts';
 import { linesOf, type Command } from '../e2e/command.ts';
 import type { ProjectFolder } from '../e2e/project-folder.ts';
-import { TEMPER } from './installation.ts';
+import { engineOf, TEMPER } from './installation.ts';
 import { fileOf, SCRIPTS } from './pages.ts';
 
 const PAGE = 'docs/use-what-you-trained.md';
@@ -123,6 +122,17 @@ export function testUse({ project, serving, port }: Use): void {
     expect(JSON.parse(merged.stdout)).toEqual(served.map(([, tokens]) => tokens));
   });
 
+  test('the official clients get what they ask for, from temper serve and from the GPU worker’s own server', async () => {
+    const { engine, key } = engineOf(project);
+    const places = {
+      engine: { url: engine, apiKey: key, model: 'pocket' },
+      serve: { url: `http://127.0.0.1:${port}`, apiKey: SERVE_KEY, model: 'demo' },
+    };
+    const line = ['node', '--import', 'temper-rl/typescript', 'clients.ts'];
+    const { code, stdout, stderr } = await project.run('env', `PLACES=${JSON.stringify(places)}`, ...line);
+    expect(code, stdout + stderr).toBe(0);
+  });
+
   test('Ctrl-C ends temper serve and its engine, and its log holds no key', async () => {
     const log = readFileSync(project.path('logs', 'serve.jsonl'), 'utf8');
     const { port: enginePort } = project
@@ -160,13 +170,6 @@ async function tokensOf(client: OpenAI, body: object): Promise<[number[], number
     choices: { token_ids: number[] }[];
   };
   return [prompt, choices[0]!.token_ids];
-}
-
-/** Of the local stack, where the run was trained and evaluated. */
-function engineOf(project: ProjectFolder): { engine: string; key: string } {
-  const ports = readStackFile(project.path('stack.json'))!.ports!;
-  const key = readFileSync(project.path('engine.key'), 'utf8').trim();
-  return { engine: `http://127.0.0.1:${ports.engine}`, key };
 }
 
 /** As many of the likeliest tokens after each prompt as were served. */

@@ -6,13 +6,8 @@ import { join } from 'node:path';
 import { nodeFlags } from '../../workers/module-path.ts';
 import { checks } from './checks.ts';
 import { runStep, type Showing } from './command.ts';
+import { readPytestReport, type Counts } from './pytest-report.ts';
 import { openTools } from './tools.ts';
-
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
 
 const { python, temporalCli, versitygw } = await openTools();
 const tools = { TEMPER_PYTHON: python, TEMPER_TEMPORAL_CLI: temporalCli, TEMPER_VERSITYGW: versitygw };
@@ -90,12 +85,7 @@ async function runPytestOf(
   const report = join(results, `${title}.xml`);
   const command = [python, '-m', 'pytest', '-q', `--junitxml=${report}`, ...selection] as const;
   const succeeded = await runStep({ title, command, cwd: 'gpu-worker' }, { ...env, ...limits }, showing);
-  addSuite(succeeded, () => {
-    const suite = /<testsuite [^>]*>/.exec(readFileSync(report, 'utf8'))?.[0] ?? '';
-    const count = (name: string) => Number(new RegExp(`${name}="(\\d+)"`).exec(suite)?.[1] ?? 0);
-    const [failed, skipped] = [count('failures') + count('errors'), count('skipped')];
-    return { passed: count('tests') - failed - skipped, failed, skipped };
-  });
+  addSuite(succeeded, () => readPytestReport(report));
 }
 
 /** `selection`: files of the project, or which to leave out. */

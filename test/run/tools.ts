@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { cacheFolder } from '../../workers/folders.ts';
 import type { StackEvent } from '../../workers/events.ts';
+import type { InstallOptions } from '../../workers/install/install.ts';
 import { installDevTools, openPythonEnvironment } from '../../workers/install/python-environment.ts';
 import { findTemporalCli } from '../../workers/install/temporal-cli.ts';
 import { findVersitygw } from './versitygw.ts';
@@ -14,12 +15,22 @@ export interface Tools {
 }
 
 export async function openTools(): Promise<Tools> {
-  const options = { env: process.env, cache: cacheFolder(), onEvent: printer() };
-  const environment = await openPythonEnvironment(options);
-  await installDevTools(environment, options);
+  const options = installOptions();
+  const python = await openTestPython(options);
   const { path } = await findTemporalCli({ ...options, databaseServer: null });
   const versitygw = await findVersitygw();
-  return { python: environment.python, temporalCli: absolute(path), versitygw: absolute(versitygw) };
+  return { python, temporalCli: absolute(path), versitygw: absolute(versitygw) };
+}
+
+/** The GPU worker's, with what its tests need. */
+export async function openTestPython(options = installOptions()): Promise<string> {
+  const environment = await openPythonEnvironment(options);
+  await installDevTools(environment, options);
+  return environment.python;
+}
+
+function installOptions(): InstallOptions {
+  return { env: process.env, cache: cacheFolder(), onEvent: printer() };
 }
 
 /** Tests that take the PATH away still need the servers. */

@@ -74,7 +74,9 @@ test('there is a lock for everything that is installed', () => {
   ]);
 });
 
-test.each(locks)('%s names one version of each package, by hash, and no host', (name) => {
+const ofTests = ['requirements.lock', 'source.lock'].map((name) => join('..', 'test', 'vllm-api', name));
+
+test.each([...locks, ...ofTests])('%s names one version of each package, by hash, and no host', (name) => {
   const text = readFileSync(join(GPU_WORKER_FOLDER, name), 'utf8');
   expect(text).not.toMatch(/:\/\/|index-url|find-links|trusted-host/);
   const packages = text.split(/\n(?=\S)/).filter((block) => !block.startsWith('#') && block.trim() !== '');

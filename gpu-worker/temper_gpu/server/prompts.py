@@ -85,12 +85,16 @@ class Prompts:
         """Control tokens included, as vLLM's server writes them."""
         return self._tokenizer.decode(list(self.known_ids(tuple(token_ids), "tokens")))
 
+    def entries(self, token_ids: tuple[int, ...]) -> list[str]:
+        """Of the vocabulary, as vLLM's server shows tokens: half a character has one too."""
+        return self._tokenizer.convert_ids_to_tokens(list(token_ids))
+
     def known_ids(self, token_ids: tuple[int, ...], subject: str = "prompt") -> tuple[int, ...]:
         most = len(self._tokenizer)
         unknown = next((token_id for token_id in token_ids if not 0 <= token_id < most), None)
         if unknown is None:
             return token_ids
-        rule = f"token ids in {subject} must be of {self._name}, from 0 to {most - 1}"
+        rule = f"token ids in {subject} must be below {most}, the size of {self._name}'s vocabulary"
         raise TemperError("BadConfig", f"{rule}, got {unknown}; change them")
 
     def require_known(self, sampling: Sampling) -> None:

@@ -61,5 +61,4 @@ def tokenized(body: dict[str, Any], target: Target, prompts: Prompts) -> dict[st
         require(isinstance(text, str), f"prompt must be a string, got {shown(text)}; or send messages")
         token_ids = prompts.encode_text(str(text), flag(body, "add_special_tokens", True))
     answer = {"count": len(token_ids), "max_model_len": target.engine.model.context_window, "tokens": token_ids}
-    strings = [prompts.token_text(token_id) for token_id in token_ids] if flag(body, "return_token_strs") else None
-    return {**answer, "token_strs": strings}
+    return {**answer, "token_strs": prompts.entries(token_ids) if flag(body, "return_token_strs") else None}

@@ -62,6 +62,9 @@ def test_biases_and_alternatives_reach_the_engine(client: httpx.Client):
     biased = chat(client, logit_bias={"120": 100}, max_tokens=3, logprobs=True, top_logprobs=1).json()["choices"][0]
     assert biased["message"]["content"] == "xxx"
     assert [entry["top_logprobs"][0]["token"] for entry in biased["logprobs"]["content"]] == ["x", "x", "x"]
+    refused = chat(client, logit_bias={"264": 1})
+    assert error(refused)[0] == 400
+    assert "below 264, the size of pocket's vocabulary, got 264" in refused.text
     asked: list[dict[str, Any]] = [{name: value, "seed": seed} for seed in (1, 2) for name, value in GREEDY]
     greedy = [chat(client, **changes) for changes in asked]
     assert len({answer.json()["choices"][0]["message"]["content"] for answer in greedy}) == 1
@@ -111,6 +114,8 @@ def test_text_becomes_tokens_and_they_become_text(client: httpx.Client):
         "tokens": [49, 50],
         "token_strs": ["1", "2"],
     }
+    # As the vocabulary has them, not as they are read.
+    assert tokenize(prompt=" é", return_token_strs=True)["token_strs"] == ["Ġ", "Ã", "©"]
     asked = tokenize(messages=ASKED["messages"])
     assert asked["tokens"] == chat(client, return_token_ids=True).json()["prompt_token_ids"]
     text = client.post("/detokenize", json={"model": "pocket", "tokens": asked["tokens"]}).json()["prompt"]
