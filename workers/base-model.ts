@@ -18,14 +18,21 @@ export interface BaseModel {
 /** A revision is a branch, a tag or a commit. */
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@(?!.*\.\.)[A-Za-z0-9][\w./-]*)?$/;
 
+/** What a model is resolved for. */
+interface ModelUse {
+  /** There is a chat template in the place of its own. */
+  readonly hasTemplate: boolean;
+}
+
 export function resolveBaseModel(
   text: string,
   cwd: string,
   project: string,
   configured: Readonly<Record<string, string>>,
+  use: ModelUse = { hasTemplate: false },
 ): BaseModel {
   const named = Object.hasOwn(configured, text) ? configured[text]! : null;
-  if (named !== null) return { name: text, models: { [text]: checkSource(named, project) } };
+  if (named !== null) return { name: text, models: { [text]: checkSource(named, project, use) } };
   if (isBuiltIn(text)) return { name: text, models: {} };
   const folder = resolve(cwd, text);
   const looksLikePath = isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
@@ -37,7 +44,7 @@ export function resolveBaseModel(
         `the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`,
       );
     }
-    return { name, models: { [name]: checkModelFolder(folder) } };
+    return { name, models: { [name]: checkModelFolder(folder, use) } };
   }
   if (HUB_NAME.test(text)) {
     // A branch or a tag is no name that a run could record.
@@ -51,8 +58,8 @@ export function resolveBaseModel(
   );
 }
 
-function checkSource(source: string, project: string): string {
-  if (!source.startsWith(HUB_PREFIX)) return checkModelFolder(resolve(project, source));
+function checkSource(source: string, project: string, use: ModelUse): string {
+  if (!source.startsWith(HUB_PREFIX)) return checkModelFolder(resolve(project, source), use);
   if (HUB_NAME.test(source.slice(HUB_PREFIX.length))) return source;
   throw new TemperError(
     'BadConfig',
@@ -99,7 +106,7 @@ export function registeredOnly(model: BaseModel, configured: Readonly<Record<str
 }
 
 /** Refused here, in a second, rather than by the GPU worker after the installation. */
-function checkModelFolder(folder: string): string {
+function checkModelFolder(folder: string, { hasTemplate }: ModelUse): string {
   if (!isFolder(folder))
     throw new TemperError('BadConfig', `the base model's folder ${folder} does not exist; pass an existing one`);
   if (!existsSync(join(folder, 'config.json'))) {
@@ -114,10 +121,10 @@ function checkModelFolder(folder: string): string {
       `the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`,
     );
   }
-  if (!hasChatTemplate(folder)) {
+  if (!hasTemplate && !hasChatTemplate(folder)) {
     throw new TemperError(
       'BadConfig',
-      `the base model in ${folder} has no chat template (agents speak in messages); add a chat_template.jinja to it`,
+      `the base model in ${folder} has no chat template (agents speak in messages); pass one with --chat-template FILE, or add a chat_template.jinja to it`,
     );
   }
   return folder;

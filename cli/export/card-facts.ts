@@ -35,6 +35,7 @@ export async function readCardFacts(
       ...describeBase(manifest.baseModel, known, merged),
       sha256: manifest.baseModelSha256,
     },
+    chatTemplateSha256: config.rollout.chatTemplateSha256 ?? null,
     lora: config.train.lora,
     adapterSha256: manifest.adapter.sha256,
     manifestSha256: checkpoint.manifestSha256,

@@ -21,5 +21,6 @@ export interface TrainableModelOptions {
   /** The seed of all random choices. */
   seed?: number;
   lora?: Partial<LoraConfig>;
-  rollout?: Partial<RolloutConfig>;
+  /** A chat template of its own is an option of `temper train` alone: scripts have no way to store one. */
+  rollout?: Partial<Omit<RolloutConfig, 'chatTemplateSha256'>>;
 }

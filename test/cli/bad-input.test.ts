@@ -166,7 +166,7 @@ describe('the base model', () => {
       'tokenizer_config.json',
     ]);
     expect(await complaint(['train', agent, '--base-model', folder])).toMatchInlineSnapshot(
-      `"temper: the base model in PROJECT/bare has no chat template (agents speak in messages); add a chat_template.jinja to it"`,
+      `"temper: the base model in PROJECT/bare has no chat template (agents speak in messages); pass one with --chat-template FILE, or add a chat_template.jinja to it"`,
     );
   });
 

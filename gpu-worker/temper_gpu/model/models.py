@@ -40,7 +40,6 @@ TELL_EVERY_S = 5.0
 # In parameters: from here on memory counts more than page faults do.
 LARGE_MODEL = 100_000_000
 
-PLAIN_CONVERSATION = [{"role": role, "content": "!"} for role in ("user", "assistant", "user")]
 # Gets a model's name, and the model without numbers.
 RequireRoom = Callable[[str, PreTrainedModel], None]
 
@@ -228,7 +227,6 @@ def load_base(
     options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     with explained(name, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        check_template(name, tokenizer)
         outlined = outline(folder)
         check_decoder(name, outlined)
         require_room(name, outlined)
@@ -238,7 +236,7 @@ def load_base(
         loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
     model, loading = loaded
     check_complete(name, loading["missing_keys"])
-    check_usable(name, model, tokenizer)
+    check_usable(name, model)
     # Tied weights are one tensor under two names, and stay one on the device.
     moved: dict[int, Tensor] = {}
     state = {key: moved.setdefault(id(tensor), tensor) for key, tensor in model.state_dict(keep_vars=True).items()}
@@ -325,13 +323,7 @@ def _has_linear_layers(model: PreTrainedModel) -> bool:
     return any(isinstance(module, nn.Linear) and module is not head for module in model.modules())
 
 
-def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    if not tokenizer.chat_template:
-        raise TemperError(
-            "BadConfig",
-            f"model {name} must have a chat template, but its tokenizer has none; use the -Instruct or -Chat "
-            "edition, or add chat_template.jinja to its folder",
-        )
+def check_usable(name: str, model: PreTrainedModel) -> None:
     if not getattr(model, "_supports_attention_backend", False):
         raise TemperError(
             "BadConfig",
@@ -340,22 +332,6 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
         )
     require_known_attention(name, model.config)
     require_independent_tokens(name, model)
-
-
-def check_template(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
-    """One that fails here fails in every call. What it leaves out is another matter (server/prompts.py)."""
-    if not tokenizer.chat_template:
-        return  # said by `check_usable`
-    try:
-        tokenizer.apply_chat_template(PLAIN_CONVERSATION, add_generation_prompt=True, tokenize=False)
-    except Exception as error:  # whatever a template raises
-        line = getattr(error, "lineno", None)
-        place = "" if line is None else f" in line {line}"
-        raise TemperError(
-            "BadConfig",
-            f"the chat template of model {name} must write a conversation of user and assistant, but it fails{place} "
-            f"({describe_error(error)}); mend chat_template.jinja in the model's folder, or use another model",
-        ) from error
 
 
 def end_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
