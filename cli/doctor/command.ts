@@ -16,7 +16,7 @@ export const doctorCommand = defineCommand({
     model: {
       kind: 'text',
       placeholder: 'MODEL',
-      description: 'examine this base model instead: a name, a folder or OWNER/NAME[@REVISION]',
+      description: 'examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX',
     },
     context: {
       kind: 'integer',

@@ -13,7 +13,7 @@ export const RUN_FLAGS = {
     kind: 'text',
     placeholder: 'MODEL',
     path: 'baseModel',
-    description: 'pocket, pocket-tools, a folder, or a name of the Hugging Face hub',
+    description: 'pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX',
   },
   seed: { kind: 'integer', placeholder: 'N', path: 'seed', description: 'seed of all random choices' },
   steps: {

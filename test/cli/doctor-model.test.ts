@@ -110,7 +110,7 @@ test('help', async () => {
 
     Options:
       --agent NAME          also check this agent's queue; repeatable
-      --model MODEL         examine this base model instead: a name, a folder or OWNER/NAME[@REVISION]
+      --model MODEL         examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
       --context N           with --model: tokens of the longest conversation [32768, or the model's context window]
       --chat-template FILE  Jinja chat template to use instead of the model's own
       --engine NAME         what samples: embedded or vllm, which temper setup vllm installs ["embedded"]

@@ -83,7 +83,7 @@ test('train', async () => {
 
     Options:
       --run NAME                     name of the run; default: the agent's name
-      --base-model MODEL             pocket, pocket-tools, a folder, or a name of the Hugging Face hub
+      --base-model MODEL             pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX
       --seed N                       seed of all random choices [1]
       --steps N                      optimizer steps [100]
       --groups-per-step N            scenarios per step [8]

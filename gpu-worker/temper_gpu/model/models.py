@@ -26,9 +26,10 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 from transformers.utils.quantization_config import Mxfp4Config
 
-from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
+from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX, S3_SCHEME
 from temper_gpu.failures import TemperError
-from temper_gpu.model.hub import HubModel, download, find_commit, now_and_then, parse_hub_model
+from temper_gpu.model.bucket import S3Model, download_s3, find_pin, is_s3_model, parse_s3_model
+from temper_gpu.model.hub import HubModel, Snapshot, Tell, download, find_commit, now_and_then, parse_hub_model
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
 from temper_gpu.model.memory import describe_error, is_out_of_memory, return_freed_memory
 
@@ -126,9 +127,9 @@ class Models(Protocol):
 
 
 class ModelLibrary:
-    """Base models by name: those of `BUILT_IN`, and what `sources` says of this host: a folder, or `hub:OWNER/NAME`,
-    with or without `@REVISION`. A run names a model of the hub with its commit. Names come over the wire, so the hub is
-    asked only for what a person registered here."""
+    """Base models by name: those of `BUILT_IN`, and what `sources` says of this host: a folder, `hub:OWNER/NAME`, with
+    or without `@REVISION`, or `s3://BUCKET/PREFIX`. A run names a model of the hub with its commit, and one of a bucket
+    with the hash of its listing. Names come over the wire: only what a person registered here is asked for."""
 
     def __init__(
         self,
@@ -168,6 +169,9 @@ class ModelLibrary:
     def settle(self, name: str) -> str:
         """The name that a run records: of a model of the hub, with its commit. Asks the hub for it."""
         source = self._require(name)
+        in_bucket = parse_s3_model(source)
+        if in_bucket is not None:
+            return S3Model(in_bucket.place, find_pin(in_bucket)).name
         if not source.startswith(HUB_PREFIX):
             return name
         model = parse_hub_model(source)
@@ -175,14 +179,8 @@ class ModelLibrary:
 
     def _load(self, name: str) -> BaseModel:
         source = self._require(name)
-        if source.startswith(HUB_PREFIX):
-            model = parse_hub_model(source)
-            log.info("looking for a model of the hub", extra={"model": str(model)})
-
-            def tell(done: int, total: int) -> None:
-                log.info("downloading a model of the hub", extra={"model": str(model), "bytes": done, "of": total})
-
-            snapshot = download(model, now_and_then(tell, TELL_EVERY_S))
+        snapshot = fetch(source, log_progress(source))
+        if snapshot is not None:
             return self._read(name, str(snapshot.folder), snapshot.commit)
         if not (Path(source) / "config.json").is_file():
             raise TemperError(
@@ -201,18 +199,45 @@ class ModelLibrary:
         raise TemperError(
             "BadConfig",
             f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in models "
-            f'of temporal.config.ts ("{name}": "{HUB_PREFIX}{name}", or a folder), or pass it by --base-model here',
+            f'of temporal.config.ts ("{name}": "{parse_s3_model(name) or HUB_PREFIX + name}", or a folder), or pass '
+            "it by --base-model here",
         )
 
     def _find(self, name: str) -> str | None:
         sources = {**{built_in: str(folder) for built_in, folder in BUILT_IN.items()}, **self._sources()}
         if name in sources:
             return sources[name]
+        if is_s3_model(name):
+            return _find_in_bucket(name, sources.values())
         wanted = parse_hub_model(name)
         # A commit of a repository that is registered under whichever name, unless another commit of it is.
         registered = [parse_hub_model(source) for source in sources.values() if source.startswith(HUB_PREFIX)]
         accepted = [HubModel(wanted.repository, None), wanted]
         return f"{HUB_PREFIX}{name}" if any(model in accepted for model in registered) else None
+
+
+def _find_in_bucket(name: str, sources: Iterable[str]) -> str | None:
+    """As for repositories: what is below a registered prefix, unless it is registered as it was at another time."""
+    wanted = parse_s3_model(name)
+    registered = [parse_s3_model(source) for source in sources if source.startswith(S3_SCHEME)]
+    if wanted is None or not any(model in (S3Model(wanted.place, None), wanted) for model in registered):
+        return None
+    return str(wanted)
+
+
+def fetch(source: str, tell: Tell) -> Snapshot | None:
+    """The files of a model that comes from elsewhere; None for a folder. Raises as `download` does."""
+    in_bucket = parse_s3_model(source)
+    if in_bucket is not None:
+        return download_s3(in_bucket, tell)
+    return download(parse_hub_model(source), tell) if source.startswith(HUB_PREFIX) else None
+
+
+def log_progress(source: str) -> Tell:
+    def tell(done: int, total: int) -> None:
+        log.info("downloading a model", extra={"model": source, "bytes": done, "of": total})
+
+    return now_and_then(tell, TELL_EVERY_S)
 
 
 def load_base(

@@ -1,8 +1,8 @@
 """python -m temper_gpu.process.plan: what a model is, whether it can be served and trained, and whether it fits into
 this machine's memory. Reads no weights.
 
-Of a model of the Hugging Face hub only its config and tokenizer are downloaded. Prints one JSON object; `refusal` says
-why the model cannot be used, where it cannot.
+Of a model of the Hugging Face hub or of a bucket only its config and tokenizer are downloaded. Prints one JSON object;
+`refusal` says why the model cannot be used, where it cannot.
 """
 
 import argparse
@@ -46,11 +46,16 @@ class Found:
 
 
 def find(name: str, source: str | None) -> Found:
+    from temper_gpu.model.bucket import download_s3_description, parse_s3_model
     from temper_gpu.model.hub import download_description, parse_hub_model
     from temper_gpu.model.models import BUILT_IN
 
     if source is not None and source.startswith(HUB_PREFIX):
         snapshot = download_description(parse_hub_model(source))
+        return Found(str(snapshot.folder), snapshot.commit)
+    in_bucket = None if source is None else parse_s3_model(source)
+    if in_bucket is not None:
+        snapshot = download_s3_description(in_bucket)
         return Found(str(snapshot.folder), snapshot.commit)
     folder = source or BUILT_IN.get(name)
     if folder is None or not Path(folder, "config.json").is_file():
@@ -154,7 +159,9 @@ def of_device(device: "torch.device", plan: "MemoryPlan") -> dict[str, Any]:
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="NAME", help="what the model is called")
     parser.add_argument(
-        "--source", metavar="PLACE", help="a folder, or hub:OWNER/NAME[@REVISION] (default: a built-in model)"
+        "--source",
+        metavar="PLACE",
+        help="a folder, hub:OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX[@HASH] (default: a built-in model)",
     )
     parser.add_argument("--chat-template", metavar="FILE", help="instead of the model's own")
 
