@@ -60,20 +60,20 @@ interface Templated {
 }
 
 /**
- * Refuses a template that fails with this model, and tells what it leaves out. A GPU worker elsewhere does it when the
- * run begins: the model may be there alone.
+ * Refuses a template that fails with this model, or a model without one, and tells what it leaves out. A GPU worker
+ * elsewhere does it when the run begins: the model may be there alone.
  */
 export async function proveChatTemplate(
   { template, baseModel, models }: Templated,
   { project, env, output, signal }: Surroundings,
 ): Promise<void> {
-  if (template === null) return;
+  const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
+  if (template === null && isBuiltIn) return;
   const config = await loadConfig(project, env);
   const source = { ...knownModels(project, config), ...models }[baseModel] ?? null;
-  const isHere = source !== null || (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
-  if (config.engine.url !== null || !isHere) return;
-  const { file } = template;
+  if (config.engine.url !== null || (source === null && !isBuiltIn)) return;
+  const file = template?.file ?? null;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const gaps = await checkChatTemplate({ baseModel, source, file }, { env, cache: cacheFolder(env), signal, onEvent });
-  for (const gap of gaps) output.errorLine(`note: of the chat template ${file}: ${gap}`);
+  for (const gap of gaps) output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);
 }

@@ -16,10 +16,12 @@ export async function withEngine<T>(
   const { project, output, signal, env } = surroundings;
   const played = players.filter(({ hosted }) => hosted === null);
   if (played.length === 0) return work(null);
-  const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
-  for (const baseModel of baseModels) await proveChatTemplate({ template, baseModel, models }, surroundings);
-  // The engine reads it there.
-  if (template !== null) await (await openProjectStore(project, env)).putBlob(template.bytes);
+  if (template !== null) {
+    const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
+    for (const baseModel of baseModels) await proveChatTemplate({ template, baseModel, models }, surroundings);
+    // The engine reads it there.
+    await (await openProjectStore(project, env)).putBlob(template.bytes);
+  }
   const stack = await openLocalStack({
     project,
     agentFile: null,

@@ -10,8 +10,10 @@ import { readPlannedSchedule, type PlannedSchedule } from './read-planned-schedu
 export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
   const plan = await readPlannedSchedule(context);
   const { template, store } = plan;
-  await proveChatTemplate({ template, baseModel: plan.config.baseModel, models: {} }, context);
-  if (template !== null) await store.putBlob(template.bytes);
+  if (template !== null) {
+    await proveChatTemplate({ template, baseModel: plan.config.baseModel, models: {} }, context);
+    await store.putBlob(template.bytes);
+  }
   tell(context, plan, await createSchedule(context, plan));
   return EXIT.ok;
 }

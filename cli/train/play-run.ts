@@ -37,7 +37,7 @@ async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags)
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
   const { run, baseModel } = plan.config;
-  // A run that exists began with it.
+  // A run that exists began with its template.
   if (plan.existing === null) await proveChatTemplate({ ...plan, baseModel }, context);
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackLeft | null = null;

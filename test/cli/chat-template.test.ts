@@ -66,6 +66,18 @@ test('Python refuses a template that fails with the model, before anything is st
   expect(stderr).toContain(`--model pocket --chat-template ${join(project, 'chat.jinja')}`);
 });
 
+test('the own template of a model that does not ship with Temper is tried, too', async () => {
+  const programs = fakePrograms();
+  onTestFinished(() => programs.remove());
+  const refusal = "console.error('BadConfig: ' + args.slice(1).join(' ')); process.exit(2);";
+  programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${refusal} }`);
+  const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  const folder = await writeModel(join(project, 'mine'), ['config.json', 'model.safetensors', 'chat_template.jinja']);
+  const { exitCode, stderr } = await runCli(project, ['train', 'agent.ts', '--base-model', folder], { env });
+  const words = `temper_gpu.process.check_template --model mine --source ${folder}`;
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+});
+
 test('a model without a template of its own can be trained with one', async () => {
   const files = ['config.json', 'model.safetensors', 'tokenizer_config.json'];
   const folder = await writeModel(join(project, 'bare'), files);

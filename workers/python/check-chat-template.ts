@@ -8,7 +8,8 @@ interface TriedTemplate {
   readonly baseModel: string;
   /** A folder or a `hub:` name; null: a built-in model. */
   readonly source: string | null;
-  readonly file: string;
+  /** Null: the model's own is tried. */
+  readonly file: string | null;
 }
 
 const AnswerSchema = z.object({ gaps: z.array(z.string()) });
@@ -21,11 +22,16 @@ export async function checkChatTemplate(
   const { answer, lastLine } = await runPythonProgram({
     ...options,
     name: 'check_template',
-    args: ['--model', baseModel, ...(source === null ? [] : ['--source', source]), '--chat-template', file],
+    args: [
+      '--model',
+      baseModel,
+      ...(source === null ? [] : ['--source', source]),
+      ...(file === null ? [] : ['--chat-template', file]),
+    ],
   });
   if (answer !== null) return AnswerSchema.parse(answer).gaps;
   throw new TemperError(
     'EngineFailed',
-    `the chat template ${file} could not be checked: ${lastLine}; run temper doctor`,
+    `the chat template of ${baseModel} could not be checked: ${lastLine}; run temper doctor`,
   );
 }

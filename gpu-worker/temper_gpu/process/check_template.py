@@ -1,6 +1,7 @@
 """python -m temper_gpu.process.check_template: whether a chat template suits a base model, before anything is started.
 
-Reads the model's tokenizer and config. Prints one JSON object: what the template leaves out, in words.
+Without --chat-template the model's own is tried. Reads the model's tokenizer and config. Prints
+one JSON object: what the template leaves out, in words.
 """
 
 import argparse

@@ -39,6 +39,13 @@ def test_the_program_tells_what_a_template_leaves_out(tmp_path: Path, bare: Path
     assert "it fails in line 2 (" in told
 
 
+def test_without_a_template_the_program_tries_the_models_own(bare: Path, capsys: pytest.CaptureFixture[str]):
+    assert check_template.main(["--model=pocket"]) == 0
+    assert "names of messages" in json.loads(capsys.readouterr().out)["gaps"][0]
+    assert check_template.main(["--model=bare", f"--source={bare}"]) == 2
+    assert "BadConfig: model bare must have a chat template" in capsys.readouterr().err
+
+
 def test_the_plan_of_a_model_is_that_with_the_template(tmp_path: Path, bare: Path, capsys: pytest.CaptureFixture[str]):
     flags = ["--model=bare", f"--source={bare}", "--lora-rank=16", "--micro-batch-tokens=512", "--context=64"]
     assert plan.main(flags) == 0
