@@ -54,6 +54,8 @@ function isText(bytes: Uint8Array): boolean {
 
 interface Templated {
   readonly template: ChatTemplate | null;
+  /** A run begins with the template of its parent, which was tried there. */
+  readonly isInherited: boolean;
   readonly baseModel: string;
   /** As the command registers it. */
   readonly models: Readonly<Record<string, string>>;
@@ -64,15 +66,15 @@ interface Templated {
  * elsewhere does it when the run begins: the model may be there alone.
  */
 export async function proveChatTemplate(
-  { template, baseModel, models }: Templated,
+  { template, isInherited, baseModel, models }: Templated,
   { project, env, output, signal }: Surroundings,
 ): Promise<void> {
   const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
-  if (template === null && isBuiltIn) return;
+  if (template === null && (isBuiltIn || isInherited)) return;
   const config = await loadConfig(project, env);
   const source = { ...knownModels(project, config), ...models }[baseModel] ?? null;
   if (config.engine.url !== null || (source === null && !isBuiltIn)) return;
-  const file = template?.file ?? null;
+  const file = template === null ? null : template.file;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const gaps = await checkChatTemplate({ baseModel, source, file }, { env, cache: cacheFolder(env), signal, onEvent });
   for (const gap of gaps) output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);

@@ -18,7 +18,8 @@ export async function withEngine<T>(
   if (played.length === 0) return work(null);
   if (template !== null) {
     const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
-    for (const baseModel of baseModels) await proveChatTemplate({ template, baseModel, models }, surroundings);
+    for (const baseModel of baseModels)
+      await proveChatTemplate({ template, isInherited: false, baseModel, models }, surroundings);
     // The engine reads it there.
     await (await openProjectStore(project, env)).putBlob(template.bytes);
   }

@@ -11,7 +11,7 @@ export async function scheduleCreate(context: ScheduleCreateContext): Promise<nu
   const plan = await readPlannedSchedule(context);
   const { template, store } = plan;
   if (template !== null) {
-    await proveChatTemplate({ template, baseModel: plan.config.baseModel, models: {} }, context);
+    await proveChatTemplate({ template, isInherited: false, baseModel: plan.config.baseModel, models: {} }, context);
     await store.putBlob(template.bytes);
   }
   tell(context, plan, await createSchedule(context, plan));

@@ -36,9 +36,10 @@ async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags)
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
-  const { run, baseModel } = plan.config;
+  const { run, baseModel, rollout } = plan.config;
+  const isInherited = rollout.chatTemplateSha256 !== undefined;
   // A run that exists began with its template.
-  if (plan.existing === null) await proveChatTemplate({ ...plan, baseModel }, context);
+  if (plan.existing === null) await proveChatTemplate({ ...plan, isInherited, baseModel }, context);
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackLeft | null = null;
   const onLeft = (told: StackLeft) => {

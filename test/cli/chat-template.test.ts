@@ -2,6 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { proveChatTemplate } from '../../cli/command-line/chat-template.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
 import { trainCommand } from '../../cli/train/command.ts';
@@ -66,7 +67,7 @@ test('Python refuses a template that fails with the model, before anything is st
   expect(stderr).toContain(`--model pocket --chat-template ${join(project, 'chat.jinja')}`);
 });
 
-test('the own template of a model that does not ship with Temper is tried, too', async () => {
+test('the own template of a model that does not ship with Temper is tried, too, unless a run inherits one', async () => {
   const programs = fakePrograms();
   onTestFinished(() => programs.remove());
   const refusal = "console.error('BadConfig: ' + args.slice(1).join(' ')); process.exit(2);";
@@ -76,6 +77,10 @@ test('the own template of a model that does not ship with Temper is tried, too',
   const { exitCode, stderr } = await runCli(project, ['train', 'agent.ts', '--base-model', folder], { env });
   const words = `temper_gpu.process.check_template --model mine --source ${folder}`;
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+  const context = contextOf(trainCommand, project, ['agent.ts', '--base-model', folder], env);
+  const own = { template: null, isInherited: false, baseModel: 'mine', models: { mine: folder } };
+  await expect(proveChatTemplate(own, context)).rejects.toThrow(words);
+  await proveChatTemplate({ ...own, isInherited: true }, context);
 });
 
 test('a model without a template of its own can be trained with one', async () => {
