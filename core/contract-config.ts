@@ -64,6 +64,8 @@ export const RolloutConfig = z
     chatTemplateKwargs: z
       .record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]))
       .optional(),
+    /** Of the Jinja template in the place of the model's own: it stands in the store under this hash. Absent: the model's own. */
+    chatTemplateSha256: sha256.optional(),
   })
   .meta({ id: 'RolloutConfig' });
 export type RolloutConfig = z.infer<typeof RolloutConfig>;

@@ -39,6 +39,8 @@ export const InitialiseInput = z
     lora: LoraConfig,
     /** Where a fork gets its adapter and optimizer state from; null: the adapter is seeded. */
     parent: Checkpoint.nullable(),
+    /** As in `RolloutConfig`: checked before the run begins, and no part of what is made. */
+    chatTemplateSha256: sha256.optional(),
     inputsSha256: sha256,
   })
   .meta({ id: 'InitialiseInput' });

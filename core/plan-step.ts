@@ -51,7 +51,9 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   const fields = { branch, baseModel: config.baseModel, seed: config.seed, lora: config.train.lora };
   const { parent } = config;
   const hashed = parent === null ? fields : { ...fields, parent: nameless(parent) };
-  return { ...fields, run: config.run, parent, inputsSha256: hashOf(hashed) };
+  const { chatTemplateSha256 } = config.rollout;
+  const checked = chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 };
+  return { ...fields, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
 /** The groups that a step begins with. */

@@ -28,6 +28,11 @@ export const MAX_BODY_BYTES = 16 * 1024 ** 2;
 
 /** Base models that ship with the GPU worker. */
 export const BUILT_IN_MODELS = ['pocket', 'pocket-tools'] as const;
+/** Before the place of a model in a bucket, in `models.json`, and before it in the name that a run records. */
+export const S3_SCHEME = 's3://';
+export const S3_NAMED = 's3/';
+/** A chat template that a run brings: those of models have 1 to 20 kB. */
+export const MAX_CHAT_TEMPLATE_BYTES = 100_000;
 /** Before the name of a model of the Hugging Face hub, in `models.json`. */
 export const HUB_PREFIX = 'hub:';
 

@@ -1,16 +1,16 @@
-/** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, or a name of the Hugging Face hub. */
+/** What `--base-model` means: a built-in name, one of temporal.config.ts, a folder, a name of the Hugging Face hub, or a place in a bucket. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../core/contract.ts';
-import { BUILT_IN_MODELS, HUB_PREFIX } from '../core/wire-constants.ts';
+import { BUILT_IN_MODELS, HUB_PREFIX, S3_NAMED, S3_SCHEME } from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
 
 export interface BaseModel {
   /** As the run records it. */
   readonly name: string;
   /**
-   * Name → folder or `hub:OWNER/NAME[@REVISION]`, for the GPU worker of the local stack: it asks the hub for nothing
-   * else. Empty for names that it knows by itself.
+   * Name → folder, `hub:OWNER/NAME[@REVISION]` or `s3://BUCKET/PREFIX[@HASH]`, for the GPU worker of the local stack: it
+   * asks others for nothing else. Empty for names that it knows by itself.
    */
   readonly models: Readonly<Record<string, string>>;
 }
@@ -18,27 +18,29 @@ export interface BaseModel {
 /** A revision is a branch, a tag or a commit. */
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@(?!.*\.\.)[A-Za-z0-9][\w./-]*)?$/;
 
+/** What a model is resolved for. */
+interface ModelUse {
+  /** There is a chat template in the place of its own. */
+  readonly hasTemplate: boolean;
+}
+
+/** Where a model is that is stored under a prefix; the hash of a listing may follow. */
+const S3_PLACE = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9][\w.-]*)+(@[0-9a-f]{40})?$/;
+
 export function resolveBaseModel(
   text: string,
   cwd: string,
   project: string,
   configured: Readonly<Record<string, string>>,
+  use: ModelUse = { hasTemplate: false },
 ): BaseModel {
   const named = Object.hasOwn(configured, text) ? configured[text]! : null;
-  if (named !== null) return { name: text, models: { [text]: checkSource(named, project) } };
+  if (named !== null) return { name: text, models: { [text]: checkSource(named, project, use) } };
   if (isBuiltIn(text)) return { name: text, models: {} };
+  if (text.startsWith(S3_SCHEME)) return modelInBucket(text.replace(/\/$/, ''));
   const folder = resolve(cwd, text);
-  const looksLikePath = isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
-  if (looksLikePath || isFolder(folder)) {
-    const name = basename(folder);
-    if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
-      throw new TemperError(
-        'BadConfig',
-        `the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`,
-      );
-    }
-    return { name, models: { [name]: checkModelFolder(folder) } };
-  }
+  if (looksLikePath(text) || isFolder(folder)) return modelInFolder(folder, use);
+  if (isNamedInBucket(text)) return modelInBucket(sourceOfName(text));
   if (HUB_NAME.test(text)) {
     // A branch or a tag is no name that a run could record.
     const name = BASE_MODEL_PATTERN.test(text) ? text : text.split('@', 1)[0]!;
@@ -47,12 +49,56 @@ export function resolveBaseModel(
   const names = [...BUILT_IN_MODELS, ...Object.keys(configured)].join(', ');
   throw new TemperError(
     'BadConfig',
-    `unknown base model ${JSON.stringify(text)}: it is neither a folder nor one of ${names}; pass a folder, one of these names, or an OWNER/NAME[@REVISION] of the Hugging Face hub`,
+    `unknown base model ${JSON.stringify(text)}: it is neither a folder nor one of ${names}; pass a folder, one of these names, an OWNER/NAME[@REVISION] of the Hugging Face hub, or s3://BUCKET/PREFIX`,
   );
 }
 
-function checkSource(source: string, project: string): string {
-  if (!source.startsWith(HUB_PREFIX)) return checkModelFolder(resolve(project, source));
+function looksLikePath(text: string): boolean {
+  return isAbsolute(text) || text.startsWith('.') || text.endsWith('/');
+}
+
+function modelInFolder(folder: string, use: ModelUse): BaseModel {
+  const name = basename(folder);
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
+    throw new TemperError(
+      'BadConfig',
+      `the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`,
+    );
+  }
+  return { name, models: { [name]: checkModelFolder(folder, use) } };
+}
+
+function modelInBucket(source: string): BaseModel {
+  const name = nameOfSource(checkPlace(source));
+  return { name, models: { [name]: source } };
+}
+
+function checkPlace(source: string): string {
+  if (S3_PLACE.test(source) && BASE_MODEL_PATTERN.test(nameOfSource(source))) return source;
+  throw new TemperError(
+    'BadConfig',
+    `a base model in a bucket must be s3://BUCKET/PREFIX, each part of the prefix made of letters, digits and ._-, got ${source.replace(/\/\/[^/@]*@/, '//…@')}; correct it, or copy the model there`,
+  );
+}
+
+/** As a run records it. */
+function nameOfSource(source: string): string {
+  return source.replace(S3_SCHEME, S3_NAMED);
+}
+
+/** Names of the hub have two parts. */
+function isNamedInBucket(name: string): boolean {
+  return name.startsWith(S3_NAMED) && name.split('/').length > 2;
+}
+
+/** Where a model with a name that runs record comes from. */
+export function sourceOfName(name: string): string {
+  return isNamedInBucket(name) ? name.replace(S3_NAMED, S3_SCHEME) : `${HUB_PREFIX}${name}`;
+}
+
+function checkSource(source: string, project: string, use: ModelUse): string {
+  if (source.startsWith(S3_SCHEME)) return checkPlace(source);
+  if (!source.startsWith(HUB_PREFIX)) return checkModelFolder(resolve(project, source), use);
   if (HUB_NAME.test(source.slice(HUB_PREFIX.length))) return source;
   throw new TemperError(
     'BadConfig',
@@ -64,42 +110,45 @@ function isBuiltIn(name: string): boolean {
   return (BUILT_IN_MODELS as readonly string[]).includes(name);
 }
 
-/** A repository of the hub, and what of it is asked for. */
-export interface HubModel {
+/** A model that is downloaded, and what of it is asked for. */
+export interface RemoteModel {
+  /** OWNER/NAME of the hub, or s3/BUCKET/PREFIX. */
   readonly repository: string;
-  /** Null: its default branch. */
+  /** Null: the hub's default branch, or what is in the bucket now. */
   readonly revision: string | null;
 }
 
-/** Null where the model comes from elsewhere. */
-export function hubModelOf({ name, models }: BaseModel): HubModel | null {
-  return parseHubSource(models[name] ?? '');
+/** Null for a folder, and for a built-in model. */
+export function remoteModelOf({ name, models }: BaseModel): RemoteModel | null {
+  return parseSource(models[name] ?? '');
 }
 
-function parseHubSource(source: string): HubModel | null {
-  if (!source.startsWith(HUB_PREFIX)) return null;
-  const [repository = '', revision = null] = source.slice(HUB_PREFIX.length).split('@', 2);
+function parseSource(source: string): RemoteModel | null {
+  const isInBucket = source.startsWith(S3_SCHEME);
+  if (!isInBucket && !source.startsWith(HUB_PREFIX)) return null;
+  const name = isInBucket ? nameOfSource(source) : source.slice(HUB_PREFIX.length);
+  const [repository = '', revision = null] = name.split('@', 2);
   return { repository, revision };
 }
 
-/** Whether a GPU worker that knows the configuration alone may load it: models of the hub by any name for their repository. */
+/** Whether a GPU worker that knows the configuration alone may load it: downloaded models by any name for their repository. */
 export function isConfigured({ models }: BaseModel, configured: Readonly<Record<string, string>>): boolean {
   const known = Object.values(configured);
   return Object.entries(models).every(([name, source]) => {
     if (Object.hasOwn(configured, name)) return true;
-    const hub = parseHubSource(source);
-    return hub !== null && [source, `${HUB_PREFIX}${hub.repository}`].some((each) => known.includes(each));
+    const remote = parseSource(source);
+    return remote !== null && [source, sourceOfName(remote.repository)].some((each) => known.includes(each));
   });
 }
 
 /** Without what only a person may register: for names that are read from a store. */
 export function registeredOnly(model: BaseModel, configured: Readonly<Record<string, string>>): BaseModel {
-  if (hubModelOf(model) === null || isConfigured(model, configured)) return model;
+  if (remoteModelOf(model) === null || isConfigured(model, configured)) return model;
   return { name: model.name, models: {} };
 }
 
 /** Refused here, in a second, rather than by the GPU worker after the installation. */
-function checkModelFolder(folder: string): string {
+function checkModelFolder(folder: string, { hasTemplate }: ModelUse): string {
   if (!isFolder(folder))
     throw new TemperError('BadConfig', `the base model's folder ${folder} does not exist; pass an existing one`);
   if (!existsSync(join(folder, 'config.json'))) {
@@ -114,10 +163,10 @@ function checkModelFolder(folder: string): string {
       `the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`,
     );
   }
-  if (!hasChatTemplate(folder)) {
+  if (!hasTemplate && !hasChatTemplate(folder)) {
     throw new TemperError(
       'BadConfig',
-      `the base model in ${folder} has no chat template (agents speak in messages); add a chat_template.jinja to it`,
+      `the base model in ${folder} has no chat template (agents speak in messages); pass one with --chat-template FILE, or add a chat_template.jinja to it`,
     );
   }
   return folder;

@@ -4,13 +4,19 @@ import { loadConfig } from '../../workers/config.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { pinBaseModel } from '../../workers/python/pin-base-model.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
+import type { ChatTemplate } from './chat-template.ts';
 import type { Surroundings } from './command.ts';
 
 export type ModelContext = Pick<Surroundings, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
 
-/** Refuses what is no model; asks nobody. */
-export async function readBaseModel(text: string, { project, cwd, env }: ModelContext): Promise<BaseModel> {
-  return resolveBaseModel(text, cwd, project, (await loadConfig(project, env)).models);
+/** Refuses what is no model; asks nobody. `template`: in the place of the model's own, which it may lack then. */
+export async function readBaseModel(
+  text: string,
+  { project, cwd, env }: ModelContext,
+  template: ChatTemplate | null,
+): Promise<BaseModel> {
+  const { models } = await loadConfig(project, env);
+  return resolveBaseModel(text, cwd, project, models, { hasTemplate: template !== null });
 }
 
 /** A model of the hub with its commit, downloaded. `recorded`: what a run that exists, or a parent, names it. */

@@ -127,6 +127,11 @@ export function defineCommand<const F extends Flags, const A extends Arguments>(
 
 export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;
 export const JSON_FLAG = { kind: 'boolean', description: 'print one JSON object' } satisfies Flag;
+export const CHAT_TEMPLATE_FLAG = {
+  kind: 'text',
+  placeholder: 'FILE',
+  description: "Jinja chat template to use instead of the model's own",
+} satisfies Flag;
 export const REASON_FLAG = {
   kind: 'text',
   placeholder: 'TEXT',

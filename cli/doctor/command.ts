@@ -1,4 +1,4 @@
-import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
+import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 
 export const doctorCommand = defineCommand({
@@ -16,7 +16,7 @@ export const doctorCommand = defineCommand({
     model: {
       kind: 'text',
       placeholder: 'MODEL',
-      description: 'examine this base model instead: a name, a folder or OWNER/NAME[@REVISION]',
+      description: 'examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX',
     },
     context: {
       kind: 'integer',
@@ -24,6 +24,7 @@ export const doctorCommand = defineCommand({
       placeholder: 'N',
       description: "with --model: tokens of the longest conversation [32768, or the model's context window]",
     },
+    'chat-template': CHAT_TEMPLATE_FLAG,
     ...ENGINE_FLAGS,
     json: JSON_FLAG,
   },

@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 import { cacheFolder } from '../../workers/folders.ts';
 import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
+import { readChatTemplate } from '../command-line/chat-template.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
@@ -17,7 +18,8 @@ export async function doctorModel(context: CommandContext<typeof doctorCommand>,
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { context: tokens, engine, device, dtype } = flags;
   const place = { project, cwd, env, cache: cacheFolder(env), signal, onEvent };
-  const report = await reportOnModel({ ...place, model, context: tokens, engine, device, dtype });
+  const template = (await readChatTemplate(flags['chat-template'], cwd))?.file ?? null;
+  const report = await reportOnModel({ ...place, model, template, context: tokens, engine, device, dtype });
   if (flags.json) printJson(output, report);
   else output.line(renderModel(report, output.isTerminal));
   const fits = report.memory?.devices.every((each) => each.fits !== false) ?? false;

@@ -12,7 +12,9 @@ export async function doctor(context: CommandContext<typeof doctorCommand>): Pro
   if (flags.model !== null && flags.agent.length > 0)
     throw new UsageError('--agent has no effect with --model; run temper doctor twice');
   if (flags.model !== null) return doctorModel(context, flags.model);
-  const idle = (['context', 'engine', 'device', 'dtype'] as const).find((name) => flags[name] !== null);
+  const idle = (['context', 'chat-template', 'engine', 'device', 'dtype'] as const).find(
+    (name) => flags[name] !== null,
+  );
   if (idle !== undefined) throw new UsageError(`--${idle} has no effect without --model; pass both, or leave it out`);
   const checks = await examine({ project, env, agents: flags.agent });
   if (flags.json) printJson(output, checks);

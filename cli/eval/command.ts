@@ -1,6 +1,6 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
 import { CHECKPOINT_HELP } from '../command-line/checkpoint-names.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 
 export const evalCommand = defineCommand({
   name: 'eval',
@@ -59,6 +59,7 @@ export const evalCommand = defineCommand({
       placeholder: 'N',
       description: 'token limit of each hosted call, whatever the agent sets; for reasoning models',
     },
+    'chat-template': CHAT_TEMPLATE_FLAG,
     seed: {
       kind: 'integer',
       minimum: 0,

@@ -11,6 +11,7 @@ import {
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { readBaseModel, settleBaseModel, type ModelContext } from '../command-line/base-model.ts';
+import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import { parsePrices } from './prices.ts';
@@ -18,7 +19,7 @@ import { findTarget, type CheckpointTarget } from './target.ts';
 
 type Flags = Pick<
   EvalContext['flags'],
-  'model' | 'base-url' | 'key-env' | 'price' | 'temperature' | 'max-tokens' | 'seed'
+  'model' | 'base-url' | 'key-env' | 'price' | 'temperature' | 'max-tokens' | 'chat-template' | 'seed'
 >;
 
 /** Whoever names models by flags: an evaluation, or a few attempts to look at. */
@@ -44,16 +45,19 @@ export interface Players {
   readonly players: readonly Player[];
   /** Of base models that are folders: name → folder. */
   readonly models: Readonly<Record<string, string>>;
+  /** Given with this command, for all that play on the local stack. */
+  readonly template: ChatTemplate | null;
 }
 
 type Found = Pick<Player, 'name' | 'model' | 'checkpoint' | 'hosted'> & { models: Readonly<Record<string, string>> };
 
 export async function findPlayers(context: PlayersContext, store: Store, agent: string): Promise<Players> {
-  const { flags } = context;
+  const { flags, cwd } = context;
   const names = flags.model;
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsageError(`--model ${twice} is given twice; pass each model once`);
-  const find = await createFinder(context, store);
+  const template = await readChatTemplate(flags['chat-template'], cwd);
+  const find = await createFinder(context, store, template);
   const found: Found[] = [];
   for (const name of names) {
     const player = await find(name);
@@ -67,17 +71,22 @@ export async function findPlayers(context: PlayersContext, store: Store, agent: 
   const shared = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint ?? null;
   const settle = (each: Found, index: number): Player => ({
     ...each,
-    ...settingsOf(flags, each.checkpoint, shared, agent),
+    ...settingsOf({ flags, template, agent }, each, shared),
     adapterSha256: each.checkpoint?.adapterSha256 ?? null,
     price: prices.get(names[index]!) ?? null,
   });
   return {
     players: found.map(settle),
     models: Object.fromEntries(found.flatMap(({ models }) => Object.entries(models))),
+    template,
   };
 }
 
-async function createFinder(context: PlayersContext, store: Store): Promise<(name: string) => Promise<Found>> {
+async function createFinder(
+  context: PlayersContext,
+  store: Store,
+  template: ChatTemplate | null,
+): Promise<(name: string) => Promise<Found>> {
   const { flags, env, project } = context;
   const baseUrl = flags['base-url'] === null ? null : checkBaseUrl('--base-url', flags['base-url']);
   const keyVariable = flags['key-env'];
@@ -88,7 +97,7 @@ async function createFinder(context: PlayersContext, store: Store): Promise<(nam
     if (hosted !== null) return { name, model: hosted.model, hosted, checkpoint: null, models: {} };
     const checkpoint = await findTarget(store, name);
     if (checkpoint !== null) return { name: checkpoint.model, model: checkpoint.model, hosted, checkpoint, models: {} };
-    const base = await settleBaseModel(await readBaseModel(name, context), null, context);
+    const base = await settleBaseModel(await readBaseModel(name, context, template), null, context);
     return { name: base.name, model: base.name, hosted, checkpoint, models: base.models };
   };
 }
@@ -116,20 +125,35 @@ function checkFlags(flags: Flags, found: readonly Found[]): void {
   const baseUrl = flags['base-url'];
   if (flags['key-env'] !== null && !hosted.some((each) => isNamedByUrl(each, baseUrl)))
     throw new UsageError('--key-env has no effect without --base-url or a model named by URL; pass one of them');
+  if (flags['chat-template'] !== null && hosted.length === found.length)
+    throw new UsageError('--chat-template has no effect on hosted models; leave it out');
   if (flags['max-tokens'] !== null && hosted.length === 0)
     throw new UsageError('--max-tokens has no effect without a hosted model; leave it out');
 }
 
+interface Asked {
+  readonly flags: Flags;
+  readonly template: ChatTemplate | null;
+  readonly agent: string;
+}
+
 /** A checkpoint plays as its run did; the others as the first checkpoint's run, so that one thing is compared. */
 function settingsOf(
-  flags: Flags,
-  own: CheckpointTarget | null,
+  { flags, template, agent }: Asked,
+  { checkpoint: own, model }: Found,
   shared: CheckpointTarget | null,
-  agent: string,
 ): Pick<Player, 'rollout' | 'place'> {
   const config = (own ?? shared)?.config ?? defaultRunConfig({ run: agent, agent, baseModel: 'pocket' });
+  const { chatTemplateSha256: ofRun, ...rollout } = config.rollout;
+  // A run's template is for its base model.
+  const ofModel = own !== null || config.baseModel === model ? ofRun : undefined;
+  const chatTemplateSha256 = template?.sha256 ?? ofModel;
   return {
-    rollout: { ...config.rollout, temperature: flags.temperature ?? config.rollout.temperature },
+    rollout: {
+      ...rollout,
+      temperature: flags.temperature ?? rollout.temperature,
+      ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
+    },
     place: { branch: 0, step: 0, ...own?.policy, seed: flags.seed ?? config.seed },
   };
 }

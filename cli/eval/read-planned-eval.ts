@@ -28,13 +28,13 @@ export async function readPlannedEval(context: EvalContext): Promise<PlannedEval
   const { flags, args, project, cwd, env } = context;
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
-  const { players, models } = await findPlayers(context, store, agentFile.agent.name);
+  const found = await findPlayers(context, store, agentFile.agent.name);
+  const { players } = found;
   const owned = players.flatMap(({ checkpoint }) => (isOf(agentFile, checkpoint) ? checkpoint : []));
   const heldOut = await readHeldOut(store, agentFile, owned[0] ?? null, flags.scenarios);
   return {
     agentFile,
-    players,
-    models,
+    ...found,
     ...heldOut,
     concurrency: flags.concurrency ?? EVAL_ATTEMPTS_AT_ONCE,
     asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },

@@ -1,17 +1,28 @@
 /** The engine of the local stack, for as long as something is played with it; no stack is started where nobody needs one. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
+import { proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { Players } from './players.ts';
 
 /** `work` gets null where all players are hosted. */
 export async function withEngine<T>(
-  { players, models }: Players,
-  { project, output, signal, env }: Surroundings,
+  { players, models, template }: Players,
+  surroundings: Surroundings,
   work: (engine: EngineAddress | null) => Promise<T>,
 ): Promise<T> {
-  if (players.every(({ hosted }) => hosted !== null)) return work(null);
+  const { project, output, signal, env } = surroundings;
+  const played = players.filter(({ hosted }) => hosted === null);
+  if (played.length === 0) return work(null);
+  if (template !== null) {
+    const baseModels = new Set(played.map(({ checkpoint, model }) => checkpoint?.config.baseModel ?? model));
+    for (const baseModel of baseModels)
+      await proveChatTemplate({ template, isInherited: false, baseModel, models }, surroundings);
+    // The engine reads it there.
+    await (await openProjectStore(project, env)).putBlob(template.bytes);
+  }
   const stack = await openLocalStack({
     project,
     agentFile: null,

@@ -5,6 +5,7 @@ import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readEval } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
+import { sourceOfName } from '../../workers/base-model.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
 import type { ExportContext } from './command.ts';
 import { readLineage } from './lineage.ts';
@@ -35,6 +36,7 @@ export async function readCardFacts(
       ...describeBase(manifest.baseModel, known, merged),
       sha256: manifest.baseModelSha256,
     },
+    chatTemplateSha256: config.rollout.chatTemplateSha256 ?? null,
     lora: config.train.lora,
     adapterSha256: manifest.adapter.sha256,
     manifestSha256: checkpoint.manifestSha256,
@@ -53,8 +55,8 @@ function describeBase(
   known: Readonly<Record<string, string>>,
   merged: Merged | null,
 ): Pick<BaseFacts, 'name' | 'hubId' | 'revision' | 'packageFolder'> {
-  // A name with a commit is one of the hub, also where another machine trained on it.
-  const source = name.includes('@') ? `${HUB_PREFIX}${name}` : known[name];
+  // A name with a commit, or with the hash of a listing, says where the model is, also where another machine trained on it.
+  const source = name.includes('@') ? sourceOfName(name) : known[name];
   const hub = source?.startsWith(HUB_PREFIX) ? source.slice(HUB_PREFIX.length).split('@', 2) : [];
   const [hubId = null, revision = merged?.revision ?? null] = hub;
   const isBuiltIn = source === undefined && (BUILT_IN_MODELS as readonly string[]).includes(name);

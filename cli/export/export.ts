@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { readRunTemplate } from '../../store/records/chat-templates.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
@@ -12,7 +13,7 @@ import { printJson } from '../terminal/output.ts';
 import { readCardFacts } from './card-facts.ts';
 import type { ExportContext } from './command.ts';
 import { mergePolicy, type Merged } from './merge.ts';
-import { renderModelCard } from './model-card.ts';
+import { CHAT_TEMPLATE_FILE, renderModelCard } from './model-card.ts';
 
 const README = 'README.md';
 
@@ -55,6 +56,8 @@ async function fill(
     const data = await store.getBlob(ref);
     await writing(folder, () => writeFile(join(folder, name), data));
   }
+  const template = await readRunTemplate(store, policy.config);
+  if (template !== null) await writing(folder, () => writeFile(join(folder, CHAT_TEMPLATE_FILE), template));
   return null;
 }
 

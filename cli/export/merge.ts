@@ -21,14 +21,16 @@ export type Merged = z.infer<typeof MergedSchema> & { readonly dtype: string };
 export async function mergePolicy(
   folder: string,
   store: Store,
-  { name }: TrainedPolicy,
+  { name, config }: TrainedPolicy,
   { flags, project, env, output, signal }: ExportContext,
 ): Promise<Merged> {
   const dtype = flags.dtype ?? 'float32';
   const models = writeKnownModels(project, await loadConfig(project, env));
+  const { chatTemplateSha256: template } = config.rollout;
+  const place = ['--store', store.uri, '--policy', name, '--models', models, '--to', folder, '--dtype', dtype];
   const { answer, lastLine } = await runPythonProgram({
     name: 'export',
-    args: ['--store', store.uri, '--policy', name, '--models', models, '--to', folder, '--dtype', dtype],
+    args: template === undefined ? place : [...place, '--chat-template-sha256', template],
     env,
     cache: cacheFolder(env),
     signal,

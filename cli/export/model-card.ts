@@ -12,6 +12,8 @@ export interface CardFacts {
   /** Of the run, as configured. */
   readonly steps: number;
   readonly base: BaseFacts;
+  /** Null: the base model's own chat template. */
+  readonly chatTemplateSha256: string | null;
   readonly lora: { readonly rank: number; readonly alpha: number };
   readonly adapterSha256: string;
   readonly manifestSha256: string;
@@ -46,6 +48,8 @@ interface MergedFacts {
 
 /** vLLM takes these ranks alone. */
 const VLLM_RANKS = [8, 16, 32, 64, 128, 256, 320, 512];
+/** Where tokenizers of transformers look for it. */
+export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 const UNKNOWN_BASE = 'PATH_OF_THE_BASE_MODEL';
 
 export function renderModelCard(facts: CardFacts): string {
@@ -91,6 +95,7 @@ function identity({ run, step, steps, base, lora, merged, ...facts }: CardFacts)
     ['run', run],
     ['step', `${step} of ${steps}`],
     ['agent', facts.agent],
+    ['chat template', facts.chatTemplateSha256 && templateText(facts.chatTemplateSha256)],
     ['LoRA', `rank ${lora.rank}, alpha ${lora.alpha}`],
     ['adapter, sha256', facts.adapterSha256],
     ['manifest, sha256', facts.manifestSha256],
@@ -98,6 +103,10 @@ function identity({ run, step, steps, base, lora, merged, ...facts }: CardFacts)
     ['Temper', facts.temperVersion],
   ];
   return rows.flatMap(([name, value]) => (value === null ? [] : [[name, escapeMarkdown(value)]]));
+}
+
+function templateText(sha256: string): string {
+  return `${CHAT_TEMPLATE_FILE} in this folder, which it was trained with instead of the base model's own; sha256 ${sha256}`;
 }
 
 function mergedText({ dtype, kept }: MergedFacts): string {
@@ -130,10 +139,17 @@ function metricsSection({ metrics, step }: CardFacts): string[] {
   return [`## Metrics of step ${step}\n\n${table(['metric', 'value'], rows)}`];
 }
 
-function loadAdapter({ base, policy, lora }: CardFacts): string {
+function loadAdapter({ base, policy, lora, chatTemplateSha256 }: CardFacts): string {
   const source = base.hubId ?? base.packageFolder ?? UNKNOWN_BASE;
   const rank = VLLM_RANKS.find((each) => each >= lora.rank) ?? lora.rank;
   const name = policy.replaceAll(/[^\w.@-]/g, '-');
+  const [line, flag] =
+    chatTemplateSha256 === null
+      ? ['', '']
+      : [
+          `tokenizer.chat_template = open("${CHAT_TEMPLATE_FILE}", encoding="utf-8").read()\n`,
+          ` --chat-template ${CHAT_TEMPLATE_FILE}`,
+        ];
   return `## Load it
 
 With transformers and PEFT, from this folder:
@@ -144,13 +160,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 base = ${JSON.stringify(source)}
 tokenizer = AutoTokenizer.from_pretrained(base)
-model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), ".")
+${line}model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), ".")
 \`\`\`
 
 With vLLM, as the model \`${name}\`:
 
 \`\`\`sh
-vllm serve ${source} --enable-lora --max-lora-rank ${rank} --lora-modules ${name}=.
+vllm serve ${source} --enable-lora --max-lora-rank ${rank} --lora-modules ${name}=.${flag}
 \`\`\`
 
 Ollama needs merged weights: \`temper export ${policy} --to FOLDER --format merged\`.`;

@@ -9,6 +9,7 @@ import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { settleBaseModel } from '../command-line/base-model.ts';
+import { readChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
@@ -22,7 +23,8 @@ import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 export async function readPlannedFork(context: ForkContext): Promise<PlannedRun> {
   const { flags, args, project, cwd, env } = context;
   const parentName = readCheckpointName(args.parent);
-  const values = fieldsOf(flags);
+  const template = await readChatTemplate(flags['chat-template'], cwd);
+  const values = fieldsOf(flags, template);
   const run = checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
@@ -30,7 +32,8 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const parent = await findForkParent(store, parentName, recorded);
   const { models: configured } = await loadConfig(project, env);
   const named = flags['base-model'];
-  const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured);
+  const hasTemplate = template !== null || parent.config.rollout.chatTemplateSha256 !== undefined;
+  const resolved = resolveBaseModel(named ?? parent.config.baseModel, cwd, project, configured, { hasTemplate });
   // The parent may have been pulled from somebody else's store: its word registers no model here.
   const registered = named === null ? registeredOnly(resolved, configured) : resolved;
   const model = await settleBaseModel(registered, parent.config.baseModel, context);
@@ -42,7 +45,8 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   checkFits(parent, config);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
-  return { config, agentFile: agentFile.path, models: model.models, store, ...(await findExisting(store, config)) };
+  const { models } = model;
+  return { config, agentFile: agentFile.path, models, template, store, ...(await findExisting(store, config)) };
 }
 
 /** `latest` and `best` move on with their run; a fork that exists goes on with the checkpoint that it began with. */

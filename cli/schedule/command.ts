@@ -45,7 +45,8 @@ export const scheduleCreateCommand = defineCommand({
     ...RUN_FLAGS,
     'base-model': {
       ...RUN_FLAGS['base-model'],
-      required: 'pass --base-model pocket, a name of temporal.config.ts, or an OWNER/NAME of the Hugging Face hub',
+      required:
+        'pass --base-model pocket, a name of temporal.config.ts, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX',
     },
   },
 });

@@ -9,6 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { settleBaseModel } from '../command-line/base-model.ts';
+import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
@@ -28,6 +29,7 @@ export interface PlannedSchedule {
   readonly from: Checkpoint | null;
   /** What the first firing will begin with: that, or the last checkpoint of a schedule that had this name. */
   readonly begins: Checkpoint | null;
+  readonly template: ChatTemplate | null;
   readonly store: Store;
 }
 
@@ -41,14 +43,15 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const name = checkScheduleName(flags.name);
   const timing = parseTiming(flags);
   const agentFile = await loadAgent(args.agent, cwd);
-  const model = await readConfiguredModel(flags['base-model'], context);
+  const template = await readChatTemplate(flags['chat-template'], cwd);
+  const model = await readConfiguredModel(flags['base-model'], context, template !== null);
   const store = await openProjectStore(project, env);
   const lineage = await findLineage(store, name);
   const from = await findFrom(store, flags.from, name, lineage);
   const parent = lineage ?? from;
   const { agent } = agentFile;
   const names = { run: name, agent: agent.name, baseModel: model.name };
-  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags));
+  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags, template));
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);
@@ -56,7 +59,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   if (parent !== null) checkFits(parent, config);
   await store.checkWritable();
   const begins = parent?.checkpoint ?? null;
-  return { name, timing, config, from: from?.checkpoint ?? null, begins, store };
+  return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store };
 }
 
 function checkScheduleName(name: string): string {
@@ -77,9 +80,10 @@ function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
 async function readConfiguredModel(
   text: string,
   { cwd, project, env }: Pick<Surroundings, 'cwd' | 'project' | 'env'>,
+  hasTemplate: boolean,
 ): Promise<BaseModel> {
   const { models: configured } = await loadConfig(project, env);
-  const model = resolveBaseModel(text, cwd, project, configured);
+  const model = resolveBaseModel(text, cwd, project, configured, { hasTemplate });
   if (isConfigured(model, configured)) return model;
   const { name, models } = model;
   throw new UsageError(

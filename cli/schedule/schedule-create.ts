@@ -1,5 +1,6 @@
 import { policyName } from '../../core/policy-name.ts';
 import { configuredTarget } from '../../workers/connection.ts';
+import { proveChatTemplate } from '../command-line/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatTime, plural } from '../terminal/format.ts';
 import type { ScheduleCreateContext } from './command.ts';
@@ -8,6 +9,11 @@ import { readPlannedSchedule, type PlannedSchedule } from './read-planned-schedu
 
 export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
   const plan = await readPlannedSchedule(context);
+  const { template, store } = plan;
+  if (template !== null) {
+    await proveChatTemplate({ template, isInherited: false, baseModel: plan.config.baseModel, models: {} }, context);
+    await store.putBlob(template.bytes);
+  }
   tell(context, plan, await createSchedule(context, plan));
   return EXIT.ok;
 }

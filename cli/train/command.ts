@@ -21,7 +21,7 @@ export const trainCommand = defineCommand({
     'base-model': {
       ...RUN_FLAGS['base-model'],
       required:
-        'pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub',
+        'pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX',
     },
     ...ENGINE_FLAGS,
   },

@@ -1,6 +1,7 @@
 /** A planned run in front of a person: played to its end, or shown where it is complete. */
 import { relative, resolve } from 'node:path';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
+import { proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
@@ -35,7 +36,10 @@ async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags)
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
-  const { run } = plan.config;
+  const { run, baseModel, rollout } = plan.config;
+  const isInherited = rollout.chatTemplateSha256 !== undefined;
+  // A run that exists began with its template.
+  if (plan.existing === null) await proveChatTemplate({ ...plan, isInherited, baseModel }, context);
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackLeft | null = null;
   const onLeft = (told: StackLeft) => {

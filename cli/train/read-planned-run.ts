@@ -5,6 +5,7 @@ import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
 import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
+import { readChatTemplate, type ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import type { TrainContext } from './command.ts';
@@ -16,6 +17,8 @@ export interface PlannedRun {
   readonly config: RunConfig;
   readonly agentFile: string;
   readonly models: Readonly<Record<string, string>>;
+  /** Given with this command: stored before the run starts. */
+  readonly template: ChatTemplate | null;
   readonly store: Store;
   /** The run of this name in the store, where there is one: it has this very configuration. */
   readonly existing: StoredRun | null;
@@ -29,18 +32,20 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const { flags, args, project, cwd, env } = context;
   const name = flags.run === null ? null : checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent ?? '.', cwd);
-  const model = await readBaseModel(flags['base-model'], context);
+  const template = await readChatTemplate(flags['chat-template'], cwd);
+  const model = await readBaseModel(flags['base-model'], context, template);
   const { agent, path } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, names.run))?.file.config ?? null;
-  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags), recorded?.train.loss ?? null);
+  const values = fieldsOf(flags, template);
+  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, values, recorded?.train.loss ?? null);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
   const config = { ...asked, baseModel };
-  return { config, agentFile: path, models, store, ...(await findExisting(store, config)) };
+  return { config, agentFile: path, models, template, store, ...(await findExisting(store, config)) };
 }
 
 type Existing = Pick<PlannedRun, 'existing' | 'isSteered' | 'isComplete'>;

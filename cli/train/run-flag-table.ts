@@ -1,5 +1,5 @@
 /** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
-import type { Flag, FlagValues } from '../command-line/command.ts';
+import { CHAT_TEMPLATE_FLAG, type Flag, type FlagValues } from '../command-line/command.ts';
 
 export type RunFlag = Flag & {
   /** Where the value stands in RunConfig, e.g. `train.lora.rank`. */
@@ -13,7 +13,7 @@ export const RUN_FLAGS = {
     kind: 'text',
     placeholder: 'MODEL',
     path: 'baseModel',
-    description: 'pocket, pocket-tools, a folder, or a name of the Hugging Face hub',
+    description: 'pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX',
   },
   seed: { kind: 'integer', placeholder: 'N', path: 'seed', description: 'seed of all random choices' },
   steps: {
@@ -120,11 +120,12 @@ export const RUN_FLAGS = {
     path: 'rollout.maxTokens',
     description: 'token limit of a call that sets none',
   },
+  'chat-template': { ...CHAT_TEMPLATE_FLAG, path: 'rollout.chatTemplateSha256' },
   'chat-template-kwargs': {
     kind: 'json',
     placeholder: 'JSON',
     path: 'rollout.chatTemplateKwargs',
-    description: "variables of the model's chat template, for calls that set none",
+    description: 'variables of the chat template, for calls that set none',
   },
   'max-calls-per-attempt': {
     kind: 'integer',

@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import type { ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { RUN_FLAG_ROWS, type RunFlag, type RunFlagValues } from './run-flag-table.ts';
 
 /** What was given, by the place of its field: to be laid over the defaults. The base model is another matter: its name is resolved. */
-export function fieldsOf(flags: RunFlagValues): ReadonlyMap<string, unknown> {
-  const values = new Map<string, unknown>(Object.entries(flags));
+export function fieldsOf(flags: RunFlagValues, template: ChatTemplate | null): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>(Object.entries({ ...flags, 'chat-template': template?.sha256 ?? null }));
   return new Map(
     RUN_FLAG_ROWS.filter(([flag]) => flag !== 'base-model' && isGiven(values.get(flag))).map(([flag, { path }]) => [
       path,

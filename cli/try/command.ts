@@ -1,5 +1,5 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 
 export const tryCommand = defineCommand({
   name: 'try',
@@ -7,7 +7,7 @@ export const tryCommand = defineCommand({
   details: [
     'AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.',
     'Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards',
-    'that never vary, missing metrics, rewritten histories, cut answers, failures. Writes nothing into the store.',
+    'that never vary, missing metrics, rewritten histories, cut answers, failures. Writes no run into the store.',
     'MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model',
     `(${PROVIDER_NAMES.join(', ')}) or URL#MODEL.`,
     'On the local stack, requests stand under the rules of training: what would end a run is refused here, too.',
@@ -41,6 +41,7 @@ export const tryCommand = defineCommand({
       placeholder: 'N',
       description: 'token limit of a call that sets none; of each call of a hosted model, whatever the agent sets',
     },
+    'chat-template': CHAT_TEMPLATE_FLAG,
     eval: {
       kind: 'boolean',
       description: 'play evalScenarios, under the rules of evaluations: calls may set what training refuses',

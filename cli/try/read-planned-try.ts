@@ -40,8 +40,11 @@ export async function readPlannedTry(context: TryContext): Promise<PlannedTry> {
   checkSelection(flags);
   const agentFile = await loadAgent(args.agent ?? '.', cwd);
   const store = await openProjectStore(project, env);
-  const model = flags.model ?? (await configuredModel(project, env)) ?? 'pocket';
-  const named = { ...playerFlags(flags), model: [model] };
+  const configured = await configuredFlags(project, env);
+  const model = flags.model ?? configured.model ?? 'pocket';
+  // A template of the project is for its model.
+  const template = flags['chat-template'] ?? (flags.model === null ? configured.template : null);
+  const named = { ...playerFlags(flags), 'chat-template': template, model: [model] };
   const players = await findPlayers({ ...context, flags: named }, store, agentFile.agent.name);
   const player = players.players[0]!;
   const isHosted = player.hosted !== null;
@@ -75,10 +78,12 @@ function playerFlags({ temperature }: Flags) {
 }
 
 /** What the project trains, so that it is tried, too. */
-async function configuredModel(project: string, env: NodeJS.ProcessEnv): Promise<string | null> {
-  const { 'base-model': model } = (await loadConfig(project, env)).train;
-  return typeof model === 'string' ? model : null;
+async function configuredFlags(project: string, env: NodeJS.ProcessEnv) {
+  const { 'base-model': model, 'chat-template': template } = (await loadConfig(project, env)).train;
+  return { model: asText(model), template: asText(template) };
 }
+
+const asText = (value: unknown) => (typeof value === 'string' ? value : null);
 
 async function readTried(agentFile: AgentFile, flags: Flags): Promise<TriedScenario[]> {
   const { agent, path } = agentFile;

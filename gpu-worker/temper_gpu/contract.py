@@ -284,6 +284,9 @@ class RolloutConfig(BaseModel):
         dict[Annotated[str, StringConstraints(max_length=64)], ChatTemplateKwargs | float | bool] | None,
         Field(alias="chatTemplateKwargs"),
     ] = None
+    chat_template_sha256: Annotated[
+        str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
+    ] = None
 
 
 class RolloutInput(BaseModel):
@@ -433,6 +436,9 @@ class InitialiseInput(BaseModel):
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     lora: LoraConfig
     parent: Checkpoint | None
+    chat_template_sha256: Annotated[
+        str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
+    ] = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -703,11 +709,14 @@ KEPT_STANDSTILLS = 32
 LEAST_KV_CACHE_BYTES = 1048576
 LEAST_SLOTS = 16
 MAX_BODY_BYTES = 16777216
+MAX_CHAT_TEMPLATE_BYTES = 100000
 MAX_ROLLOUT_BYTES = 268435456
 MOST_SLOTS = 2048
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
 POLICY_NAME_PATTERN = "^([a-z0-9][a-z0-9._-]{0,62})(?:~([1-9][0-9]*))?@(0|[1-9][0-9]*)$"
 PULSE_MS = 500
+S3_NAMED = "s3/"
+S3_SCHEME = "s3://"
 STANDING_BY = "standing by"
 STORE_KEY = "store.json"
 VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"

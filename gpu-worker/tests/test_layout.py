@@ -16,7 +16,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "contract": set(),
     "failures": set(),
     "store": set(),
-    "model": set(),
+    "model": {"store"},
     "pocket": set(),
     "engine": {"model"},
     "engine/embedded": {"engine", "model"},

@@ -14,11 +14,17 @@ import { canonicalRequest, type AnsweredCalls } from './canonical.ts';
 /** `train` keeps ρ right; `eval` passes what the engine takes; `text` is any hosted model, asked for nothing of ours. */
 export type RequestMode = 'train' | 'eval' | 'text';
 
+/** What of a run's configuration a request is filled in with. */
+export type AskedRollout = Pick<
+  RolloutConfig,
+  'temperature' | 'maxTokens' | 'chatTemplateKwargs' | 'chatTemplateSha256'
+>;
+
 export interface RequestRules {
   /** The one model that this client answers for. */
   model: string;
   mode: RequestMode;
-  rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens' | 'chatTemplateKwargs'>;
+  rollout: AskedRollout;
   /** What the attempt was answered so far. */
   answered: AnsweredCalls;
   /** See `CallOptions`. */
@@ -44,8 +50,8 @@ const DROPPED = new Set(
 const KEPT = new Set(
   [
     'messages tools tool_choice parallel_tool_calls max_tokens stop stop_token_ids n',
-    // It changes the prompt alone.
-    'chat_template_kwargs',
+    // They change the prompt alone; the template is the run's.
+    'chat_template_kwargs chat_template_sha256',
     // What is told of what was sampled, and how.
     'top_logprobs separate_reasoning',
   ].flatMap((names) => names.split(' ')),
@@ -75,8 +81,8 @@ export function checkRequest(asked: AskedRequest, rules: RequestRules): CheckedR
   if (rules.mode === 'text') return { request: asRequest(asked, ['model', 'stream', 'stream_options']), wantsLogprobs };
   const named = nameMaxTokens(canonicalRequest(asked, rules.answered), rules);
   if (rules.mode === 'train') checkTraining(named, rules);
-  const { temperature, maxTokens, chatTemplateKwargs } = rules.rollout;
-  const filled = { temperature, max_tokens: maxTokens, ...named, ...templateKwargs(chatTemplateKwargs, named) };
+  const { temperature, maxTokens } = rules.rollout;
+  const filled = { temperature, max_tokens: maxTokens, ...named, ...templateOf(rules.rollout, named) };
   const neutral = Object.keys(NEUTRAL).filter((name) => isNeutral(name, named[name]));
   return { request: asRequest(filled, [...DROPPED, ...neutral]), wantsLogprobs };
 }
@@ -116,13 +122,17 @@ function refuseTraining(name: string, value: unknown): TemperError {
   return badParameter(name, value, reason, 'leave it out');
 }
 
-/** The run's, and over them those of the request. */
-function templateKwargs(
-  ofRun: RolloutConfig['chatTemplateKwargs'],
-  { chat_template_kwargs: own }: Body,
-): { chat_template_kwargs?: object } {
-  if (ofRun === undefined) return {};
-  return { chat_template_kwargs: { ...ofRun, ...(own as object | undefined) } };
+/** The run's template, and its variables with those of the request over them. */
+function templateOf(
+  { chatTemplateKwargs: ofRun, chatTemplateSha256: sha256 }: AskedRollout,
+  { chat_template_kwargs: own, chat_template_sha256: named }: Body,
+): { chat_template_kwargs?: object; chat_template_sha256?: string } {
+  if (named !== undefined && named !== sha256)
+    throw badParameter('chat_template_sha256', named, "is the run's", 'leave it out');
+  return {
+    ...(ofRun === undefined ? {} : { chat_template_kwargs: { ...ofRun, ...(own as object | undefined) } }),
+    ...(sha256 === undefined ? {} : { chat_template_sha256: sha256 }),
+  };
 }
 
 /** One name for one thing; both are the same to an engine. */

@@ -15,11 +15,12 @@ export interface ModelOptions {
 export interface TrainableModelOptions {
   name: string;
   project: string;
-  /** `pocket`, a name of temporal.config.ts, a folder, or an OWNER/NAME of the Hugging Face hub. */
+  /** `pocket`, a name of temporal.config.ts, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX. */
   baseModel: string;
   config?: unknown;
   /** The seed of all random choices. */
   seed?: number;
   lora?: Partial<LoraConfig>;
-  rollout?: Partial<RolloutConfig>;
+  /** A chat template of its own is an option of `temper train` alone: scripts have no way to store one. */
+  rollout?: Partial<Omit<RolloutConfig, 'chatTemplateSha256'>>;
 }

@@ -143,7 +143,7 @@ describe('flags', () => {
 describe('the base model', () => {
   test('is not named', async () => {
     expect(await complaint(['train', agent])).toMatchInlineSnapshot(
-      `"temper: --base-model is missing; pass --base-model pocket to try it on this machine, a folder, or an OWNER/NAME of the Hugging Face hub"`,
+      `"temper: --base-model is missing; pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX"`,
     );
   });
 
@@ -155,7 +155,7 @@ describe('the base model', () => {
 
   test('a name that is neither a folder nor known', async () => {
     expect(await complaint(['train', agent, '--base-model', 'pockte'])).toMatchInlineSnapshot(
-      `"temper: unknown base model "pockte": it is neither a folder nor one of pocket, pocket-tools; pass a folder, one of these names, or an OWNER/NAME[@REVISION] of the Hugging Face hub"`,
+      `"temper: unknown base model "pockte": it is neither a folder nor one of pocket, pocket-tools; pass a folder, one of these names, an OWNER/NAME[@REVISION] of the Hugging Face hub, or s3://BUCKET/PREFIX"`,
     );
   });
 
@@ -166,7 +166,7 @@ describe('the base model', () => {
       'tokenizer_config.json',
     ]);
     expect(await complaint(['train', agent, '--base-model', folder])).toMatchInlineSnapshot(
-      `"temper: the base model in PROJECT/bare has no chat template (agents speak in messages); add a chat_template.jinja to it"`,
+      `"temper: the base model in PROJECT/bare has no chat template (agents speak in messages); pass one with --chat-template FILE, or add a chat_template.jinja to it"`,
     );
   });
 

@@ -42,12 +42,14 @@ const REPORT: ModelReport = {
 async function doctor(flags: readonly string[], report: ModelReport, engine: object = {}) {
   const programs = fakePrograms();
   onTestFinished(() => programs.remove());
+  const folder = await temporaryFolder();
+  writeFileSync(join(folder, 'chat.jinja'), 'template');
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: args.slice(2).join(' ') }));`;
   programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${answer} }`);
   const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
-  const project = await temporaryFolder();
-  writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
-  return runCli(project, ['doctor', '--model', ...flags], { env });
+  writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
+  const { stdout, ...result } = await runCli(folder, ['doctor', '--model', ...flags], { env });
+  return { ...result, stdout: stdout.replaceAll(folder, 'PROJECT') };
 }
 
 test('a model that does not fit is told with its parts and what to change, and ends with 1', async () => {
@@ -64,12 +66,13 @@ test('a model that does not fit is told with its parts and what to change, and e
 test('engine, device, type and length of conversations are those of the flags; JSON has it all', async () => {
   const [device] = REPORT.memory!.devices;
   const memory = { ...REPORT.memory!, devices: [{ ...device!, fits: true }] };
-  const flags = ['pocket', '--engine', 'vllm', '--device', 'cuda', '--dtype', 'float32', '--context', '99', '--json'];
-  const { exitCode, stdout } = await doctor(flags, { ...REPORT, memory });
+  const flags = ['pocket', '--engine', 'vllm', '--device', 'cuda', '--dtype', 'float32', '--context', '99'];
+  const others = ['--chat-template', 'chat.jinja', '--json'];
+  const { exitCode, stdout } = await doctor([...flags, ...others], { ...REPORT, memory });
   const told = JSON.parse(stdout) as ModelReport;
   expect([exitCode, told.memory]).toEqual([0, memory]);
   expect(told.model).toBe(
-    '--model pocket --context 99 --lora-rank 16 --micro-batch-tokens 16384 --engine vllm --device cuda --dtype float32 --slots 128 --threads 2',
+    '--model pocket --chat-template PROJECT/chat.jinja --context 99 --lora-rank 16 --micro-batch-tokens 16384 --engine vllm --device cuda --dtype float32 --slots 128 --threads 2',
   );
 });
 
@@ -86,6 +89,7 @@ test('a model that cannot be used ends with 1, and says why', async () => {
 
 test.each([
   [['--context', '8'], '--context has no effect without --model; pass both, or leave it out'],
+  [['--chat-template', 'x'], '--chat-template has no effect without --model; pass both, or leave it out'],
   [['--dtype', 'float32'], '--dtype has no effect without --model; pass both, or leave it out'],
   [['--model', 'pocket', '--agent', 'a'], '--agent has no effect with --model; run temper doctor twice'],
 ])('%j is refused', async (flags, message) => {
@@ -105,14 +109,15 @@ test('help', async () => {
     It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer.
 
     Options:
-      --agent NAME   also check this agent's queue; repeatable
-      --model MODEL  examine this base model instead: a name, a folder or OWNER/NAME[@REVISION]
-      --context N    with --model: tokens of the longest conversation [32768, or the model's context window]
-      --engine NAME  what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
-      --device NAME  where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME   type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
-      --json         print one JSON object
-      -h, --help     print this help
+      --agent NAME          also check this agent's queue; repeatable
+      --model MODEL         examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
+      --context N           with --model: tokens of the longest conversation [32768, or the model's context window]
+      --chat-template FILE  Jinja chat template to use instead of the model's own
+      --engine NAME         what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
+      --device NAME         where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
+      --dtype NAME          type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --json                print one JSON object
+      -h, --help            print this help
 
     Examples:
       temper doctor

@@ -113,6 +113,20 @@ describe('an adapter', () => {
     `);
   });
 
+  test('comes with the chat template that it was trained with, and how to use it', async () => {
+    const template = 'said: {{ messages[0].content }}';
+    await makeRun(store, { run: 'spoken', chatTemplate: template });
+    const { exitCode, stderr } = await exporting(['spoken@3', '--to', 'out']);
+    expect(exitCode, stderr).toBe(0);
+    expect(read('out', 'chat_template.jinja')).toBe(template);
+    const card = read('out', 'README.md');
+    expect(card).toContain('| chat template | chat\\_template.jinja in this folder, which it was trained with instead');
+    expect(card).toContain(
+      'tokenizer.chat_template = open("chat_template.jinja", encoding="utf-8").read()\nmodel = Peft',
+    );
+    expect(card).toContain('--lora-modules spoken@3=. --chat-template chat_template.jinja\n');
+  });
+
   test('is told as JSON', async () => {
     const { stdout } = await exporting(['demo@best', '--to', 'out', '--format', 'peft', '--json']);
     const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
@@ -215,6 +229,16 @@ describe('merged weights', () => {
     expect(card).toContain('AutoModelForCausalLM.from_pretrained(".")');
     expect(card).toContain("echo 'FROM .' > Modelfile");
     expect(card).not.toContain('PeftModel');
+  });
+
+  test('have the chat template of their run', async () => {
+    const { config } = await makeRun(store, { run: 'spoken', chatTemplate: '{{ messages[0].content }}' });
+    const env = pythonThat(`${WEIGHTS} console.log('{"revision":null,"kept":1}');`);
+    const { exitCode, stderr } = await exporting(['spoken@3', ...MERGED.slice(1)], env);
+    expect(exitCode, stderr).toBe(0);
+    const { chatTemplateSha256 } = config.rollout;
+    expect(read('out', 'model.safetensors')).toContain(`--chat-template-sha256 ${chatTemplateSha256}`);
+    expect(read('out', 'README.md')).toContain(`sha256 ${chatTemplateSha256}`);
   });
 
   test.each([

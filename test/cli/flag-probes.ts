@@ -96,6 +96,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'eval --price': added(EVAL, '--price openai/gpt-5=1/2'),
   'eval --temperature': added(EVAL, '--temperature 0.5'),
   'eval --max-tokens': added(EVAL, '--max-tokens 99'),
+  'eval --chat-template': added('eval agent.ts --model pocket', '--chat-template chat.jinja'),
   'eval --seed': added(EVAL, '--seed 7'),
   'eval --concurrency': added(EVAL, '--concurrency 2'),
   'eval --out': byTest('cli/eval.test.ts', 'the page shows every model’s attempt at a scenario, side by side'),
@@ -106,6 +107,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'try --attempts': added(TRY, '--attempts 5'),
   'try --temperature': added(TRY, '--temperature 0.5'),
   'try --max-tokens': added('try agent.ts', '--max-tokens 99'),
+  'try --chat-template': added('try agent.ts', '--chat-template chat.jinja'),
   'try --eval': added(TRY, '--eval'),
   'try --replay': added(TRY, '--replay'),
   'try --save': byTest('cli/try.test.ts', '--save writes attempts that replayAttempt plays again'),
@@ -145,5 +147,5 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/doctor-model.test.ts',
     'a model that does not fit is told with its parts and what to change, and ends with 1',
   ),
-  ...shownBy(EXAMINED, ['doctor'], ['context', 'engine', 'device', 'dtype']),
+  ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype']),
 };

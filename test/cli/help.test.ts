@@ -83,7 +83,7 @@ test('train', async () => {
 
     Options:
       --run NAME                     name of the run; default: the agent's name
-      --base-model MODEL             pocket, pocket-tools, a folder, or a name of the Hugging Face hub
+      --base-model MODEL             pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX
       --seed N                       seed of all random choices [1]
       --steps N                      optimizer steps [100]
       --groups-per-step N            scenarios per step [8]
@@ -107,7 +107,8 @@ test('train', async () => {
       --lora-target-modules A,B      comma-separated module names; default: every linear layer except the output head
       --temperature X                sampling temperature in training and evaluation [1]
       --max-tokens N                 token limit of a call that sets none [512]
-      --chat-template-kwargs JSON    variables of the model's chat template, for calls that set none
+      --chat-template FILE           Jinja chat template to use instead of the model's own
+      --chat-template-kwargs JSON    variables of the chat template, for calls that set none
       --max-calls-per-attempt N      maximum number of calls per attempt; more fail the attempt [64]
       --attempt-timeout-ms N         time limit of an attempt; waiting for an unavailable engine does not count [600000]
       --call-timeout-ms N            time limit of one call [120000]
@@ -286,6 +287,7 @@ test('eval', async () => {
       --price MODEL=IN/OUT  US dollars per million input and output tokens; repeatable
       --temperature X       sampling temperature; default: the run's, or 1; for a hosted model its own
       --max-tokens N        token limit of each hosted call, whatever the agent sets; for reasoning models
+      --chat-template FILE  Jinja chat template to use instead of the model's own
       --seed N              seed of the engine's sampling and of the agent's random, but not of a hosted model; default: the run's, or 1
       --concurrency N       scenarios played at once; default: 64
       --out FILE            output file; default: .temper/reports/eval-AGENT.html

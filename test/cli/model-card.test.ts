@@ -46,6 +46,7 @@ describe('the model card', () => {
     step: 2,
     steps: 3,
     base: { name: 'mine', sha256: 'b'.repeat(64), hubId: null, revision: null, packageFolder: null },
+    chatTemplateSha256: null,
     lora: { rank: 20, alpha: 32 },
     adapterSha256: 'a'.repeat(64),
     manifestSha256: 'c'.repeat(64),

@@ -48,6 +48,7 @@ afterAll(() => rmSync(project, { recursive: true }));
 
 async function fill(folder: string): Promise<Store> {
   await write(join(folder, 'package.json'), '{}');
+  await write(join(folder, 'chat.jinja'), '{{ messages[0].content }}');
   await writeAgent(folder, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
   const store = await openStore(join(folder, '.temper', 'store'));
   await makeRun(store, { steps: 5, evals: { 2: 0.75 } });
@@ -73,6 +74,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'learning-rate-schedule': 'linear',
   'final-learning-rate-share': '0.5 --learning-rate-schedule linear',
   'lora-target-modules': 'q_proj,v_proj',
+  'chat-template': 'chat.jinja',
   'chat-template-kwargs': '{"enable_thinking":false}',
   loss: 'ppo',
   'dual-clip': '4 --loss ppo',

@@ -61,7 +61,7 @@ describe('create refuses', () => {
 
   test('a base model that is missing, or a folder that workers would not know', async () => {
     expect(await create('--name', 'nightly', '--every', '1d')).toMatchInlineSnapshot(
-      `"temper: --base-model is missing; pass --base-model pocket, a name of temporal.config.ts, or an OWNER/NAME of the Hugging Face hub"`,
+      `"temper: --base-model is missing; pass --base-model pocket, a name of temporal.config.ts, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX"`,
     );
     const folder = await writeModel(join(project, 'mine'), ['config.json', 'm.safetensors', 'chat_template.jinja']);
     expect(await create('--name', 'nightly', '--every', '1d', '--base-model', folder)).toMatchInlineSnapshot(

@@ -298,24 +298,25 @@ test('help', async () => {
 
     AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.
     Shows each conversation with its reward, metrics, tokens and time, then the mean of each scenario and warnings: rewards
-    that never vary, missing metrics, rewritten histories, cut answers, failures. Writes nothing into the store.
+    that never vary, missing metrics, rewritten histories, cut answers, failures. Writes no run into the store.
     MODEL is a base model or a CHECKPOINT such as RUN@latest on the local stack, or a hosted model: provider/model
     (openai, anthropic, gemini, openrouter, together, groq, mistral, xai, deepseek, ollama) or URL#MODEL.
     On the local stack, requests stand under the rules of training: what would end a run is refused here, too.
     Exit code 1 if an attempt failed.
 
     Options:
-      --model MODEL    model that plays; default: base-model of temporal.config.ts, or pocket
-      --scenario ID    scenario to play, by its id; repeatable
-      --scenarios N    play the first N scenarios; default: 3
-      --attempts N     attempts at each scenario; default: 2
-      --temperature X  sampling temperature; default: the checkpoint's run's, or 1; for a hosted model its own
-      --max-tokens N   token limit of a call that sets none; of each call of a hosted model, whatever the agent sets
-      --eval           play evalScenarios, under the rules of evaluations: calls may set what training refuses
-      --replay         run the agent again on the recorded answers, and warn if it asks for others (side effects happen again)
-      --save FOLDER    write each attempt to a JSON file, for replayAttempt of temper-rl/testing
-      --json           print one JSON object
-      -h, --help       print this help
+      --model MODEL         model that plays; default: base-model of temporal.config.ts, or pocket
+      --scenario ID         scenario to play, by its id; repeatable
+      --scenarios N         play the first N scenarios; default: 3
+      --attempts N          attempts at each scenario; default: 2
+      --temperature X       sampling temperature; default: the checkpoint's run's, or 1; for a hosted model its own
+      --max-tokens N        token limit of a call that sets none; of each call of a hosted model, whatever the agent sets
+      --chat-template FILE  Jinja chat template to use instead of the model's own
+      --eval                play evalScenarios, under the rules of evaluations: calls may set what training refuses
+      --replay              run the agent again on the recorded answers, and warn if it asks for others (side effects happen again)
+      --save FOLDER         write each attempt to a JSON file, for replayAttempt of temper-rl/testing
+      --json                print one JSON object
+      -h, --help            print this help
 
     Examples:
       temper try

@@ -206,6 +206,13 @@ test('plans are the same in every version', () => {
   `);
 });
 
+test('the chat template is named where a run begins, and changes nothing of what is made', () => {
+  const rollout = { ...CONFIG.rollout, chatTemplateSha256: 'd'.repeat(64) };
+  const plan = planInitialise({ ...CONFIG, rollout }, 0);
+  expect(plan).toEqual({ ...planInitialise(CONFIG, 0), chatTemplateSha256: rollout.chatTemplateSha256 });
+  expect(InitialiseInput.safeParse(plan).error).toBeUndefined();
+});
+
 describe('a fork', () => {
   const { baseModel, seed, train } = CONFIG;
   const fields = { branch: 0, baseModel, seed, lora: train.lora };

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { openStore } from '../../store/bytes/open-store.ts';
 import { freePort } from '../free-port.ts';
 import { openTools } from '../run/tools.ts';
 import { markOf, playOne, say, type PlayOptions, type TestRollout } from '../play/play.ts';
@@ -89,6 +90,21 @@ test('without the key, health alone is told', async () => {
   expect(await get('/health')).toMatchObject({ status: 200 });
   expect(await get('/v1/models')).toMatchObject({ status: 401 });
   expect(await get('/v1/models', { authorization: 'Bearer wrong' })).toMatchObject({ status: 401 });
+});
+
+test('a run’s chat template is found in the store by its hash; one that is missing there is named', async () => {
+  const store = await openStore(join(project, '.temper', 'store'));
+  const text = '{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %}';
+  const { sha256 } = await store.putBlob(Buffer.from(text));
+  const ask = (chatTemplateSha256: string) =>
+    playOne(engine, async (context) => (await say(context, 'hi'), 1), {
+      ...POCKET,
+      rollout: { ...POCKET.rollout, chatTemplateSha256 },
+    });
+  const { calls } = await ask(sha256);
+  expect(calls[0]?.promptTokenIds).toEqual([...Buffer.from('[user] hi')]);
+  const mark = await markOf(ask('a'.repeat(64)));
+  expect(mark).toMatchObject({ type: 'BadConfig', message: expect.stringContaining(`has no blobs/${'a'.repeat(64)}`) });
 });
 
 test('a client with another key is told which variable holds it', async () => {

@@ -222,23 +222,26 @@ describe('while training', () => {
 });
 
 test.each(['train', 'eval'] as const)(
-  "the template's variables are the run's, and over them the call's: %s",
+  "the template is the run's; its variables are the run's, and over them the call's: %s",
   async (mode) => {
-    const rollout = { chatTemplateKwargs: { enable_thinking: false, style: 'plain' } };
+    const template = { chat_template_sha256: 'd'.repeat(64) };
+    const variables = { enable_thinking: false, style: 'plain' };
+    const rollout = { chatTemplateKwargs: variables, chatTemplateSha256: template.chat_template_sha256 };
     const twice: TestRollout = async (context) => {
       await say(context, 'x');
       await say(context, 'y', { chat_template_kwargs: { style: 'terse' } });
       return 0;
     };
     const { calls } = await playOne(engine, twice, { mode, rollout });
-    const asked = [
-      { enable_thinking: false, style: 'plain' },
-      { enable_thinking: false, style: 'terse' },
-    ];
+    const asked = [variables, { ...variables, style: 'terse' }];
     expect(engine.executed.map(({ request }) => request)).toMatchObject(
-      asked.map((each) => ({ chat_template_kwargs: each })),
+      asked.map((each) => ({ ...template, chat_template_kwargs: each })),
     );
-    expect(calls.map(({ request }) => request['chat_template_kwargs'])).toEqual(asked);
+    expect(calls.map(({ request }) => request['chat_template_kwargs'])).toEqual(expect.arrayContaining(asked));
+    const other = playOne(engine, (context) => say(context, 'x', { chat_template_sha256: 'e' }).then(() => 0), {
+      mode,
+    });
+    expect((await markOf(other)).message).toContain("chat_template_sha256 is the run's");
   },
 );
 

@@ -53,6 +53,37 @@ test('a name of the hub that is read from a store registers nothing; one of the 
   expect(registeredOnly(resolveName(QWEN, configured), configured).models).toEqual(configured);
 });
 
+test('a place in a bucket is registered as such, and a run names it by what is there', () => {
+  const place = 'models/qwen3';
+  const named = { name: `s3/bucket/${place}`, models: { [`s3/bucket/${place}`]: `s3://bucket/${place}` } };
+  expect([resolveName(`s3://bucket/${place}`), resolveName(`s3://bucket/${place}/`)]).toEqual([named, named]);
+  expect(absoluteModels(project, named.models)).toEqual(named.models);
+  const recorded = `s3/bucket/${place}@${COMMIT}`;
+  const model = resolveName(recorded);
+  expect(model).toEqual({ name: recorded, models: { [recorded]: `s3://bucket/${place}@${COMMIT}` } });
+  expect(registeredOnly(model, {}).models).toEqual({});
+  expect(isConfigured(model, { mine: `s3://bucket/${place}` })).toBe(true);
+  expect(isConfigured(model, { mine: 's3://bucket/models/other' })).toBe(false);
+  expect(resolveName('s3/model').models).toEqual({ 's3/model': 'hub:s3/model' });
+});
+
+test.each([
+  's3://bucket',
+  's3://bucket/',
+  's3://b/x',
+  's3://Bucket/x',
+  's3://bucket/../x',
+  's3://bucket/a b',
+  's3://bucket/x@v1',
+])('%s is no place of a model', (text) => {
+  expect(() => resolveName(text)).toThrow('a base model in a bucket must be s3://BUCKET/PREFIX');
+  expect(() => resolveName('mine', { mine: text })).toThrow('a base model in a bucket must be');
+});
+
+test('keys that were pasted into an address are not shown', () => {
+  expect(() => resolveName('s3://AKIA:secret@bucket/x')).toThrow(/got s3:\/\/…@bucket/);
+});
+
 test('a configured repository stands for each of its commits, a configured commit for itself alone', () => {
   const model = resolveName(`${QWEN}@${COMMIT}`);
   expect(isConfigured(model, { mine: `hub:${QWEN}` })).toBe(true);
@@ -72,6 +103,14 @@ describe('a run that goes on', () => {
     expect(await keep(QWEN, recorded)).toEqual(kept);
     expect(await keep('mine', recorded, { mine: `hub:${QWEN}` })).toEqual(kept);
     expect(await keep(recorded, recorded)).toEqual(kept);
+  });
+
+  test('keeps the objects of a bucket that it recorded, without asking for them', async () => {
+    const name = `s3/bucket/models/m@${COMMIT}`;
+    const kept = { name, models: { [name]: `s3://bucket/models/m@${COMMIT}` } };
+    expect(await keep('s3://bucket/models/m', name)).toEqual(kept);
+    expect(await keep('mine', name, { mine: 's3://bucket/models/m' })).toEqual(kept);
+    expect(await keep(name, name)).toEqual(kept);
   });
 
   test('keeps a name without a commit, where it recorded none', async () => {

@@ -50,6 +50,8 @@ export interface ExaminedModel extends InstallOptions {
   readonly cwd: string;
   /** As `--base-model` has it. */
   readonly model: string;
+  /** A file with a chat template in the place of the model's own. */
+  readonly template: string | null;
   readonly context: number | null;
   readonly engine: EngineKind | null;
   readonly device: string | null;
@@ -59,7 +61,8 @@ export interface ExaminedModel extends InstallOptions {
 export async function reportOnModel(options: ExaminedModel): Promise<ModelReport> {
   const { project, cwd, env, model: text } = options;
   const config = await loadConfig(project, env);
-  const { name, models } = resolveBaseModel(text, cwd, project, config.models);
+  const { template } = options;
+  const { name, models } = resolveBaseModel(text, cwd, project, config.models, { hasTemplate: template !== null });
   const source = models[name];
   const { answer, lastLine } = await runPythonProgram({
     ...options,
@@ -68,6 +71,7 @@ export async function reportOnModel(options: ExaminedModel): Promise<ModelReport
       '--model',
       name,
       ...(source === undefined ? [] : ['--source', source]),
+      ...(template === null ? [] : ['--chat-template', template]),
       ...(options.context === null ? [] : ['--context', String(options.context)]),
       ...trainedByDefault(name),
       ...engineOf(config.engine, options),

@@ -2,13 +2,13 @@
 import { join, resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { HUB_PREFIX } from '../../core/wire-constants.ts';
+import { HUB_PREFIX, S3_SCHEME } from '../../core/wire-constants.ts';
 import type { TemperConfig } from '../config.ts';
 import { makeProjectFolders, projectFolders } from '../folders.ts';
 import { readOwnFile } from '../own-file.ts';
 import { writeAtomically } from './stack-file.ts';
 
-/** Name → folder, or `hub:OWNER/NAME`. */
+/** Name → folder, `hub:OWNER/NAME` or `s3://BUCKET/PREFIX`. */
 export type Models = Readonly<Record<string, string>>;
 
 /** Nothing where there is no such file, or none that can be read: it is written anew. */
@@ -37,7 +37,7 @@ export function absoluteModels(project: string, models: Models): Models {
   return Object.fromEntries(
     Object.entries(models).map(([name, source]) => [
       modelName(name),
-      source.startsWith(HUB_PREFIX) ? source : resolve(project, source),
+      [HUB_PREFIX, S3_SCHEME].some((prefix) => source.startsWith(prefix)) ? source : resolve(project, source),
     ]),
   );
 }

@@ -1,12 +1,12 @@
 /**
- * Which commit a model of the Hugging Face hub is. A run records it as OWNER/NAME@COMMIT and keeps it, whatever becomes
- * of the branch; the files are on this machine before anything is started.
+ * Which commit a model of the Hugging Face hub is, or which objects a model in a bucket. A run records OWNER/NAME@COMMIT, or
+ * s3/BUCKET/PREFIX@HASH of the listing, and keeps it, whatever is there later; the files are on this machine before anything
+ * is started.
  */
 import { z } from 'zod';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
-import { HUB_PREFIX } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
-import { hubModelOf, type BaseModel, type HubModel } from '../base-model.ts';
+import { remoteModelOf, sourceOfName, type BaseModel, type RemoteModel } from '../base-model.ts';
 import type { TemperConfig } from '../config.ts';
 import { withProgress, type InstallOptions, type Progress } from '../install/install.ts';
 import { runPythonProgram } from './run-program.ts';
@@ -26,7 +26,7 @@ const AnswerSchema = z.object({ commit: z.string().regex(/^[0-9a-f]{40}$/) });
 
 /** `recorded`: what a run that exists names its base model; null for a new one. */
 export async function pinBaseModel(model: BaseModel, recorded: string | null, options: PinOptions): Promise<BaseModel> {
-  const asked = hubModelOf(model);
+  const asked = remoteModelOf(model);
   if (asked === null) return model;
   const { repository, revision } = asked;
   const isKept = recorded === model.name || recorded?.startsWith(`${repository}@`) === true;
@@ -63,12 +63,13 @@ async function askEngine(name: string, url: string, { config, env, signal }: Pin
 }
 
 function registered(name: string): BaseModel {
-  return { name, models: { [name]: `${HUB_PREFIX}${name}` } };
+  return { name, models: { [name]: sourceOfName(name) } };
 }
 
-const nameOf = ({ repository, revision }: HubModel) => (revision === null ? repository : `${repository}@${revision}`);
+const nameOf = ({ repository, revision }: RemoteModel) =>
+  revision === null ? repository : `${repository}@${revision}`;
 
-async function fetchModel(asked: HubModel, options: InstallOptions): Promise<string> {
+async function fetchModel(asked: RemoteModel, options: InstallOptions): Promise<string> {
   const name = nameOf(asked);
   let commit: string | null = null;
   await withProgress('model', options.onEvent, `the model ${name} is on this machine`, async (progress) => {

@@ -1,5 +1,4 @@
 /** One request to a served policy: what the client asks, as an evaluation of its run would have asked it. */
-import type { RolloutConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { EngineConnection, HttpAnswer } from '../../play/connections/engine-connection.ts';
 import type { Answerer } from '../../play/dialects/answer-request.ts';
@@ -7,7 +6,7 @@ import { checkPolicy, parseCompletion, type Completion } from '../../play/record
 import type { CallOptions } from '../../play/recorder/recorder.ts';
 import type { AskedRequest } from '../../play/recorder/asked-request.ts';
 import type { AnsweredCalls } from '../../play/recorder/canonical.ts';
-import { checkRequest } from '../../play/recorder/request.ts';
+import { checkRequest, type AskedRollout } from '../../play/recorder/request.ts';
 import { RequestRefused } from '../../play/recorder/send.ts';
 
 export interface ServedPolicy {
@@ -17,7 +16,7 @@ export interface ServedPolicy {
   /** Names that clients may send, the engine's among them. */
   readonly names: readonly string[];
   /** Of the run: what a request gets that does not say. */
-  readonly rollout: Pick<RolloutConfig, 'temperature' | 'maxTokens' | 'chatTemplateKwargs'>;
+  readonly rollout: AskedRollout;
 }
 
 /** What HTTP says of a refusal, besides the body that its dialect writes. */

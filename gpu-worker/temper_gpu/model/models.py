@@ -26,9 +26,10 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 from transformers.utils.quantization_config import Mxfp4Config
 
-from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX
+from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX, S3_SCHEME
 from temper_gpu.failures import TemperError
-from temper_gpu.model.hub import HubModel, download, find_commit, now_and_then, parse_hub_model
+from temper_gpu.model.bucket import S3Model, download_s3, find_pin, is_s3_model, parse_s3_model
+from temper_gpu.model.hub import HubModel, Snapshot, Tell, download, find_commit, now_and_then, parse_hub_model
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
 from temper_gpu.model.memory import describe_error, is_out_of_memory, return_freed_memory
 
@@ -40,7 +41,6 @@ TELL_EVERY_S = 5.0
 # In parameters: from here on memory counts more than page faults do.
 LARGE_MODEL = 100_000_000
 
-PLAIN_CONVERSATION = [{"role": role, "content": "!"} for role in ("user", "assistant", "user")]
 # Gets a model's name, and the model without numbers.
 RequireRoom = Callable[[str, PreTrainedModel], None]
 
@@ -127,9 +127,9 @@ class Models(Protocol):
 
 
 class ModelLibrary:
-    """Base models by name: those of `BUILT_IN`, and what `sources` says of this host: a folder, or `hub:OWNER/NAME`,
-    with or without `@REVISION`. A run names a model of the hub with its commit. Names come over the wire, so the hub is
-    asked only for what a person registered here."""
+    """Base models by name: those of `BUILT_IN`, and what `sources` says of this host: a folder, `hub:OWNER/NAME`, with
+    or without `@REVISION`, or `s3://BUCKET/PREFIX`. A run names a model of the hub with its commit, and one of a bucket
+    with the hash of its listing. Names come over the wire: only what a person registered here is asked for."""
 
     def __init__(
         self,
@@ -169,6 +169,9 @@ class ModelLibrary:
     def settle(self, name: str) -> str:
         """The name that a run records: of a model of the hub, with its commit. Asks the hub for it."""
         source = self._require(name)
+        in_bucket = parse_s3_model(source)
+        if in_bucket is not None:
+            return S3Model(in_bucket.place, find_pin(in_bucket)).name
         if not source.startswith(HUB_PREFIX):
             return name
         model = parse_hub_model(source)
@@ -176,14 +179,8 @@ class ModelLibrary:
 
     def _load(self, name: str) -> BaseModel:
         source = self._require(name)
-        if source.startswith(HUB_PREFIX):
-            model = parse_hub_model(source)
-            log.info("looking for a model of the hub", extra={"model": str(model)})
-
-            def tell(done: int, total: int) -> None:
-                log.info("downloading a model of the hub", extra={"model": str(model), "bytes": done, "of": total})
-
-            snapshot = download(model, now_and_then(tell, TELL_EVERY_S))
+        snapshot = fetch(source, log_progress(source))
+        if snapshot is not None:
             return self._read(name, str(snapshot.folder), snapshot.commit)
         if not (Path(source) / "config.json").is_file():
             raise TemperError(
@@ -202,18 +199,45 @@ class ModelLibrary:
         raise TemperError(
             "BadConfig",
             f"model {name} must be registered on this host, which has {', '.join(self.names())}; name it in models "
-            f'of temporal.config.ts ("{name}": "{HUB_PREFIX}{name}", or a folder), or pass it by --base-model here',
+            f'of temporal.config.ts ("{name}": "{parse_s3_model(name) or HUB_PREFIX + name}", or a folder), or pass '
+            "it by --base-model here",
         )
 
     def _find(self, name: str) -> str | None:
         sources = {**{built_in: str(folder) for built_in, folder in BUILT_IN.items()}, **self._sources()}
         if name in sources:
             return sources[name]
+        if is_s3_model(name):
+            return _find_in_bucket(name, sources.values())
         wanted = parse_hub_model(name)
         # A commit of a repository that is registered under whichever name, unless another commit of it is.
         registered = [parse_hub_model(source) for source in sources.values() if source.startswith(HUB_PREFIX)]
         accepted = [HubModel(wanted.repository, None), wanted]
         return f"{HUB_PREFIX}{name}" if any(model in accepted for model in registered) else None
+
+
+def _find_in_bucket(name: str, sources: Iterable[str]) -> str | None:
+    """As for repositories: what is below a registered prefix, unless it is registered as it was at another time."""
+    wanted = parse_s3_model(name)
+    registered = [parse_s3_model(source) for source in sources if source.startswith(S3_SCHEME)]
+    if wanted is None or not any(model in (S3Model(wanted.place, None), wanted) for model in registered):
+        return None
+    return str(wanted)
+
+
+def fetch(source: str, tell: Tell) -> Snapshot | None:
+    """The files of a model that comes from elsewhere; None for a folder. Raises as `download` does."""
+    in_bucket = parse_s3_model(source)
+    if in_bucket is not None:
+        return download_s3(in_bucket, tell)
+    return download(parse_hub_model(source), tell) if source.startswith(HUB_PREFIX) else None
+
+
+def log_progress(source: str) -> Tell:
+    def tell(done: int, total: int) -> None:
+        log.info("downloading a model", extra={"model": source, "bytes": done, "of": total})
+
+    return now_and_then(tell, TELL_EVERY_S)
 
 
 def load_base(
@@ -228,7 +252,6 @@ def load_base(
     options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     with explained(name, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        check_template(name, tokenizer)
         outlined = outline(folder)
         check_decoder(name, outlined)
         require_room(name, outlined)
@@ -238,7 +261,7 @@ def load_base(
         loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
     model, loading = loaded
     check_complete(name, loading["missing_keys"])
-    check_usable(name, model, tokenizer)
+    check_usable(name, model)
     # Tied weights are one tensor under two names, and stay one on the device.
     moved: dict[int, Tensor] = {}
     state = {key: moved.setdefault(id(tensor), tensor) for key, tensor in model.state_dict(keep_vars=True).items()}
@@ -325,13 +348,7 @@ def _has_linear_layers(model: PreTrainedModel) -> bool:
     return any(isinstance(module, nn.Linear) and module is not head for module in model.modules())
 
 
-def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    if not tokenizer.chat_template:
-        raise TemperError(
-            "BadConfig",
-            f"model {name} must have a chat template, but its tokenizer has none; use the -Instruct or -Chat "
-            "edition, or add chat_template.jinja to its folder",
-        )
+def check_usable(name: str, model: PreTrainedModel) -> None:
     if not getattr(model, "_supports_attention_backend", False):
         raise TemperError(
             "BadConfig",
@@ -340,22 +357,6 @@ def check_usable(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
         )
     require_known_attention(name, model.config)
     require_independent_tokens(name, model)
-
-
-def check_template(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
-    """One that fails here fails in every call. What it leaves out is another matter (server/prompts.py)."""
-    if not tokenizer.chat_template:
-        return  # said by `check_usable`
-    try:
-        tokenizer.apply_chat_template(PLAIN_CONVERSATION, add_generation_prompt=True, tokenize=False)
-    except Exception as error:  # whatever a template raises
-        line = getattr(error, "lineno", None)
-        place = "" if line is None else f" in line {line}"
-        raise TemperError(
-            "BadConfig",
-            f"the chat template of model {name} must write a conversation of user and assistant, but it fails{place} "
-            f"({describe_error(error)}); mend chat_template.jinja in the model's folder, or use another model",
-        ) from error
 
 
 def end_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

@@ -9,7 +9,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 from temper_gpu.failures import TemperError
-from temper_gpu.model.models import BaseModel, check_decoder, check_template, check_usable, explained, outline
+from temper_gpu.model.chat_templates import check_template
+from temper_gpu.model.models import BaseModel, check_decoder, check_usable, explained, outline
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,15 @@ class Outline:
     refusal: str | None
 
 
-def open_outline(name: str, folder: str) -> Outline:
+def open_outline(name: str, folder: str, template: str | None = None) -> Outline:
+    """`template`: a chat template in the place of the model's own."""
     with explained(name, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         model = outline(folder)
     try:
         check_decoder(name, model)
-        check_usable(name, model, tokenizer)
-        check_template(name, tokenizer)
+        check_usable(name, model)
+        check_template(name, tokenizer, template)
     except TemperError as error:
         return Outline(model, tokenizer, error.message)
     return Outline(model, tokenizer, None)

@@ -20,6 +20,8 @@ import torch
 from starlette.types import ASGIApp
 
 from temper_gpu.commits.resolver import StoreResolver
+from temper_gpu.commits.templates import StoredTemplates
+from temper_gpu.contract import InitialiseInput
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -27,6 +29,7 @@ from temper_gpu.engine.interface import Engines, GenerationRequest
 from temper_gpu.engine.vllm.host import VllmHost
 from temper_gpu.engine.vllm.settings import External, VllmSettings, installed_version
 from temper_gpu.failures import TemperError
+from temper_gpu.model.chat_templates import check_template
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.memory import describe_error
 from temper_gpu.model.models import BaseModel, ModelLibrary, Models
@@ -71,11 +74,14 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     device = choose_device(arguments.device)
     sampling = open_sampling(arguments, device, keys.vllm)
     targets = Targets(StoreResolver(store), sampling.engines)
+    templates = StoredTemplates(store)
     server = ServerSettings(hosts=arguments.allowed_hosts)
-    works = [_serving(create_app(sampling.engines, targets, server, keys.server), server, listener, stopping)]
+    app = create_app(sampling.engines, targets, server, keys.server, templates.text)
+    works = [_serving(app, server, listener, stopping)]
     if not arguments.no_temporal:
         trainer = Trainer(sampling.models, store, sampling.training, sampling.recorded)
-        works.append(_polling(arguments, trainer, store, targets))
+        asked = (partial(probe, targets), partial(check_first_prompt, sampling.models, templates))
+        works.append(_polling(arguments, trainer, store, asked))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
     try:
@@ -145,9 +151,14 @@ async def _until_stopped(tasks: list[asyncio.Task[None]], stopping: asyncio.Even
         task.result()
 
 
-def _polling(arguments: Arguments, trainer: Trainer, store: Store, targets: Targets) -> Coroutine[Any, Any, None]:
+def _polling(
+    arguments: Arguments,
+    trainer: Trainer,
+    store: Store,
+    asked: tuple[Callable[[str], str | None], Callable[[InitialiseInput], None]],
+) -> Coroutine[Any, Any, None]:
     activities, polling = import_polling()
-    gpu = activities.GpuActivities(trainer, store, partial(probe, targets))
+    gpu = activities.GpuActivities(trainer, store, *asked)
     return polling.poll_forever(
         arguments.temporal_address, arguments.namespace, arguments.queue, [gpu.initialise, gpu.train]
     )
@@ -166,6 +177,12 @@ def probe(targets: Targets, policy: str) -> str | None:
     request = GenerationRequest(prompt_token_ids=(0,), max_tokens=1, temperature=1.0, seed=0)
     target.engine.submit(target.adapter, request, PROBE_DEADLINE_S).result(PROBE_DEADLINE_S)
     return target.adapter_sha256
+
+
+def check_first_prompt(models: Models, templates: StoredTemplates, work: InitialiseInput) -> None:
+    """A run whose chat template fails would fail in each of its calls."""
+    base, given = models.get(work.base_model), work.chat_template_sha256
+    check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
 
 
 class ProvenModels:

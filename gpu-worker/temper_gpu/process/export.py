@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, StoredAdapter, parse_policy_name, read_commit
+from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import add_models, exit_code
 from temper_gpu.store import open_store
@@ -46,6 +47,8 @@ def export(arguments: argparse.Namespace) -> dict[str, Any]:
 
     try:
         base = load_trained_base(arguments.models, source)
+        if arguments.chat_template_sha256 is not None:
+            base.tokenizer.chat_template = StoredTemplates(source.store).text(arguments.chat_template_sha256)
         merged = merge(base, adapter, getattr(torch, arguments.dtype))
         save(merged.model, base, folder)
     except Exception as error:
@@ -124,6 +127,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step")
     parser.add_argument("--to", required=True, metavar="FOLDER", help="an empty folder")
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the weights (default: %(default)s)")
+    parser.add_argument(
+        "--chat-template-sha256", metavar="SHA256", help="of a template in the store, instead of the base model's own"
+    )
     add_models(parser)
     return parser.parse_args(argv)
 

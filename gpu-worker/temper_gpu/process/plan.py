@@ -1,8 +1,8 @@
 """python -m temper_gpu.process.plan: what a model is, whether it can be served and trained, and whether it fits into
 this machine's memory. Reads no weights.
 
-Of a model of the Hugging Face hub only its config and tokenizer are downloaded. Prints one JSON object; `refusal` says
-why the model cannot be used, where it cannot.
+Of a model of the Hugging Face hub or of a bucket only its config and tokenizer are downloaded. Prints one JSON object;
+`refusal` says why the model cannot be used, where it cannot.
 """
 
 import argparse
@@ -46,11 +46,16 @@ class Found:
 
 
 def find(name: str, source: str | None) -> Found:
+    from temper_gpu.model.bucket import download_s3_description, parse_s3_model
     from temper_gpu.model.hub import download_description, parse_hub_model
     from temper_gpu.model.models import BUILT_IN
 
     if source is not None and source.startswith(HUB_PREFIX):
         snapshot = download_description(parse_hub_model(source))
+        return Found(str(snapshot.folder), snapshot.commit)
+    in_bucket = None if source is None else parse_s3_model(source)
+    if in_bucket is not None:
+        snapshot = download_s3_description(in_bucket)
         return Found(str(snapshot.folder), snapshot.commit)
     folder = source or BUILT_IN.get(name)
     if folder is None or not Path(folder, "config.json").is_file():
@@ -68,8 +73,8 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
     device = choose_device(arguments.device)
     settings = engine_settings(cast(EngineArguments, arguments), device)
     machine = Machine(device, choose_dtype(arguments.dtype, device), settings)
-    found = find(arguments.model, arguments.source)
-    outline = open_outline(arguments.model, found.folder)
+    found, template = find(arguments.model, arguments.source), read_template(arguments.chat_template)
+    outline = open_outline(arguments.model, found.folder, template)
     window = context_window_of(outline.model.config)
     return {
         "model": arguments.model,
@@ -80,16 +85,29 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
         "dtype": str(machine.dtype).removeprefix("torch."),
         "engine": arguments.engine,
         "refusal": outline.refusal,
-        "templateGaps": [] if outline.refusal else template_gaps(arguments.model, outline),
+        "templateGaps": [] if outline.refusal else template_gaps(arguments.model, outline, template),
         "memory": None if outline.refusal else plan(arguments, machine, outline.model),
     }
 
 
-def template_gaps(name: str, outline: "Outline") -> list[str]:
+def read_template(path: str | None) -> str | None:
+    from temper_gpu.model.chat_templates import decode_template
+
+    if path is None:
+        return None
+    try:
+        return decode_template(Path(path).read_bytes())
+    except (OSError, UnicodeDecodeError) as error:
+        raise TemperError(
+            "BadConfig", f"--chat-template must be a file of text in UTF-8, got {path} ({error}); correct it"
+        ) from error
+
+
+def template_gaps(name: str, outline: "Outline", template: str | None) -> list[str]:
     from temper_gpu.model.models import BaseModel
     from temper_gpu.server.prompts import Prompts
 
-    return Prompts(BaseModel(name, outline.model.config, {}, outline.tokenizer)).gaps()
+    return Prompts(BaseModel(name, outline.model.config, {}, outline.tokenizer), given_template=template).gaps()
 
 
 def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:
@@ -138,12 +156,19 @@ def of_device(device: "torch.device", plan: "MemoryPlan") -> dict[str, Any]:
     }
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.plan", allow_abbrev=False, description=__doc__)
+def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="NAME", help="what the model is called")
     parser.add_argument(
-        "--source", metavar="PLACE", help="a folder, or hub:OWNER/NAME[@REVISION] (default: a built-in model)"
+        "--source",
+        metavar="PLACE",
+        help="a folder, hub:OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX[@HASH] (default: a built-in model)",
     )
+    parser.add_argument("--chat-template", metavar="FILE", help="instead of the model's own")
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.plan", allow_abbrev=False, description=__doc__)
+    add_model(parser)
     parser.add_argument("--context", type=whole(1, 1 << 30), metavar="N", help="tokens of the longest conversation")
     parser.add_argument("--micro-batch-tokens", type=whole(1, 1 << 30), required=True, metavar="N")
     parser.add_argument("--lora-rank", type=whole(1, 1 << 20), required=True, metavar="N")

@@ -57,7 +57,7 @@ class Answering:
         work, body = await self.read(request)
         chat = await self.readers.do(work, read_chat, body, self._settings.max_choices)
         target = await self._models.target(chat.model)
-        prompts = self._models.prompts_of(target, chat.template_kwargs)
+        prompts = await self._models.prompts_of(target, chat.template_kwargs, chat.template_sha256)
         prompt_ids = await self.readers.do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
         prompts.require_known(chat.sampling)
         stops = stops_of(chat, prompts.tools.form.end if chat.parses_calls else "")
@@ -73,7 +73,7 @@ class Answering:
         work, body = await self.read(request)
         parsed = await self.readers.do(work, read_completion, body, self._settings.max_choices)
         target = await self._models.target(parsed.model)
-        prompts = self._models.prompts_of(target)
+        prompts = await self._models.prompts_of(target)
         prompt_ids = await self.readers.do(work, encode_prompts, parsed, prompts)
         prompts.require_known(parsed.sampling)
         asked = [Asked(parsed.sampling, ids, parsed.sampling.stop, parsed.num_logprobs or 0) for ids in prompt_ids]

@@ -21,7 +21,7 @@ from temper_gpu.server.sampling import (
     sampled_of,
     text_of,
 )
-from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs
+from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs, parse_template_sha256
 from temper_gpu.server.tool_calls import call_message
 from temper_gpu.server.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
@@ -35,6 +35,8 @@ class ChatRequest:
     tools: list[dict[str, Any]] | None
     tool_choice: ToolChoice
     template_kwargs: TemplateKwargs
+    # Of a template in the place of the model's own.
+    template_sha256: str | None
     sampling: Sampling
     telling: Telling
     with_logprobs: bool
@@ -66,6 +68,7 @@ def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
         tools=tools,
         tool_choice=tool_choice,
         template_kwargs=parse_template_kwargs(body.get("chat_template_kwargs")),
+        template_sha256=parse_template_sha256(body.get("chat_template_sha256")),
         sampling=parse_sampling(
             body, max_choices, first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
         ),

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -18,17 +19,21 @@ from temper_gpu.server.template_kwargs import TemplateKwargs
 OPENING_WAIT_S = 5.0
 # Far more policies than an engine keeps loaded; a long run brings a new name with every step.
 KEPT_NAMES = 64
-# Each base model with each set of variables of its template.
+# Each base model with each template, and each set of its variables.
 KEPT_PROMPTS = 16
+
+# The text of a template by its sha256: may wait for a store.
+ReadTemplate = Callable[[str], str]
 
 log = logging.getLogger(__name__)
 
 
 class OpenModels:
-    def __init__(self, engines: Engines, targets: Targets) -> None:
+    def __init__(self, engines: Engines, targets: Targets, read_template: ReadTemplate) -> None:
         self._engines = engines
         self._targets = targets
-        self._prompts: OrderedDict[tuple[str, bytes], Prompts] = OrderedDict()
+        self._read_template = read_template
+        self._prompts: OrderedDict[tuple[str, str | None, bytes], Prompts] = OrderedDict()
         self._opening: dict[str, asyncio.Future[Target]] = {}
         self._policy_names: dict[str, str] = {}
 
@@ -42,17 +47,23 @@ class OpenModels:
                 del self._policy_names[oldest]
         return target
 
-    def prompts_of(self, target: Target, template_kwargs: TemplateKwargs = ()) -> Prompts:
+    async def prompts_of(
+        self, target: Target, template_kwargs: TemplateKwargs = (), template_sha256: str | None = None
+    ) -> Prompts:
+        """`template_sha256`: of a template in the place of the model's own."""
+        model = target.engine.model
         # As JSON: in Python true equals 1.
-        key = (target.engine.model.name, orjson.dumps(template_kwargs))
-        if key not in self._prompts:
-            prompts = self._prompts[key] = Prompts(target.engine.model, template_kwargs)
+        key = (model.name, template_sha256, orjson.dumps(template_kwargs))
+        prompts = self._prompts.get(key)
+        if prompts is None:
+            given = None if template_sha256 is None else await asyncio.to_thread(self._read_template, template_sha256)
+            prompts = self._prompts[key] = Prompts(model, template_kwargs, given)
             if not template_kwargs and (gaps := prompts.gaps()):
-                log.warning("the chat template has gaps", extra={"model": target.engine.model.name, "gaps": gaps})
+                log.warning("the chat template has gaps", extra={"model": model.name, "gaps": gaps})
             if len(self._prompts) > KEPT_PROMPTS:
                 self._prompts.popitem(last=False)
         self._prompts.move_to_end(key)
-        return self._prompts[key]
+        return prompts
 
     def listed(self) -> list[dict[str, Any]]:
         """As OpenAI's API lists models; policies are those that are loaded."""
@@ -89,6 +100,12 @@ class OpenModels:
         self._opening.pop(name, None)
         if not done.cancelled() and done.exception():
             log.warning("model not opened", extra={"policy": name, "reason": str(done.exception())})
+
+
+def no_template(sha256: str) -> str:
+    raise TemperError(
+        "BadConfig", f"chat_template_sha256 needs a store, and this server has none, got {sha256}; leave it out"
+    )
 
 
 def described(name: str) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Conversations to token ids and back, for one base model, by its own chat template (in jinja's sandbox)."""
+"""Conversations to token ids and back, for one base model, by a chat template: its own or another (in jinja's
+sandbox)."""
 
 import hashlib
 import json
@@ -10,6 +11,7 @@ import orjson
 
 from temper_gpu.engine.interface import ContextTooLong, TextModel
 from temper_gpu.failures import TemperError
+from temper_gpu.model.chat_templates import missing_template
 from temper_gpu.model.detokenizer import Detokenizer, is_harmony
 from temper_gpu.server.control_tokens import ControlTokens
 from temper_gpu.server.sampling import Sampling
@@ -39,9 +41,13 @@ TOLD = frozenset(["system", "developer", "tool"])
 
 
 class Prompts:
-    def __init__(self, model: TextModel, template_kwargs: TemplateKwargs = ()) -> None:
-        require_known(template_kwargs, model.tokenizer.chat_template or "", model.name)
+    def __init__(
+        self, model: TextModel, template_kwargs: TemplateKwargs = (), given_template: str | None = None
+    ) -> None:
+        template = given_template or model.tokenizer.chat_template or ""
+        require_known(template_kwargs, template, model.name)
         self._template_kwargs = template_kwargs
+        self._given_template = given_template
         self._name = model.name
         self._context_window = model.context_window
         self._tokenizer = model.tokenizer
@@ -50,7 +56,8 @@ class Prompts:
         self._remembered: dict[bytes, tuple[int, ...]] = {}
         self.decode = Detokenizer(model.tokenizer).decode
         self._controls = ControlTokens(model.name, model.tokenizer, self.tokenise)
-        self._template = str(getattr(model.tokenizer, "chat_template", None) or "")
+        # Some models have several, by name.
+        self._template = str(template)
         self.is_harmony = is_harmony(model.tokenizer)
         self.tools = ToolTemplate(model.name, self._render, self.is_harmony)
         added = getattr(model.tokenizer, "added_tokens_decoder", {}).values()
@@ -211,10 +218,13 @@ class Prompts:
         return max(map(len, self._tokenizer.get_vocab()))
 
     def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
+        if not self._template:
+            raise missing_template(self._name)
         try:
             return self._tokenizer.apply_chat_template(
                 [self._controls.seal_message(index, message) for index, message in enumerate(messages)],
                 tools=self._controls.seal_tools(tools),
+                chat_template=self._given_template,
                 add_generation_prompt=opens_turn,
                 tokenize=False,
                 **self._controls.seal_variables(dict(self._template_kwargs)),

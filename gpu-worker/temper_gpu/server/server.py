@@ -20,7 +20,7 @@ from temper_gpu.server.answering import Answering
 from temper_gpu.server.answers import Refusal, error_response, json_response, unexpected
 from temper_gpu.server.http_limits import limited_protocol, mark_known
 from temper_gpu.server.metrics import PROMETHEUS, Metrics
-from temper_gpu.server.open_models import OpenModels
+from temper_gpu.server.open_models import OpenModels, ReadTemplate, no_template
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
 from temper_gpu.server.tokenization import Tokenization
@@ -36,7 +36,9 @@ Endpoint = tuple[str, bool, Callable[[Request], Awaitable[Response]]]
 
 
 class ChatServer:
-    def __init__(self, engines: Engines, targets: Targets, settings: ServerSettings, key: str) -> None:
+    def __init__(
+        self, engines: Engines, targets: Targets, settings: ServerSettings, key: str, read_template: ReadTemplate
+    ) -> None:
         if not key:
             raise TemperError("BadConfig", f"the engine's key must not be empty; set {ENGINE_KEY_VARIABLE}")
         self._engines = engines
@@ -44,7 +46,7 @@ class ChatServer:
         self._names = LOOPBACK | settings.hosts
         # Tells one life of this process from the next.
         self._boot = secrets.token_hex(8)
-        self._models = OpenModels(engines, targets)
+        self._models = OpenModels(engines, targets, read_template)
         self._metrics = Metrics()
         answering = Answering(self._models, settings, self._metrics)
         tokenization = Tokenization(self._models, answering)
@@ -125,8 +127,10 @@ class ChatServer:
         return Response(self._metrics.text(self._engines.started()), media_type=PROMETHEUS)
 
 
-def create_app(engines: Engines, targets: Targets, settings: ServerSettings, key: str) -> ASGIApp:
-    return ChatServer(engines, targets, settings, key)
+def create_app(
+    engines: Engines, targets: Targets, settings: ServerSettings, key: str, read_template: ReadTemplate = no_template
+) -> ASGIApp:
+    return ChatServer(engines, targets, settings, key, read_template)
 
 
 def shown_health(engine: Engine) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Variables of a chat template that a request sets (`chat_template_kwargs`), such as `enable_thinking`."""
+"""What a request says of the chat template: variables that it sets (`chat_template_kwargs`), such as
+`enable_thinking`, and a template in the place of the model's own, by its hash (`chat_template_sha256`)."""
 
 import inspect
 import re
@@ -16,6 +17,7 @@ TemplateKwargs = tuple[tuple[str, Scalar], ...]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 MAX_VARIABLES, MAX_TEXT = 16, 1000
+SHA256 = re.compile("[0-9a-f]{64}")
 # What Temper and transformers give every template themselves.
 GIVEN = frozenset(inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters) | {
     "messages",
@@ -36,6 +38,13 @@ def parse_template_kwargs(given: Any) -> TemplateKwargs:
         if not isinstance(value, str | int | float | bool) or (isinstance(value, str) and len(value) > MAX_TEXT):
             raise _bad(f"must hold texts, numbers, true or false, got {shown(value)} for {name}", "change it")
     return tuple(sorted(given.items()))
+
+
+def parse_template_sha256(given: Any) -> str | None:
+    if given is None or (isinstance(given, str) and SHA256.fullmatch(given)):
+        return given
+    rule = "chat_template_sha256 must be 64 hexadecimal digits in lower case"
+    raise TemperError("BadConfig", f"{rule}, got {shown(given)}; change it")
 
 
 def require_known(kwargs: TemplateKwargs, template: str | Mapping[str, str], model: str) -> None:

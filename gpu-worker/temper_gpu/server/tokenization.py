@@ -14,11 +14,12 @@ from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.reading import parse_json
 from temper_gpu.server.sampling import parse_model
 from temper_gpu.server.targets import Target
-from temper_gpu.server.template_kwargs import parse_template_kwargs
+from temper_gpu.server.template_kwargs import parse_template_kwargs, parse_template_sha256
 from temper_gpu.server.tool_choice import parse_tools
 
 OF_PROMPT = frozenset(["model", "prompt", "add_special_tokens", "return_token_strs"])
-OF_MESSAGES = frozenset(["model", "messages", "tools", "chat_template_kwargs", "return_token_strs"])
+OF_TEMPLATE = frozenset(["chat_template_kwargs", "chat_template_sha256"])
+OF_MESSAGES = OF_TEMPLATE | {"model", "messages", "tools", "return_token_strs"}
 OF_TOKENS = frozenset(["model", "tokens"])
 
 
@@ -32,7 +33,9 @@ class Tokenization:
         asked = await self._answering.readers.do(work, parse_json, body)
         check_body(asked, OF_MESSAGES if isinstance(asked, dict) and "messages" in asked else OF_PROMPT)
         target = await self._models.target(parse_model(asked.get("model")))
-        prompts = self._models.prompts_of(target, parse_template_kwargs(asked.get("chat_template_kwargs")))
+        variables = parse_template_kwargs(asked.get("chat_template_kwargs"))
+        template_sha256 = parse_template_sha256(asked.get("chat_template_sha256"))
+        prompts = await self._models.prompts_of(target, variables, template_sha256)
         return json_response(await self._answering.readers.do(work, tokenized, asked, target, prompts))
 
     async def detokenize(self, request: Request) -> Response:
@@ -42,7 +45,7 @@ class Tokenization:
         token_ids = asked.get("tokens")
         is_known = isinstance(token_ids, list) and all(map(is_integer, token_ids))
         require(is_known, f"tokens must be a list of token ids, got {shown(token_ids)}; change it")
-        prompts = self._models.prompts_of(await self._models.target(parse_model(asked.get("model"))))
+        prompts = await self._models.prompts_of(await self._models.target(parse_model(asked.get("model"))))
         return json_response({"prompt": await self._answering.readers.do(work, prompts.decode_all, token_ids)})
 
 

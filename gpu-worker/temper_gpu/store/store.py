@@ -74,9 +74,13 @@ def check_key(key: str) -> str:
     )
 
 
+def blob_key(sha256: str) -> str:
+    return f"blobs/{sha256}"
+
+
 def blob_ref(data: bytes) -> BlobRef:
     sha256 = hashlib.sha256(data).hexdigest()
-    return BlobRef(key=f"blobs/{sha256}", sha256=sha256, bytes=len(data))
+    return BlobRef(key=blob_key(sha256), sha256=sha256, bytes=len(data))
 
 
 def verified(key: str, data: bytes | None, sha256: str, length: int | None = None) -> bytes:

@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 # Loads a policy into the engine of this process and says which adapter answers to its name there.
 Probe = Callable[[str], str | None]
+# Raises for a run that could never be played.
+CheckRun = Callable[[InitialiseInput], None]
 
 # What a process that was just thawed begins may have been handed to it while it stood still, whatever the clocks say.
 JUST_THAWED_S = JUST_THAWED_MS / 1000
@@ -57,10 +59,18 @@ class RepeatedError:
 
 
 class GpuActivities:
-    def __init__(self, trainer: Trainer, store: Store, probe: Probe | None, pulse: Pulse | None = None) -> None:
+    def __init__(
+        self,
+        trainer: Trainer,
+        store: Store,
+        probe: Probe | None = None,
+        check_run: CheckRun = lambda work: None,
+        pulse: Pulse | None = None,
+    ) -> None:
         self._trainer = trainer
         self._store = store
         self._probe = probe
+        self._check_run = check_run
         self._pulse = pulse or start_pulse()
         # By run and step.
         self._repeated: dict[tuple[str, int], RepeatedError] = {}
@@ -71,8 +81,12 @@ class GpuActivities:
     async def initialise(self, given: Any) -> TrainResult:
         """Commits step 0 of a branch: the seeded adapter."""
         work = parse_input(InitialiseInput, given)
-        remedy = "use a smaller base model, or --dtype bfloat16"
-        return await self._perform(work.run, 0, lambda _: self._trainer.initialise(work), remedy)
+
+        def make(_: Callable[[], bool]) -> Outcome:
+            self._check_run(work)
+            return self._trainer.initialise(work)
+
+        return await self._perform(work.run, 0, make, "use a smaller base model, or --dtype bfloat16")
 
     @activity.defn(name="train")
     async def train(self, given: Any) -> TrainResult:

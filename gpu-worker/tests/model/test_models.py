@@ -93,7 +93,6 @@ def test_a_model_is_loaded_once():
     [
         (lambda folder: (folder / "config.json").unlink(), "folder with config.json"),
         (lambda folder: (folder / "model.safetensors").unlink(), "safetensors"),
-        (lambda folder: (folder / "chat_template.jinja").unlink(), "must have a chat template"),
         (lambda folder: edit(folder, model_type="no-such-model"), "no-such-model"),
         (
             lambda folder: edit(folder, layer_types=["chunked_attention"] * 2),
@@ -254,13 +253,3 @@ def test_a_model_whose_tokens_depend_on_their_neighbours_is_refused(copy: Path, 
     with pytest.raises(TemperError, match=rf"{rule}.*{words}.*; use a") as caught:
         library(mine=copy).get("mine")
     assert caught.value.type == "BadConfig"
-
-
-@pytest.mark.parametrize(
-    ("template", "reason"),
-    [("{{ raise_exception('no') }}", r"it fails \(no\)"), ("hello\n{% if %}", r"it fails in line 2 \(")],
-)
-def test_a_chat_template_that_fails_on_a_plain_conversation_ends_the_start(copy: Path, template: str, reason: str):
-    (copy / "chat_template.jinja").write_text(template)
-    with pytest.raises(TemperError, match=reason + r".*mend chat_template.jinja in the model's folder"):
-        library(m=copy).get("m")

@@ -156,6 +156,14 @@ def test_the_folder_is_whole_and_names_no_path(make: Make, capsys: pytest.Captur
         assert str(exporter.folder.parent) not in file.read_text()
 
 
+def test_the_template_of_a_run_is_in_the_folder_in_the_place_of_the_models_own(make: Make):
+    exporter = make()
+    template = "said: {{ messages[0].content }}"
+    exporter.merged("--chat-template-sha256", exporter.store.put_blob(template.encode()).sha256)
+    assert (exporter.folder / "chat_template.jinja").read_text() == template
+    assert AutoTokenizer.from_pretrained(exporter.folder).chat_template == template
+
+
 def test_tied_weights_are_written_once(make: Make):
     exporter = make("qwen3")
     model = exporter.merged()

@@ -23,6 +23,7 @@ from tests.engine.embedded.tiny import Held
 KEY = "a secret of this test"
 SHA256 = "c" * 64
 ASKED = {"model": "pocket", "messages": [{"role": "user", "content": "1x34o6789"}], "seed": 3, "max_tokens": 4}
+TEMPLATES: dict[str, str] = {}
 MODULE = "base_model.model.model.layers.0.mlp.down_proj"
 
 
@@ -42,6 +43,13 @@ class Resolver:
         return None if "@" in name else self.resolve(name)
 
 
+def find_template(sha256: str) -> str:
+    """Of the templates that a test put there."""
+    if sha256 in TEMPLATES:
+        return TEMPLATES[sha256]
+    raise TemperError("BadConfig", f"the chat template must be in the store, but it has no blobs/{sha256}")
+
+
 def adapter() -> Adapter:
     torch.manual_seed(0)
     parts = {"lora_A": torch.randn(2, 192), "lora_B": torch.randn(96, 2)}
@@ -56,7 +64,8 @@ def serving(engines: Engines, settings: ServerSettings) -> Iterator[str]:
     async def serve() -> None:
         stopping = asyncio.Event()
         ready.append((asyncio.get_running_loop(), stopping))
-        await run_server(create_app(engines, Targets(Resolver(), engines), settings, KEY), settings, listener, stopping)
+        app = create_app(engines, Targets(Resolver(), engines), settings, KEY, find_template)
+        await run_server(app, settings, listener, stopping)
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()

@@ -1,4 +1,4 @@
-"""Variables of chat templates: honoured, or refused by name."""
+"""Variables of chat templates, and templates in the place of a model's own: honoured, or refused by name."""
 
 from typing import Any
 
@@ -6,8 +6,10 @@ import httpx
 import pytest
 
 from temper_gpu.failures import TemperError
-from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs
-from tests.server.templates import QWEN, SWITCHED, prompts_by
+from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs, parse_template_sha256
+from tests.server import served
+from tests.server.templates import LLAMA, QWEN, SWITCHED, WITHOUT_TOOLS, pocket, prompts_by
 
 ASK = [{"role": "user", "content": "Go."}]
 OFF: TemplateKwargs = (("enable_thinking", False),)
@@ -59,3 +61,58 @@ def test_a_request_that_sets_what_the_template_does_not_know_is_refused(client: 
     answer = client.post("/v1/chat/completions", json=body)
     assert answer.status_code == 400
     assert "does not know enable_thinking; leave it out" in answer.json()["error"]["message"]
+
+
+def given(template: str, own: str | None = WITHOUT_TOOLS) -> Prompts:
+    base = pocket()
+    base.tokenizer.chat_template = own
+    return Prompts(base, (), template)
+
+
+@pytest.mark.parametrize("own", [WITHOUT_TOOLS, "{{ raise_exception('never used') }}", None])
+def test_a_given_template_writes_prompts_in_the_place_of_the_models_own(own: str | None):
+    assert given(QWEN, own).encode(ASK, None) == prompts_by(QWEN).encode(ASK, None)
+    assert given(QWEN, own).gaps() == prompts_by(QWEN).gaps()
+
+
+def test_the_form_of_calls_is_that_of_the_given_template():
+    assert [given(each).tools.form for each in (QWEN, LLAMA)] == [prompts_by(each).tools.form for each in (QWEN, LLAMA)]
+
+
+def test_what_callers_send_is_no_control_token_in_a_given_template_either():
+    said = "<|im_end|>"
+    ids = given("{% for message in messages %}{{ message.content }}{% endfor %}").encode(
+        [{"role": "user", "content": said}], None
+    )
+    assert bytes(ids) == said.encode()
+
+
+def test_a_model_without_a_template_says_so_where_messages_are_sent_and_completes_texts():
+    base = pocket()
+    base.tokenizer.chat_template = None
+    prompts = Prompts(base)
+    assert prompts.encode_text("Go.", False) == tuple(b"Go.")
+    with pytest.raises(TemperError, match="must have a chat template, .* none; pass one with --chat-template FILE"):
+        prompts.encode(ASK, None)
+
+
+def test_a_request_names_a_template_of_the_store_by_its_hash(client: httpx.Client, monkeypatch: pytest.MonkeyPatch):
+    sha256 = "b" * 64
+    monkeypatch.setitem(served.TEMPLATES, sha256, "{{ '[' ~ messages[0].content ~ ']' }}")
+
+    def tokens(**template: str) -> httpx.Response:
+        return client.post("/tokenize", json={"model": "pocket", "messages": ASK, **template})
+
+    assert tokens(chat_template_sha256=sha256).json()["tokens"] == list(b"[Go.]")
+    assert tokens().json()["tokens"] == list(prompts_by().encode(ASK, None))
+    answer = served.chat(client, messages=ASK, chat_template_sha256=sha256, max_tokens=1, return_token_ids=True)
+    assert answer.json()["prompt_token_ids"] == list(b"[Go.]")
+    unknown = tokens(chat_template_sha256="c" * 64)
+    assert served.error(unknown)[:2] == (400, "BadConfig")
+    assert "has no blobs/cccc" in unknown.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("sha256", ["", "b" * 63, "B" * 64, 7, ["b" * 64]])
+def test_what_is_no_hash_names_no_template(sha256: Any):
+    with pytest.raises(TemperError, match="chat_template_sha256 must be 64 hexadecimal digits"):
+        parse_template_sha256(sha256)

@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from temper_gpu.commits.checkpoints import manifest_key
 from temper_gpu.commits.resolver import StoreResolver
-from temper_gpu.contract import TrainInput
+from temper_gpu.contract import InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.temporal.activities import GpuActivities, require_fresh
@@ -27,7 +27,7 @@ from tests.training.samples import TinyLibrary, initialise_input, open_folder, s
 
 def activities(store: FileStore, probe=None, pulse: Pulse | None = None) -> GpuActivities:
     trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
-    return GpuActivities(trainer, store, probe, pulse)
+    return GpuActivities(trainer, store, probe, pulse=pulse)
 
 
 def run(activity, work, environment: ActivityEnvironment | None = None):
@@ -48,6 +48,20 @@ def test_a_step_is_made_once_and_found_ever_after(tmp_path: Path):
     assert (made.checkpoint, made.metrics) == (found.checkpoint, found.metrics)
     assert made.seconds.keys() == {"load", "wait", "train", "commit", "publish"}
     assert made.metrics["rows"] == 8
+
+
+def test_a_run_that_could_never_be_played_does_not_begin(tmp_path: Path):
+    store, asked = open_folder(tmp_path), []
+
+    def check(work: InitialiseInput) -> None:
+        asked.append(work.chat_template_sha256)
+        raise TemperError("BadConfig", "the chat template fails")
+
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    with pytest.raises(ApplicationError, match="the chat template fails") as caught:
+        run(GpuActivities(trainer, store, check_run=check).initialise, initialise_input(chat_template_sha256="b" * 64))
+    assert (caught.value.type, caught.value.non_retryable, asked) == ("BadConfig", True, ["b" * 64])
+    assert store.read(manifest_key("demo", 0, 0)) is None
 
 
 def test_a_commit_is_published_with_its_times_beside_it(tmp_path: Path):

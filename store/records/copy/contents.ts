@@ -1,6 +1,7 @@
 /** What of a run is copied, and in which order: at every moment the copy is a run that stopped earlier, or no run yet. */
 import type { BlobRef, RunState } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
+import { readRunTemplate, templateRef } from '../chat-templates.ts';
 import { childNumbers } from '../children.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
@@ -20,7 +21,8 @@ export interface RunContents {
   state: { bytes: Uint8Array; value: RunState } | null;
   /** Keys of the curve for people. */
   curve: string[];
-  scenarios: BlobRef | null;
+  /** Scenarios and chat template. */
+  blobs: BlobRef[];
   /** Before the steps: whatever else a run has, but for what makes it one. */
   others: string[];
   branches: { branch: number; others: string[]; steps: StepContents[] }[];
@@ -30,7 +32,8 @@ const IN_PLACES_OF_THEIR_OWN = new Set(['branches/', 'journal/', 'steps/', 'run.
 
 /** A run that is being written is taken up to its last commit: the state is read first, and nothing beyond it is asked for. */
 export async function readContents(store: Store, run: string): Promise<RunContents> {
-  await requireRun(store, run);
+  const { file } = await requireRun(store, run);
+  const template = await readRunTemplate(store, file.config);
   const state = await readStateFile(store, run);
   const curve = await listAll(store, layout.curvePrefix(run));
   const prepared = await readPrepared(store, run);
@@ -44,7 +47,11 @@ export async function readContents(store: Store, run: string): Promise<RunConten
       steps: await readSteps(store, { run, branch, step: 0 }, state?.value ?? null),
     });
   }
-  return { state, curve, scenarios: prepared?.scenarios ?? null, others, branches };
+  const blobs = [
+    ...(prepared === null ? [] : [prepared.scenarios]),
+    ...(template === null ? [] : [templateRef(template)]),
+  ];
+  return { state, curve, blobs, others, branches };
 }
 
 async function readStateFile(store: Store, run: string): Promise<RunContents['state']> {

@@ -63,7 +63,7 @@ export async function copyRun(from: Store, to: Store, run: string, options: Copy
   const broken = await compareRuns(from, to, run, contents);
   const result: Copied = { steps: 0, copied: 0, copiedBytes: 0, present: 0, repaired: [], pruned: 0 };
   const copy: Copy = { from, to, options, result, hashes: namedHashes(contents), broken, seen: new Set() };
-  if (contents.scenarios !== null) await copyBlob(copy, contents.scenarios, null);
+  for (const blob of contents.blobs) await copyBlob(copy, blob, null);
   await copyAll(copy, contents.others);
   await copySteps(copy, contents);
   await copyObject(copy, layout.runKey(run));

@@ -5,7 +5,8 @@ import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
-import { curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
+import { blobKey, curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
+import { readRunTemplate } from '../chat-templates.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
@@ -34,6 +35,7 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
+  if (file !== null) await verifyTemplate(store, file.config, findings);
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
@@ -66,6 +68,13 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
       `it is not a copy of ${scenarios.key}`,
       'it is only for display: delete it',
     );
+}
+
+async function verifyTemplate(store: Store, config: RunConfig, findings: Findings): Promise<void> {
+  const { chatTemplateSha256: sha256 } = config.rollout;
+  if (sha256 === undefined) return;
+  findings.count('run files');
+  await findings.attempt('run files', blobKey(sha256), () => readRunTemplate(store, config));
 }
 
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {

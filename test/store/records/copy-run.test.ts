@@ -244,3 +244,15 @@ test('a copy of a pruned run says so; what was pruned comes back when it is aske
   expect(contents('here')).toMatchObject(whole);
   expect((await verifyRun(here, 'demo')).findings.tallies.get('adapters')).toMatchObject({ pruned: 0, problems: 0 });
 });
+
+test('the chat template of a run is copied with it, and its copy is held to its hash', async () => {
+  const { config } = await makeRun(here, { chatTemplate: 'said: {{ messages[0].content }}' });
+  const key = layout.blobKey(config.rollout.chatTemplateSha256!);
+  await copy(here, there);
+  expect(contents('there')[key]).toBe(contents('here')[key]);
+  flip(pathOf('there', key));
+  await copy(here, there, { isThorough: true });
+  expect(await problems(there)).toEqual([]);
+  rmSync(pathOf('here', key));
+  await expect(copy(here, there)).rejects.toThrow('must be the chat template with this hash, but it is missing');
+});

@@ -43,12 +43,16 @@ export interface MadeOptions {
   cut?: number;
   /** Metric by step; evaluated where there is one. */
   evals?: Readonly<Record<number, number>>;
+  /** In the place of the model's own. */
+  chatTemplate?: string;
 }
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 
-function madeConfig({ run = 'demo', steps = 3, seed = 1 }: MadeOptions = {}): RunConfig {
-  return defaultRunConfig({ run, agent: 'toy', baseModel: 'pocket', steps, seed, groupsPerStep: 2, groupSize: 2 });
+function madeConfig({ run = 'demo', steps = 3, seed = 1, chatTemplate }: MadeOptions = {}): RunConfig {
+  const rollout = chatTemplate === undefined ? {} : { chatTemplateSha256: hashBytes(text(chatTemplate)) };
+  const config = { run, agent: 'toy', baseModel: 'pocket', steps, seed, groupsPerStep: 2, groupSize: 2, rollout };
+  return defaultRunConfig(config);
 }
 
 export interface MadeRun {
@@ -64,6 +68,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     encodeJsonLines(Array.from({ length: 12 }, (_, id) => ({ id: `s${id}`, scenario: { id: `s${id}` } }))),
   );
   await store.replace(layout.scenariosKey(run), await store.getBlob(scenarios));
+  if (options.chatTemplate !== undefined) await store.putBlob(text(options.chatTemplate));
   const prepared = {
     scenarios,
     trainScenarios: 10,

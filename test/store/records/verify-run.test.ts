@@ -169,3 +169,14 @@ test('weights that were pruned are no problem, weights that are gone without a w
   expect(findings.problems).toEqual([]);
   expect(findings.tallies.get('adapters')).toEqual({ checked: 4, pruned: 1, problems: 0 });
 });
+
+test('the chat template of a run is there, with its own bytes', async () => {
+  const { config } = await makeRun(store, { chatTemplate: 'said: {{ messages[0].content }}' });
+  const findings = await verify();
+  expect([findings.problems, counts(findings)['run files']]).toEqual([[], 6]);
+  const key = `blobs/${config.rollout.chatTemplateSha256}`;
+  flip(key, 3);
+  expect((await verify()).problems).toMatchObject([{ object: key, finding: expect.stringContaining('other bytes') }]);
+  rmSync(join(root, key));
+  expect((await verify()).problems).toMatchObject([{ object: key, finding: expect.stringContaining('missing') }]);
+});

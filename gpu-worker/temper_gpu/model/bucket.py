@@ -1,0 +1,357 @@
+"""Models in a bucket of S3: the objects below a prefix, as they were when a run began, kept in a folder of the cache.
+
+Address and credentials are those of AWS's own tools, as for stores. The cache is that of models of the Hugging Face
+hub (HF_HOME). What is there in full is asked for no more: other objects are another model.
+"""
+
+import errno
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from huggingface_hub import constants
+
+from temper_gpu.contract import S3_NAMED, S3_SCHEME
+from temper_gpu.failures import TemperError
+from temper_gpu.model.hub import DESCRIPTION, FILES, REPEATED, Snapshot, Tell
+
+# Of a file: none that could lead elsewhere, or that is hidden.
+PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+# In the folder of a model: what it consists of, with hashes once all of it is there.
+CONTENTS = ".temper.json"
+AT_ONCE = 8
+CHUNK_BYTES = 1 << 20
+# Tries of one object that brought no byte.
+MAX_TRIES = 5
+FIRST_PAUSE_S = 0.2
+# Another ETag than was asked for, or fewer bytes.
+CHANGED = (412, 416)
+
+
+@dataclass(frozen=True)
+class S3Model:
+    # BUCKET/PREFIX
+    place: str
+    # The hash of a listing; None: whatever is there now.
+    pin: str | None
+
+    @property
+    def name(self) -> str:
+        """As runs record it; with three parts or more, no name of the hub."""
+        return S3_NAMED + self._pinned
+
+    def __str__(self) -> str:
+        return S3_SCHEME + self._pinned
+
+    @property
+    def _pinned(self) -> str:
+        return self.place if self.pin is None else f"{self.place}@{self.pin}"
+
+
+@dataclass(frozen=True)
+class S3File:
+    name: str
+    num_bytes: int
+    etag: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    place: str
+    # By name.
+    files: tuple[S3File, ...]
+    # The objects that changed last: for people.
+    newest: tuple[str, ...]
+
+    @property
+    def pin(self) -> str:
+        """As long as a commit of git: names of models have room for that."""
+        told = json.dumps([self.place, *([file.name, file.num_bytes, file.etag] for file in self.files)])
+        return hashlib.sha256(told.encode()).hexdigest()[:40]
+
+
+def parse_s3_model(text: str) -> S3Model | None:
+    """A source or a name; None for what is neither."""
+    if not is_s3_model(text):
+        return None
+    place, _, pin = text.removeprefix(S3_SCHEME).removeprefix(S3_NAMED).partition("@")
+    return S3Model(place, pin or None)
+
+
+def is_s3_model(text: str) -> bool:
+    return text.startswith(S3_SCHEME) or (text.startswith(S3_NAMED) and text.count("/") > 1)
+
+
+def find_pin(model: S3Model) -> str:
+    """What is there now. Raises as `download_s3` does."""
+    return model.pin or _list(_client(model), model).pin
+
+
+def download_s3(model: S3Model, tell: Tell = lambda done, total: None) -> Snapshot:
+    """The model's files in the cache, downloaded where they are missing; what broke off is taken up where it ended.
+
+    Raises TemperError BadConfig for what a person has to change, and EngineFailed where the server does not answer.
+    """
+    return _download(model, FILES, tell)
+
+
+def download_s3_description(model: S3Model) -> Snapshot:
+    """Config and tokenizer alone. Raises as `download_s3` does."""
+    return _download(model, DESCRIPTION, lambda done, total: None)
+
+
+def _download(model: S3Model, patterns: list[str], tell: Tell) -> Snapshot:
+    if model.pin is not None and _is_complete(model.pin):
+        return Snapshot(_folder(model.pin), model.pin)
+    client = _client(model)
+    listing = _list(client, model)
+    if model.pin not in (None, listing.pin):
+        raise _changed(model, listing)
+    snapshot = Snapshot(_folder(listing.pin), listing.pin)
+    if _is_complete(listing.pin):
+        return snapshot
+    wanted = [file for file in listing.files if any(fnmatch(file.name, pattern) for pattern in patterns)]
+    with _explained(model, "read"):
+        snapshot.folder.mkdir(parents=True, exist_ok=True)
+        # Another process may want the same.
+        with FileLock(snapshot.folder / ".lock"):
+            if _is_complete(listing.pin):
+                return snapshot
+            _note_contents(listing, is_whole=False)
+            counter = _Counter(tell, sum(file.num_bytes for file in wanted))
+            _fetch_all(_Fetch(client, model, snapshot.folder, counter), wanted)
+            if patterns is FILES:
+                _note_contents(listing, is_whole=True)
+    return snapshot
+
+
+def _folder(pin: str) -> Path:
+    return Path(constants.HF_HOME) / "temper-s3" / pin
+
+
+def _is_complete(pin: str) -> bool:
+    files, folder = _read_contents(pin), _folder(pin)
+    try:
+        return bool(files) and all(
+            file["sha256"] and (folder / name).stat().st_size == file["num_bytes"] for name, file in files.items()
+        )
+    except FileNotFoundError:
+        return False
+
+
+def _read_contents(pin: str) -> dict[str, dict[str, Any]]:
+    """By a file's name; empty where nothing was begun."""
+    try:
+        return json.loads((_folder(pin) / CONTENTS).read_bytes())["files"]
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def _note_contents(listing: Listing, is_whole: bool) -> None:
+    """The hashes are for people who compare files; those of the weights stand in each manifest."""
+    folder = _folder(listing.pin)
+    files = {
+        file.name: {
+            "num_bytes": file.num_bytes,
+            "etag": file.etag,
+            "sha256": _sha256(folder / file.name) if is_whole else None,
+        }
+        for file in listing.files
+    }
+    partial = folder / f"{CONTENTS}.partial"
+    partial.write_text(json.dumps({"place": listing.place, "files": files}, indent=1))
+    partial.replace(folder / CONTENTS)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _list(client: Any, model: S3Model) -> Listing:
+    bucket, prefix = _bucket_and_prefix(model)
+    files: list[S3File] = []
+    changed_at: dict[str, Any] = {}
+    with _explained(model, "list"):
+        pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, Delimiter="/")
+        for found in (found for page in pages for found in page.get("Contents", [])):
+            name = found["Key"].removeprefix(prefix)
+            if not _is_wanted(name):
+                continue
+            etag = found.get("ETag", "").strip('"')
+            if not etag:
+                raise _refused(model, f"the server gives {name} no ETag", "upload it again, or use another server")
+            files.append(S3File(name, found["Size"], etag))
+            changed_at[name] = found["LastModified"]
+    names = set(changed_at)
+    if "config.json" not in names:
+        what = "is no config.json" if names else "are no files of a model"
+        raise _refused(model, f"there {what} below it", "name the prefix that a model was saved to")
+    if not any(name.endswith(".safetensors") for name in names):
+        reason = "it has no .safetensors file (pickled weights are not loaded)"
+        raise _refused(model, reason, "convert the model to safetensors")
+    newest = tuple(sorted(name for name in names if changed_at[name] == max(changed_at.values())))
+    return Listing(model.place, tuple(sorted(files, key=lambda file: file.name)), newest)
+
+
+def _is_wanted(name: str) -> bool:
+    return (
+        PLAIN.fullmatch(name) is not None
+        and any(fnmatch(name, each) for each in FILES)
+        and not any(fnmatch(name, each) for each in REPEATED)
+    )
+
+
+def _bucket_and_prefix(model: S3Model) -> tuple[str, str]:
+    bucket, _, prefix = model.place.partition("/")
+    return bucket, f"{prefix.rstrip('/')}/"
+
+
+class _Counter:
+    """Bytes that are here, of all."""
+
+    def __init__(self, tell: Tell, total: int) -> None:
+        self._tell, self._total, self._done = tell, total, 0
+        self._lock = threading.Lock()
+
+    def add(self, num_bytes: int) -> None:
+        with self._lock:
+            self._done += num_bytes
+            self._tell(self._done, self._total)
+
+
+class ChangedObject(Exception):
+    """It is another one than was listed."""
+
+
+@dataclass(frozen=True)
+class _Fetch:
+    client: Any
+    model: S3Model
+    folder: Path
+    counter: _Counter
+
+
+def _fetch_all(fetch: _Fetch, files: list[S3File]) -> None:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        running = [pool.submit(_fetch_file, fetch, file) for file in files]
+        try:
+            for future in running:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _fetch_file(fetch: _Fetch, file: S3File) -> None:
+    target, partial = fetch.folder / file.name, fetch.folder / f"{file.name}.partial"
+    if target.is_file() and target.stat().st_size == file.num_bytes:
+        return fetch.counter.add(file.num_bytes)
+    partial.touch()
+    fetch.counter.add(min(partial.stat().st_size, file.num_bytes))
+    tries, at = 0, partial.stat().st_size
+    while at < file.num_bytes:
+        try:
+            _append(fetch, file, partial, at)
+        except Exception as error:
+            if is_changed(error):
+                reason = f"{file.name} changed while it was downloaded"
+                raise _refused(fetch.model, reason, "run the command again for what is there now") from error
+            now = partial.stat().st_size
+            tries = 0 if now > at else tries + 1
+            if tries >= MAX_TRIES or not _may_pass(error):
+                raise
+            time.sleep(FIRST_PAUSE_S * 2**tries)
+        at = partial.stat().st_size
+    if at > file.num_bytes:
+        partial.unlink()
+        raise _refused(fetch.model, f"{file.name} has more bytes than were listed", "download it again")
+    partial.replace(target)
+
+
+def _append(fetch: _Fetch, file: S3File, partial: Path, at: int) -> None:
+    bucket, prefix = _bucket_and_prefix(fetch.model)
+    asked = {"Bucket": bucket, "Key": prefix + file.name, "IfMatch": file.etag}
+    answer = fetch.client.get_object(**asked, **({"Range": f"bytes={at}-"} if at else {}))
+    # Not every server honours If-Match.
+    if answer.get("ETag", "").strip('"') != file.etag:
+        raise ChangedObject
+    body = answer["Body"]
+    with partial.open("ab") as out:
+        for chunk in body.iter_chunks(CHUNK_BYTES):
+            out.write(chunk)
+            fetch.counter.add(len(chunk))
+
+
+def is_changed(error: Exception) -> bool:
+    from temper_gpu.store.s3_failures import http_status
+
+    return isinstance(error, ChangedObject) or http_status(error) in CHANGED
+
+
+def _may_pass(error: Exception) -> bool:
+    from temper_gpu.store.s3_failures import BROKEN, http_status
+
+    is_full = getattr(error, "errno", None) == errno.ENOSPC
+    return not is_full and (isinstance(error, BROKEN) or http_status(error) >= 500)
+
+
+def _client(model: S3Model) -> Any:
+    from temper_gpu.store.s3_client import S3Settings, create_client
+
+    try:
+        with _explained(model, "reach"):
+            return create_client(S3Settings())
+    except ValueError:
+        raise _refused(model, "AWS_ENDPOINT_URL is no address", "correct it") from None
+
+
+@contextmanager
+def _explained(model: S3Model, verb: str) -> Iterator[None]:
+    from temper_gpu.store.s3_failures import FAILURES
+
+    try:
+        yield
+    except FAILURES as error:
+        raise _explain(model, verb, error) from error
+
+
+def _explain(model: S3Model, verb: str, error: Exception) -> TemperError:
+    from temper_gpu.store.s3_failures import error_code, s3_failure
+
+    if getattr(error, "errno", None) == errno.ENOSPC:
+        place = constants.HF_HOME
+        return _refused(model, f"the disk is full at {place}", "free space there, or set HF_HOME")
+    code = error_code(error)
+    if code in ("NoSuchBucket", "InvalidBucketName"):
+        return _refused(model, f"there is no such bucket ({code})", "correct its name, or AWS_ENDPOINT_URL")
+    if code in ("AccessDenied", "403", "AllAccessDisabled"):
+        remedy = "allow the credentials s3:ListBucket on the bucket and s3:GetObject on its objects, or use others"
+        return _refused(model, f"access was refused ({code})", f"{remedy} (AWS_ACCESS_KEY_ID or AWS_PROFILE)")
+    told = s3_failure(error, verb, str(model))
+    message = told.message.replace("the store", "the S3 server").replace("--store", "the model's address")
+    return TemperError("EngineFailed" if told.retryable else "BadConfig", message)
+
+
+def _changed(model: S3Model, listing: Listing) -> TemperError:
+    """By what this host had listed before, or else by what is newest."""
+    before = {name: (file["num_bytes"], file["etag"]) for name, file in _read_contents(model.pin or "").items()}
+    now = {file.name: (file.num_bytes, file.etag) for file in listing.files}
+    others = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    told = f"{', '.join(others)} changed" if before else f"the newest is {', '.join(listing.newest)}"
+    reason = f"its objects are others than those that the run began with ({told})"
+    return _refused(model, reason, "restore them, or begin a new run without the @ and what follows it")
+
+
+def _refused(model: S3Model, reason: str, remedy: str) -> TemperError:
+    return TemperError("BadConfig", f"the model {model} cannot be loaded: {reason}; {remedy}")

@@ -1,0 +1,34 @@
+"""Chat templates of runs, as the store has them."""
+
+from pathlib import Path
+
+import pytest
+
+from temper_gpu.commits.templates import StoredTemplates
+from temper_gpu.contract import MAX_CHAT_TEMPLATE_BYTES
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+
+
+def test_a_template_is_read_once_and_held_to_its_hash(tmp_path: Path):
+    store = FileStore(tmp_path)
+    ref = store.put_blob(b"hello")
+    templates = StoredTemplates(store)
+    assert templates.text(ref.sha256) == "hello"
+    (tmp_path / ref.key).unlink()
+    assert templates.text(ref.sha256) == "hello"
+    with pytest.raises(TemperError, match=f"has no {ref.key}; restore it from a copy") as caught:
+        StoredTemplates(store).text(ref.sha256)
+    assert caught.value.type == "BadConfig"
+    (tmp_path / ref.key).write_bytes(b"other")
+    with pytest.raises(TemperError) as caught:
+        StoredTemplates(store).text(ref.sha256)
+    assert caught.value.type == "StoreCorrupt"
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"x" * (MAX_CHAT_TEMPLATE_BYTES + 1)])
+def test_other_blobs_are_no_templates(tmp_path: Path, data: bytes):
+    store = FileStore(tmp_path)
+    with pytest.raises(TemperError, match="a chat template must be text in UTF-8 of at most 100,000 bytes") as caught:
+        StoredTemplates(store).text(store.put_blob(data).sha256)
+    assert caught.value.type == "BadConfig"

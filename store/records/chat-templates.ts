@@ -1,0 +1,24 @@
+/** Chat templates that runs bring in the place of their model's own: blobs, which a run's configuration names by hash. */
+import type { BlobRef, RunConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { hashBytes } from '../bytes/sha256.ts';
+import { blobKey } from '../layout.ts';
+import type { Store } from '../store.ts';
+
+/** Null where a run has the model's own. */
+export async function readRunTemplate(store: Store, { rollout }: Pick<RunConfig, 'rollout'>): Promise<Buffer | null> {
+  const { chatTemplateSha256: sha256 } = rollout;
+  if (sha256 === undefined) return null;
+  const bytes = await store.read(blobKey(sha256));
+  const finding = bytes === null ? 'it is missing' : hashBytes(bytes) === sha256 ? null : 'it has other bytes';
+  if (bytes !== null && finding === null) return Buffer.from(bytes);
+  throw new TemperError(
+    'StoreCorrupt',
+    `${blobKey(sha256)} must be the chat template with this hash, but ${finding}; restore it from a copy of the store (temper checkpoints RUN pull STORE)`,
+  );
+}
+
+export function templateRef(bytes: Uint8Array): BlobRef {
+  const sha256 = hashBytes(bytes);
+  return { key: blobKey(sha256), sha256, bytes: bytes.length };
+}

@@ -1,0 +1,37 @@
+/** Whether a chat template suits a base model: Python tries it with the model's tokenizer, before anything is started. */
+import { z } from 'zod';
+import { TemperError } from '../../core/failures.ts';
+import type { InstallOptions } from '../install/install.ts';
+import { runPythonProgram } from './run-program.ts';
+
+interface TriedTemplate {
+  readonly baseModel: string;
+  /** A folder or a `hub:` name; null: a built-in model. */
+  readonly source: string | null;
+  /** Null: the model's own is tried. */
+  readonly file: string | null;
+}
+
+const AnswerSchema = z.object({ gaps: z.array(z.string()) });
+
+/** What it leaves out, in words. Throws BadConfig for one that fails. */
+export async function checkChatTemplate(
+  { baseModel, source, file }: TriedTemplate,
+  options: InstallOptions,
+): Promise<readonly string[]> {
+  const { answer, lastLine } = await runPythonProgram({
+    ...options,
+    name: 'check_template',
+    args: [
+      '--model',
+      baseModel,
+      ...(source === null ? [] : ['--source', source]),
+      ...(file === null ? [] : ['--chat-template', file]),
+    ],
+  });
+  if (answer !== null) return AnswerSchema.parse(answer).gaps;
+  throw new TemperError(
+    'EngineFailed',
+    `the chat template of ${baseModel} could not be checked: ${lastLine}; run temper doctor`,
+  );
+}
