@@ -4,9 +4,10 @@ import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
 import { engine } from './engine.ts';
 import { long } from './long.ts';
+import { soak } from './soak.ts';
 import { step } from './step.ts';
 
-const BENCHES: readonly Bench[] = [step, call, engine, long];
+const BENCHES: readonly Bench[] = [step, call, engine, long, soak];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

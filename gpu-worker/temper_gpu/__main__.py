@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import ModuleType
 
 from temper_gpu.contract import ENGINE_KEY_VARIABLE, STANDING_BY, VLLM_KEY_VARIABLE
@@ -18,6 +19,8 @@ from temper_gpu.store import Store, open_store
 
 # A step begins with hundreds of calls at once.
 BACKLOG = 2048
+# Each client takes one. Shells, containers and services often begin with 1024, and may have far more.
+OPEN_FILES = 1 << 16
 LOWEST_PRIORITY = 19
 
 # Run as a program, this module is named __main__.
@@ -30,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         key = require_key(os.environ.get(ENGINE_KEY_VARIABLE))
         configure_logs()
         let_threads_sleep()
+        allow_open_files()
         if arguments.standby and not stand_by():
             return 0
         # torch and transformers take seconds: bad usage is told before.
@@ -65,6 +69,19 @@ def let_threads_sleep() -> None:
     """PyTorch's threads wait for each other by spinning. Other processes of the stack share the processors: each thread
     would wait for one that gets none. Read by OpenMP's runtime when torch is imported."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def allow_open_files() -> None:
+    """As many as this process may have without privileges."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # macOS allows fewer than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def import_worker() -> ModuleType:

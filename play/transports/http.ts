@@ -1,4 +1,5 @@
 /** What Temper's HTTP servers for clients of a model share: whose key it is, how much of a request is read, how a reply is written. */
+import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { BODY_TOO_LARGE, MAX_BODY_BYTES } from '../../core/wire-constants.ts';
@@ -61,7 +62,10 @@ export async function readBody(
       BODY_TOO_LARGE,
     );
   if (!hasRoom) throw new HttpRefusal(429, 'too many long requests at once; send fewer');
-  return Buffer.concat(chunks).toString('utf8');
+  const body = Buffer.concat(chunks);
+  // Read as text, it would say something else than what was sent.
+  if (!isUtf8(body)) throw new HttpRefusal(400, 'a body must be JSON in UTF-8, this one is not; encode it as UTF-8');
+  return body.toString('utf8');
 }
 
 /** Takes what a refused client still sends. */
@@ -84,7 +88,21 @@ export async function writeReply(response: ServerResponse, reply: ModelReply): P
     response.end(JSON.stringify(reply.json));
     return;
   }
-  for await (const event of reply.events)
-    if (!response.write(event)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+  for await (const event of reply.events) {
+    if (!response.write(event)) await drained(response);
+    if (response.destroyed) return;
+  }
   response.end();
+}
+
+/** Or closed: then nothing is ever drained. */
+async function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return;
+  const done = new AbortController();
+  const { signal } = done;
+  try {
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  } finally {
+    done.abort();
+  }
 }

@@ -29,7 +29,12 @@ export interface Front {
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_MS = 75_000;
-const MAX_CONNECTIONS = 1024;
+/** Of a connection on which nothing moves, because nobody reads its answer. No answer takes as long. */
+const STALLED_MS = 600_000;
+/** More than the engine lets wait; one more would be hung up without an answer. */
+const MAX_CONNECTIONS = 16_384;
+/** Of all requests that are answered at the same time. */
+const MAX_HELD_BYTES = 512 * 1024 ** 2;
 
 export async function openFront(options: FrontOptions): Promise<Front> {
   const desk = new Desk(options);
@@ -38,6 +43,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     void desk.serve(request, response);
   });
   server.maxConnections = MAX_CONNECTIONS;
+  server.setTimeout(STALLED_MS);
   await listen(server, options);
   return {
     port: (server.address() as AddressInfo).port,
@@ -65,6 +71,7 @@ class Desk {
   readonly #options: FrontOptions;
   readonly #names: ReadonlySet<string>;
   readonly #key: Buffer;
+  #heldBytes = 0;
 
   constructor(options: FrontOptions) {
     this.#options = options;
@@ -73,7 +80,7 @@ class Desk {
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname: path } = new URL(request.url ?? '/', 'http://front');
+    const path = pathOf(request);
     const gone = new AbortController();
     response.on('close', () => gone.abort());
     // Written to after the client has gone: nobody is left to tell.
@@ -95,8 +102,22 @@ class Desk {
     if (findDialect(path) === null)
       throw new HttpRefusal(404, `no endpoint ${path.slice(0, 80)}; see temper serve --help`, 'not_found');
     if (request.method !== 'POST') throw new HttpRefusal(405, `${path} must be requested with POST`, 'method');
-    const body = await readBody(request);
-    return this.#options.answer({ path, headers: headersOf(request), body, signal });
+    return this.#ask(request, path, signal);
+  }
+
+  async #ask(request: IncomingMessage, path: string, signal: AbortSignal): Promise<ModelReply> {
+    let held = 0;
+    const hold = (bytes: number): boolean => {
+      held += bytes;
+      this.#heldBytes += bytes;
+      return this.#heldBytes <= MAX_HELD_BYTES;
+    };
+    try {
+      const body = await readBody(request, hold);
+      return await this.#options.answer({ path, headers: headersOf(request), body, signal });
+    } finally {
+      this.#heldBytes -= held;
+    }
   }
 
   /** A web page that points its own name at this address sends that name. */
@@ -120,6 +141,11 @@ class Desk {
   }
 }
 
+/** Some clients behind a proxy send the whole address. What is no address either leads nowhere. */
+function pathOf({ url = '/' }: IncomingMessage): string {
+  return URL.canParse(url, 'http://front') ? new URL(url, 'http://front').pathname : url;
+}
+
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
@@ -140,7 +166,10 @@ function json(body: object, status = 200): ModelReply {
 
 function refuse(path: string, error: unknown): ModelReply {
   const dialect = findDialect(path) ?? DEFAULT_DIALECT;
-  if (error instanceof HttpRefusal) return json(dialect.writeError(error.error), error.status);
+  if (error instanceof HttpRefusal) {
+    const refused = json(dialect.writeError(error.error), error.status);
+    return error.status === 429 ? { ...refused, headers: { ...refused.headers, 'retry-after': '1' } } : refused;
+  }
   const message = 'temper serve failed on this request; its terminal says more';
   console.error(error);
   return json(dialect.writeError({ message, type: 'EngineFailed', code: 'internal', param: null }), 500);

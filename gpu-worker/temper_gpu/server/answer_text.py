@@ -82,6 +82,8 @@ def safe_text(text: str, sampling: Sampling, tags: tuple[str, ...] = ()) -> str:
 
 
 def overlap(text: str, end: str) -> int:
-    """How many characters at the end of the text may be the beginning of `end`."""
-    lengths = range(min(len(text), len(end) - 1), 0, -1)
-    return next((length for length in lengths if text.endswith(end[:length])), 0)
+    """How many characters at the end of the text may be the beginning of `end`: at most all but one of them."""
+    start = text.find(end[0], max(0, len(text) - len(end) + 1))
+    while start >= 0 and not end.startswith(text[start:]):
+        start = text.find(end[0], start + 1)
+    return len(text) - start if start >= 0 else 0

@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from starlette.requests import Request
@@ -16,7 +16,7 @@ from temper_gpu.contract import CALL_HEADER
 from temper_gpu.engine.interface import Generation, OnToken
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import json_response
-from temper_gpu.server.calls import DEADLINE_GRACE_S, PRESENCE_S, Call, Generating, cancel
+from temper_gpu.server.calls import DEADLINE_GRACE_S, Call, Generating, cancel
 from temper_gpu.server.chat import ChatRequest, parse_chat_request, stops_of
 from temper_gpu.server.completions import (
     CompletionRequest,
@@ -28,7 +28,7 @@ from temper_gpu.server.event_stream import Tokens, open_stream
 from temper_gpu.server.metrics import Metrics
 from temper_gpu.server.open_models import OpenModels
 from temper_gpu.server.prompts import Prompts
-from temper_gpu.server.reading import Readers, Work, deadline_s, parse_json, read_body
+from temper_gpu.server.reading import Bodies, Readers, Work, deadline_s, parse_json
 from temper_gpu.server.sampling import Asked
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.streams import ChatWriter, Writer
@@ -36,6 +36,8 @@ from temper_gpu.server.streams import ChatWriter, Writer
 MAX_CALL_NAME = 512
 # Bodies, and answers, that are read or written within some milliseconds; longer ones leave the loop to others.
 SHORT_BODY, SHORT_ANSWER = 4096, 4096
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -45,17 +47,19 @@ class Answering:
         self._models = models
         self._settings = settings
         self._metrics = metrics
+        self._bodies = Bodies(settings)
         self.readers = Readers()
 
-    async def read(self, request: Request) -> tuple[Work, bytes]:
+    async def read(self, request: Request, parse: Callable[..., T], *given: Any) -> tuple[Work, T]:
+        """Nothing of the body is kept once it is parsed: what is asked may wait for long."""
         end = time.monotonic() + deadline_s(request, self._settings)
-        body = await read_body(request, self._settings, end)
-        return Work(request, end, is_short=len(body) <= SHORT_BODY), body
+        async with self._bodies.read(request, end) as body:
+            work = Work(request, end, is_short=len(body) <= SHORT_BODY)
+            return work, await self.readers.do(work, parse, body, *given)
 
     async def chat(self, request: Request) -> Response:
         started = time.perf_counter()
-        work, body = await self.read(request)
-        chat = await self.readers.do(work, read_chat, body, self._settings.max_choices)
+        work, chat = await self.read(request, read_chat, self._settings.max_choices)
         target = await self._models.target(chat.model)
         prompts = await self._models.prompts_of(target, chat.template_kwargs, chat.template_sha256)
         prompt_ids = await self.readers.do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
@@ -70,8 +74,7 @@ class Answering:
 
     async def completions(self, request: Request) -> Response:
         started = time.perf_counter()
-        work, body = await self.read(request)
-        parsed = await self.readers.do(work, read_completion, body, self._settings.max_choices)
+        work, parsed = await self.read(request, read_completion, self._settings.max_choices)
         target = await self._models.target(parsed.model)
         prompts = await self._models.prompts_of(target)
         prompt_ids = await self.readers.do(work, encode_prompts, parsed, prompts)
@@ -110,13 +113,8 @@ class Answering:
         return futures
 
     async def _wait(self, call: Call, futures: list[Generating]) -> list[Generation]:
-        """Until all are there, the client hangs up, or nothing comes."""
-        pending: set[Generating] = set(futures)
         try:
-            while pending:
-                _, pending = await asyncio.wait(pending, timeout=PRESENCE_S)
-                if pending:
-                    await call.require_presence()
+            await call.attend(futures)
             return [future.result() for future in futures]
         finally:
             cancel(futures)

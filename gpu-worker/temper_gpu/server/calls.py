@@ -2,7 +2,9 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -13,8 +15,8 @@ from temper_gpu.server.targets import Target
 
 # The engine drops a request at its deadline; this is for an engine that no longer does.
 DEADLINE_GRACE_S = 2.0
-# How often a request that takes longer is asked whether its client is still there.
-PRESENCE_S = 0.5
+# Most answers are there sooner. A client is watched from then on: a task that costs more than a short wait.
+WATCH_AFTER_S = 0.1
 
 Generating = asyncio.Future[Generation]
 
@@ -35,12 +37,30 @@ class Call:
     def num_prompt_tokens(self) -> int:
         return sum(len(asked.prompt_ids) for asked in self.asked)
 
-    async def require_presence(self) -> None:
-        """Of the client, and of time."""
-        if await self.request.is_disconnected():
+    async def attend(self, futures: Sequence[asyncio.Future[Any]]) -> None:
+        """Until all of them are done. Fails if the client hangs up before, or if nothing came by the deadline.
+
+        Thousands may wait here. Nothing of it is done again and again.
+        """
+        _, pending = await asyncio.wait(futures, timeout=WATCH_AFTER_S)
+        if not pending:
+            return
+        gone = asyncio.ensure_future(self._gone())
+        complete = asyncio.gather(*pending, return_exceptions=True)
+        left_s = max(0.0, self.end + DEADLINE_GRACE_S - time.monotonic())
+        try:
+            await asyncio.wait([gone, complete], timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+        if complete.done():
+            return
+        if gone.done():
             raise ClientDisconnect
-        if time.monotonic() > self.end + DEADLINE_GRACE_S:
-            raise DeadlinePassed("an answer must be ready by its deadline, but the engine gave none; retry")
+        raise DeadlinePassed("an answer must be ready by its deadline, but the engine gave none; retry")
+
+    async def _gone(self) -> None:
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
 
 
 def cancel(futures: list[Generating]) -> None:

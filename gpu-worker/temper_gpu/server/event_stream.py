@@ -3,15 +3,15 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 
-from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from temper_gpu.engine.interface import Generation, OnToken
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import error_body, unexpected
-from temper_gpu.server.calls import DEADLINE_GRACE_S, PRESENCE_S, Call, Generating, cancel
+from temper_gpu.server.calls import DEADLINE_GRACE_S, Call, Generating, cancel
 from temper_gpu.server.http_limits import hang_up
 from temper_gpu.server.sampling import Sampled
 from temper_gpu.server.streams import DONE, event
@@ -19,6 +19,8 @@ from temper_gpu.server.streams import DONE, event
 # Of a choice: a token, or that the answer is complete.
 Heard = tuple[int, Sampled | None]
 Answered = Callable[[Call, list[Generation], float], None]
+# Tokens that take a few milliseconds to tell.
+MOST_AT_ONCE = 256
 
 
 class Tokens:
@@ -31,7 +33,8 @@ class Tokens:
     def hears(self, index: int) -> OnToken:
         def hear(token_id: int, logprob: float, top_logprobs: list[tuple[int, float]]) -> None:
             sampled = Sampled(token_id, logprob, top_logprobs)
-            self._loop.call_soon_threadsafe(self._heard.put_nowait, (index, sampled))
+            with suppress(RuntimeError):  # the loop has ended, and with it whoever would be told
+                self._loop.call_soon_threadsafe(self._heard.put_nowait, (index, sampled))
 
         return hear
 
@@ -39,25 +42,30 @@ class Tokens:
         for index, future in enumerate(futures):
             future.add_done_callback(lambda _, index=index: self._heard.put_nowait((index, None)))
 
-    async def next(self, call: Call) -> list[Heard]:
-        """At least one; all that is there, where the client reads slower than the engine samples."""
-        while True:
-            try:
-                async with asyncio.timeout(PRESENCE_S):
-                    items = [await self._heard.get()]
-            except TimeoutError:
-                await call.require_presence()
-                continue
-            while not self._heard.empty():
-                items.append(self._heard.get_nowait())
-            return items
+    async def first(self, call: Call) -> list[Heard]:
+        """While there is no stream yet, whose client would be heard to hang up."""
+        hearing = asyncio.ensure_future(self.next())
+        try:
+            await call.attend([hearing])
+            return hearing.result()
+        finally:
+            hearing.cancel()
+
+    async def next(self) -> list[Heard]:
+        """At least one; more, where the client reads slower than the engine samples."""
+        items = [await self._heard.get()]
+        while not self._heard.empty() and len(items) < MOST_AT_ONCE:
+            items.append(self._heard.get_nowait())
+        if not self._heard.empty():
+            await asyncio.sleep(0)  # so much is left that others would wait for this client
+        return items
 
 
 async def open_stream(call: Call, tokens: Tokens, futures: list[Generating], answered: Answered) -> "EventStream":
     """Once there is a token: an error before it still has a status of its own."""
     tokens.expect_ends(futures)
     try:
-        first = await tokens.next(call)
+        first = await tokens.first(call)
         for future in futures:
             if future.done():
                 future.result()
@@ -97,8 +105,6 @@ async def guarded(call: Call, events: AsyncIterator[bytes], end: Callable[[], No
         async for each in events:
             yield each
         end()
-    except ClientDisconnect:
-        return
     except Exception as error:
         yield event(error_body(error if isinstance(error, TemperError) else unexpected(error, call.request)))
     yield DONE
@@ -117,13 +123,16 @@ async def events_of(call: Call, tokens: Tokens, futures: list[Generating], first
                 yield event(chunk)
         if num_ended == len(futures):
             break
-        items = await tokens.next(call)
+        items = await tokens.next()
     if call.telling.with_usage:
         yield event(call.writer.used([future.result() for future in futures]))
 
 
 def by_choice(items: list[Heard]) -> Iterator[tuple[int, list[Sampled], bool]]:
     """The tokens of each choice that was heard of, and whether it is complete."""
-    for index in dict.fromkeys(index for index, _ in items):
-        heard = [token for other, token in items if other == index]
-        yield index, [token for token in heard if token is not None], None in heard
+    choices: dict[int, list[Sampled | None]] = {}
+    for index, token in items:
+        choices.setdefault(index, []).append(token)
+    for index, heard in choices.items():
+        tokens = [token for token in heard if token is not None]
+        yield index, tokens, len(tokens) < len(heard)

@@ -1,7 +1,11 @@
-"""Bounds on what somebody without the key gets of this process: of a size for headers, and of time for everything."""
+"""Bounds on what a connection gets of this process, above all without the key: of a size for headers, and of time for
+everything, reading an answer included."""
 
 import asyncio
-from typing import Any
+import socket
+import struct
+import sys
+from typing import Any, cast
 
 from starlette.types import Scope
 from uvicorn.config import Config
@@ -9,6 +13,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from temper_gpu.server.answers import Refusal, error_response
 from temper_gpu.server.settings import ServerSettings
+
+# Of a socket that is closed: wait for nothing to be sent.
+AT_ONCE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 
 
 def mark_known(scope: Scope) -> None:
@@ -18,7 +25,13 @@ def mark_known(scope: Scope) -> None:
 
 def hang_up(scope: Scope) -> None:
     """Whatever is not sent yet is dropped: its reader has had its time."""
-    scope["state"]["transport"].abort()
+    drop(scope["state"]["transport"])
+
+
+def drop(transport: asyncio.Transport) -> None:
+    """With a reset: else the system would go on trying to send what it has, megabytes, for minutes."""
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+    transport.abort()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -37,6 +50,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_read = True
         # Of headers that are not complete.
         self._num_bytes = 0
+        self._reader_check: asyncio.TimerHandle | None = None
+        # How often the client caught up with what was written, and how many bytes it had yet to take.
+        self._num_resumed = 0
+        self._taken = (0, 0)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,7 +62,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._clear_deadline()
+        if self._reader_check is not None:
+            self._reader_check.cancel()
         super().connection_lost(exc)
+        # After a reset, too: the timer would keep all that is known of the last request.
+        self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
         if self._is_read and self._is_answering():
@@ -67,35 +88,56 @@ class LimitedProtocol(HttpToolsProtocol):
         self._clear_deadline()
         super().on_headers_complete()
         self.scope.setdefault("state", {})["transport"] = self.transport
+        self.cycle.transport = cast(asyncio.Transport, Lingering(self))
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._has_headers, self._is_read, self._num_bytes = False, True, 0
         self._clear_deadline()
         if self.cycle.response_complete and not self.transport.is_closing():
-            self._wait_for_next()
+            if self.cycle.keep_alive:
+                self._wait_for_next()
+            else:
+                self._close()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.transport.is_closing() or not self.cycle.response_complete:
+        if not self.cycle.response_complete:
             return
-        if self._is_read:
+        if self.transport.is_closing():
+            self._watch_reader()
+        elif self._is_read:
             self._wait_for_next()
         else:
             # Hung up now, the client would see a reset instead of the answer.
             self._unset_keepalive_if_required()
-            self._set_deadline()
+            self._set_deadline(self._patience_s())
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._num_resumed += 1
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(self._refusal or Refusal(400, "bad_request", f"a request must be HTTP: {msg}; send HTTP/1.1"))
 
     def _wait_for_next(self) -> None:
         self._unset_keepalive_if_required()
-        is_known = self.scope.get("state", {}).get("is_known")
-        if not is_known:
+        if not self._is_known():
             self.unfinished[self] = self.loop.time()
-        wait_s = self.timeout_keep_alive if is_known else self.settings.header_timeout_s
-        self.timeout_keep_alive_task = self.loop.call_later(wait_s, self.timeout_keep_alive_handler)
+        self.timeout_keep_alive_task = self.loop.call_later(self._patience_s(), self.timeout_keep_alive_handler)
+
+    def _is_known(self) -> bool:
+        return self.scope.get("state", {}).get("is_known", False)
+
+    def _patience_s(self) -> float:
+        return self.settings.idle_timeout_s if self._is_known() else self.settings.header_timeout_s
 
     def _too_large(self) -> Refusal:
         most = self.settings.max_header_bytes
@@ -103,9 +145,9 @@ class LimitedProtocol(HttpToolsProtocol):
             431, "headers_too_large", f"headers must have at most {most} bytes, but these have more; send fewer"
         )
 
-    def _set_deadline(self) -> None:
+    def _set_deadline(self, wait_s: float | None = None) -> None:
         self._clear_deadline()
-        self._deadline = self.loop.call_later(self.settings.header_timeout_s, self._give_up)
+        self._deadline = self.loop.call_later(wait_s or self.settings.header_timeout_s, self._give_up)
         self.unfinished[self] = self.loop.time()
 
     def _clear_deadline(self) -> None:
@@ -121,13 +163,32 @@ class LimitedProtocol(HttpToolsProtocol):
         if is_crowded and self.loop.time() - since >= self.settings.unfinished_grace_s:
             oldest._give_up()
 
+    def _close(self) -> None:
+        """Once all is sent, for which the client gets no more time than to send something."""
+        self.transport.close()
+        self._watch_reader()
+
+    def _watch_reader(self) -> None:
+        """Until all is sent: what a client does not take is kept for it no longer than an idle connection."""
+        num_unsent = self.transport.get_write_buffer_size()
+        if num_unsent and self._reader_check is None:
+            self._taken = (self._num_resumed, num_unsent)
+            self._reader_check = self.loop.call_later(self.settings.idle_timeout_s, self._check_reader)
+
+    def _check_reader(self) -> None:
+        self._reader_check = None
+        if self._taken == (self._num_resumed, self.transport.get_write_buffer_size()):
+            drop(self.transport)
+        else:
+            self._watch_reader()
+
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def _give_up(self) -> None:
         self._clear_deadline()
         if self._has_headers:
-            self.transport.close()
+            self._close()
             return
         limit = f"{self.settings.header_timeout_s:g} s"
         self._refuse(
@@ -145,7 +206,20 @@ class LimitedProtocol(HttpToolsProtocol):
         head = [f"HTTP/1.1 {answer.status_code} \r\nconnection: close\r\n".encode()]
         head += [name + b": " + value + b"\r\n" for name, value in answer.raw_headers]
         self.transport.write(b"".join([*head, b"\r\n", bytes(answer.body)]))
-        self.transport.close()
+        self._close()
+
+
+class Lingering:
+    """The transport that uvicorn closes after an answer. Hung up before the request is read to its end, the client
+    would see a reset instead of the answer."""
+
+    def __init__(self, protocol: LimitedProtocol) -> None:
+        self._transport, self._cycle = protocol.transport, protocol.cycle
+        self.write, self.is_closing = self._transport.write, self._transport.is_closing
+
+    def close(self) -> None:
+        if not (self._cycle.response_complete and self._cycle.more_body):
+            self._transport.close()
 
 
 def limited_protocol(settings: ServerSettings) -> type[LimitedProtocol]:

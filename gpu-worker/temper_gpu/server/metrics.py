@@ -1,8 +1,11 @@
 """Numbers for Prometheus, in its text format: vLLM's names where it has them, so that its dashboards show them."""
 
+import os
+import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from temper_gpu.engine.interface import Engine, Generation
 
@@ -19,6 +22,11 @@ OF_VLLM = {
     "prompt_tokens": ("vllm:prompt_tokens_total", "Prompt tokens that were computed."),
     "prefix_tokens": ("vllm:prefix_cache_hits_total", "Prompt tokens that were taken from the prefix cache."),
     "sampled_tokens": ("vllm:generation_tokens_total", "Tokens that were sampled."),
+}
+# Of what an engine tells of itself, where it does.
+OF_DETAILS = {
+    "kv_cache_usage": ("vllm:kv_cache_usage_perc", "Share of the key-value cache in use, 1 for all of it."),
+    "prefix_cache_bytes": ("temper:prefix_cache_bytes", "Memory of prompts that are kept for reuse."),
 }
 
 
@@ -58,8 +66,9 @@ class Metrics:
         if first_token_s is not None:
             self._first_tokens.setdefault(model, Histogram(FIRST_TOKEN_S)).observe(first_token_s)
 
-    def text(self, engines: Mapping[str, Engine]) -> str:
-        lines = [*of_engines(engines), *self._of_answers()]
+    def text(self, engines: Mapping[str, Engine], num_tasks: int = 0) -> str:
+        """`num_tasks`: of the server's event loop."""
+        lines = [*of_engines(engines), *self._of_answers(), *of_process(num_tasks)]
         return "".join(f"{line}\n" for line in lines)
 
     def _of_answers(self) -> Iterator[str]:
@@ -82,6 +91,10 @@ def of_engines(engines: Mapping[str, Engine]) -> Iterator[str]:
         ("vllm:num_requests_waiting", "Requests that wait.", {by: of.waiting for by, of in health.items()}),
         ("temper:adapters_loaded", "Adapters in memory.", {by: len(of.adapters) for by, of in health.items()}),
         ("temper:engine_up", "0: the engine failed.", {by: int(of.failure is None) for by, of in health.items()}),
+        *(
+            (*described, {by: of.details[name] for by, of in health.items() if name in of.details})
+            for name, described in OF_DETAILS.items()
+        ),
     )
     for name, text, values in gauges:
         yield from head(name, "gauge", text)
@@ -91,6 +104,20 @@ def of_engines(engines: Mapping[str, Engine]) -> Iterator[str]:
         name, text = OF_VLLM.get(counter) or (f"temper:{unit(counter)}_total", "Since the engine was started.")
         yield from head(name, "counter", text)
         yield from (f"{name}{{{by}}} {counters[counter]}" for by, counters in sums.items() if counter in counters)
+
+
+def of_process(num_tasks: int) -> Iterator[str]:
+    """Memory and files under the names that Prometheus's own clients have."""
+    values = [("temper:server_tasks", "Tasks of the server, about one for each request.", num_tasks)]
+    if sys.platform == "linux":
+        num_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        values += [
+            ("process_resident_memory_bytes", "Memory in use.", num_pages * os.sysconf("SC_PAGE_SIZE")),
+            ("process_open_fds", "Open files and connections.", len(os.listdir("/proc/self/fd"))),
+        ]
+    for name, text, value in values:
+        yield from head(name, "gauge", text)
+        yield f"{name} {value}"
 
 
 def unit(counter: str) -> str:

@@ -3,8 +3,9 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -70,16 +71,51 @@ def deadline_s(request: Request, settings: ServerSettings) -> float:
     return int(given) / 1000
 
 
-async def read_body(request: Request, settings: ServerSettings, end: float) -> bytes:
-    most = settings.max_body_bytes
+class Bodies:
+    """Bodies that were not parsed yet: no more of them at once than there is memory for."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._most = settings.max_body_bytes
+        self._most_held = settings.max_held_bytes
+        self._num_held = 0
+
+    @asynccontextmanager
+    async def read(self, request: Request, end: float) -> AsyncIterator[bytes]:
+        """Refused before it is read, if its client says how long it is."""
+        with self._holding() as hold:
+            hold(int(request.headers.get("content-length", "0")))
+            yield await receive_body(request, end, hold)
+
+    @contextmanager
+    def _holding(self) -> Iterator[Callable[[int], None]]:
+        held = 0
+
+        def hold(num_bytes: int) -> None:
+            """So many of this body, those that are held already included."""
+            nonlocal held
+            if num_bytes > self._most:
+                rule = f"a body must have at most {self._most} bytes, but this one has more"
+                raise Refusal(413, BODY_TOO_LARGE, f"{rule}; shorten the conversation")
+            more = max(0, num_bytes - held)
+            if self._num_held + more > self._most_held:
+                rule = f"bodies that are read at once must have at most {self._most_held} bytes together"
+                raise Refusal(429, "too_much_at_once", f"{rule}, but with this one they have more; retry", 1)
+            self._num_held += more
+            held += more
+
+        try:
+            yield hold
+        finally:
+            self._num_held -= held
+
+
+async def receive_body(request: Request, end: float, hold: Callable[[int], None]) -> bytes:
     chunks, size = [], 0
     try:
         async with asyncio.timeout(end - time.monotonic()):
             async for chunk in request.stream():
                 size += len(chunk)
-                if size > most:
-                    rule = f"a body must have at most {most} bytes, but this one has more"
-                    raise Refusal(413, BODY_TOO_LARGE, f"{rule}; shorten the conversation")
+                hold(size)
                 chunks.append(chunk)
     except TimeoutError as error:
         raise Refusal(408, "timeout", "a body must be complete by its deadline, but was not; retry") from error

@@ -126,7 +126,7 @@ def choice_seed(seed: int, index: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:6])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sampled:
     token_id: int
     logprob: float

@@ -26,7 +26,6 @@ from temper_gpu.server.targets import Targets
 from temper_gpu.server.tokenization import Tokenization
 
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
-KEEP_ALIVE_S = 75
 SHUTDOWN_S = 3
 # Before the name of the one that is asked for.
 ONE_MODEL = "/v1/models/"
@@ -124,7 +123,8 @@ class ChatServer:
         return json_response({"object": "list", "data": self._models.listed()})
 
     async def _show_metrics(self, request: Request) -> Response:
-        return Response(self._metrics.text(self._engines.started()), media_type=PROMETHEUS)
+        text = self._metrics.text(self._engines.started(), len(asyncio.all_tasks()))
+        return Response(text, media_type=PROMETHEUS)
 
 
 def create_app(
@@ -170,7 +170,6 @@ async def run_server(app: ASGIApp, settings: ServerSettings, listener: socket.so
         proxy_headers=False,
         server_header=False,
         log_config=None,
-        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
     server = EmbeddedServer(config)

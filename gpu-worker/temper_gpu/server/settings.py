@@ -8,6 +8,8 @@ from temper_gpu.contract import MAX_BODY_BYTES
 @dataclass(frozen=True)
 class ServerSettings:
     max_body_bytes: int = MAX_BODY_BYTES
+    # Of all bodies together that are being read.
+    max_held_bytes: int = 512 << 20
     # Names under which clients may address this server, besides loopback (protection from DNS rebinding).
     hosts: frozenset[str] = frozenset()
     # `max_tokens` of a request that names none.
@@ -20,3 +22,5 @@ class ServerSettings:
     # Of connections without a complete request or the key. One more ends the oldest, if that had so many seconds.
     max_unfinished: int = 256
     unfinished_grace_s: float = 2.0
+    # A connection without a request is closed, and one whose client takes nothing of its answer.
+    idle_timeout_s: float = 75.0

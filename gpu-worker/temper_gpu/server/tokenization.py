@@ -29,8 +29,7 @@ class Tokenization:
         self._answering = answering
 
     async def tokenize(self, request: Request) -> Response:
-        work, body = await self._answering.read(request)
-        asked = await self._answering.readers.do(work, parse_json, body)
+        work, asked = await self._answering.read(request, parse_json)
         check_body(asked, OF_MESSAGES if isinstance(asked, dict) and "messages" in asked else OF_PROMPT)
         target = await self._models.target(parse_model(asked.get("model")))
         variables = parse_template_kwargs(asked.get("chat_template_kwargs"))
@@ -39,8 +38,7 @@ class Tokenization:
         return json_response(await self._answering.readers.do(work, tokenized, asked, target, prompts))
 
     async def detokenize(self, request: Request) -> Response:
-        work, body = await self._answering.read(request)
-        asked = await self._answering.readers.do(work, parse_json, body)
+        work, asked = await self._answering.read(request, parse_json)
         check_body(asked, OF_TOKENS)
         token_ids = asked.get("tokens")
         is_known = isinstance(token_ids, list) and all(map(is_integer, token_ids))

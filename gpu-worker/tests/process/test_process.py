@@ -391,6 +391,17 @@ def test_clients_may_use_the_address_that_is_listened_on_and_the_names_that_were
     assert arguments.host == "127.0.0.1" or "--host" in flags
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_it_opens_as_many_files_as_it_may():
+    """Each client takes one, and shells begin with few."""
+    program = (
+        "import resource; from temper_gpu.__main__ import allow_open_files; kind = resource.RLIMIT_NOFILE;"
+        "most = min(2000, resource.getrlimit(kind)[1]); resource.setrlimit(kind, (200, most));"
+        "allow_open_files(); assert resource.getrlimit(kind) == (most, most)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=GPU_WORKER, check=False).returncode == 0
+
+
 def test_a_loop_that_stands_still_does_not_hold_up_the_one_of_heartbeats():
     async def beat() -> None:
         stopping, is_blocked, goes_on = asyncio.Event(), threading.Event(), threading.Event()

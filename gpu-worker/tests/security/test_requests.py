@@ -283,6 +283,17 @@ def test_a_body_is_read_to_its_end_before_a_refusal_hangs_up(url: str):
         assert error(answer) == (401, "BadConfig", "invalid_api_key")
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_one_that_wants_no_other_answer_gets_the_reason_too(url: str, version: str):
+    head = f"POST /tokenize HTTP/{version}\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 3000000\r\n\r\n"
+    with connect(url) as connection:
+        connection.sendall(head.encode())
+        time.sleep(0.2)
+        for _ in range(30):
+            connection.sendall(b"x" * 100_000)
+        assert read_all(connection).startswith(b"HTTP/1.1 401 ")
+
+
 def test_a_client_with_the_key_keeps_its_connection(url: str):
     connection = HTTPConnection(url.removeprefix("http://"), timeout=20)
     for _ in range(2):

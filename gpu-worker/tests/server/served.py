@@ -15,6 +15,7 @@ from temper_gpu.commits.resolver import ResolvedPolicy
 from temper_gpu.engine.interface import Engines
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import Adapter
+from temper_gpu.process import event_loop
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
@@ -67,7 +68,7 @@ def serving(engines: Engines, settings: ServerSettings) -> Iterator[str]:
         app = create_app(engines, Targets(Resolver(), engines), settings, KEY, find_template)
         await run_server(app, settings, listener, stopping)
 
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread = threading.Thread(target=event_loop.run, args=(serve(),))
     thread.start()
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"

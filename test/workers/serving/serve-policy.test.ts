@@ -1,9 +1,11 @@
 /** The front of `temper serve` before a scripted engine: who is answered, what is asked, and what becomes of refusals. */
 import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
+import { createServer, request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import OpenAI from 'openai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectEngine, type EngineConnection } from '../../../play/connections/engine-connection.ts';
+import { writeReply } from '../../../play/transports/http.ts';
 import type { Front } from '../../../workers/serving/front.ts';
 import { openPolicyFront } from '../../../workers/serving/serve-policy.ts';
 import { until } from '../../crash/project.ts';
@@ -52,7 +54,11 @@ interface Answer {
   body: string;
 }
 
-async function ask(path: string, headers: Record<string, string> = {}, body: string | null = null): Promise<Answer> {
+async function ask(
+  path: string,
+  headers: Record<string, string> = {},
+  body: string | Buffer | null = null,
+): Promise<Answer> {
   const asking = request({ port: front.port, path, method: body === null ? 'GET' : 'POST', headers, agent: false });
   asking.end(body ?? undefined);
   const [response] = (await once(asking, 'response')) as [IncomingMessage];
@@ -226,6 +232,16 @@ describe('what is refused', () => {
     expect(engine.received).toBe(0);
   });
 
+  test('an address that is none, and bytes that are no text', async () => {
+    for (const path of ['//', 'http://[']) expect(await ask(path, KNOWN, asked())).toMatchObject({ status: 404 });
+    const bytes = Buffer.from(asked().replace('n?', '\xff\xfe'), 'latin1');
+    expect(await ask(CHAT, KNOWN, bytes)).toMatchObject({
+      status: 400,
+      error: { message: expect.stringContaining('UTF-8') },
+    });
+    expect(engine.received).toBe(0);
+  });
+
   test('an answer of other weights', async () => {
     await engine.close();
     const other = await startFakeEngine({ adapterSha256: () => 'f'.repeat(64) });
@@ -268,6 +284,28 @@ test('clients that cut a stream off at any place leave the server as it was', as
     await cut;
   }
   expect(await ask('/health')).toMatchObject({ status: 200 });
+});
+
+test('a client that goes away without reading ends its answer', async () => {
+  let isEnded = false;
+  async function* endless(): AsyncGenerator<string> {
+    try {
+      for (;;) yield 'x'.repeat(1 << 16);
+    } finally {
+      isEnded = true;
+    }
+  }
+  const server = createServer(
+    (_, response) => void writeReply(response, { status: 200, headers: {}, events: endless() }),
+  );
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const asking = request({ port: (server.address() as AddressInfo).port, agent: false });
+  asking.on('error', () => undefined).end();
+  const [response] = (await once(asking, 'response')) as [IncomingMessage];
+  response.on('error', () => undefined);
+  asking.destroy();
+  await until('the answer is ended', () => isEnded);
+  server.close();
 });
 
 test('what the model called is told to it in its own words', async () => {

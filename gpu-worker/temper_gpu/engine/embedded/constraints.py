@@ -1,7 +1,9 @@
 """Answers that must match a JSON schema: which tokens may come next, by llguidance. It is imported for such requests
 alone. Shapes: V vocabulary."""
 
+import json
 import logging
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -15,6 +17,14 @@ from temper_gpu.model.models import BaseModel
 
 # Between the parts of an answer. A model may stay in blanks without end where it may write any number of them.
 OPTIONS = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{0,32}"}
+
+DEFINITIONS = ("$defs", "definitions")
+# Keywords whose values are schemas: by name, in a list, or one.
+NAMED = frozenset(["properties", "patternProperties"])
+LISTED = frozenset(["anyOf", "oneOf", "allOf", "prefixItems"])
+SINGLE = frozenset(["items", "additionalProperties", "not"])
+# Of a refused schema, so many parts are tried to find the place, and so many characters are told of the reason.
+MAX_TRIES, MAX_REASON = 200, 500
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +69,20 @@ class Constraints:
     def of(self, schema: str) -> Constraint:
         llguidance = import_llguidance()
         tokenizer = self._tokenizer
-        grammar = llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=OPTIONS)
+        grammar = grammar_of(schema)
         refusal = llguidance.LLMatcher.validate_grammar(grammar, tokenizer)
         if refusal:
-            rule = f"response_format must be a JSON schema that can be enforced, but is not ({refusal})"
+            place = refused_place(json.loads(schema), self._refuses)
+            reason = f"{' '.join(refusal.split())[:MAX_REASON]}, at {place}"
+            rule = f"response_format must be a JSON schema that can be enforced, but is not ({reason})"
             raise TemperError("BadConfig", f"{rule}; change the schema")
         return Constraint(llguidance.LLMatcher(tokenizer, grammar), self._base.end_token_ids)
+
+    def _refuses(self, schema: Any) -> bool:
+        if not isinstance(schema, dict):
+            return not isinstance(schema, bool)
+        grammar = grammar_of(json.dumps(schema))
+        return bool(import_llguidance().LLMatcher.validate_grammar(grammar, self._tokenizer))
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -77,6 +95,40 @@ class Constraints:
         except ValueError as error:
             reason = f"the tokenizer of {self._base.name} cannot be used for it ({error})"
             raise TemperError("BadConfig", f"response_format must be text, because {reason}; leave it out") from error
+
+
+def grammar_of(schema: str) -> str:
+    return import_llguidance().LLMatcher.grammar_from_json_schema(schema, overrides=OPTIONS)
+
+
+def refused_place(schema: Any, refuses: Callable[[Any], bool]) -> str:
+    """A JSON pointer to the innermost part of a refused schema that is refused by itself; a definition is where it is
+    referred to."""
+    shared = {name: schema[name] for name in DEFINITIONS if name in schema}
+    place, num_left = "#", MAX_TRIES
+    while True:
+        for name, part in parts_of(schema):
+            num_left -= 1
+            if num_left >= 0 and refuses({**shared, **part} if isinstance(part, dict) else part):
+                place, schema = f"{place}/{name}", part
+                break
+        else:
+            return place
+
+
+def parts_of(schema: Any) -> Iterator[tuple[str, Any]]:
+    """The schemas in a schema, and where in it they are."""
+    for keyword, value in schema.items() if isinstance(schema, dict) else ():
+        if keyword in NAMED and isinstance(value, dict):
+            yield from ((f"{keyword}/{escaped(name)}", part) for name, part in value.items())
+        elif keyword in LISTED and isinstance(value, list):
+            yield from ((f"{keyword}/{index}", part) for index, part in enumerate(value))
+        elif keyword in SINGLE:
+            yield keyword, value
+
+
+def escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def import_llguidance() -> ModuleType:

@@ -103,7 +103,12 @@ class EmbeddedEngine:
             waiting=self._num_waiting(),
             running=self._scheduler.num_running(),
             adapters=tuple(self._policies.loaded()),
-            details={"sizes": self.sizes.allowed, "threads": self._num_threads},
+            details={
+                "sizes": self.sizes.allowed,
+                "threads": self._num_threads,
+                "kv_cache_usage": self._scheduler.kv_cache_usage(),
+                "prefix_cache_bytes": self._scheduler.num_prefix_bytes(),
+            },
         )
 
     def counters(self) -> Mapping[str, int | float]:
@@ -174,7 +179,8 @@ class EmbeddedEngine:
         """In a thread of its own: reading a schema may take its time, and the vocabulary the first time, too."""
         error: BaseException = TemperError("EngineFailed", f"the engine of {self.base.name} was closed; retry")
         try:
-            sequence.constraint = self._constraints.of(schema)
+            if not sequence.future.cancelled():
+                sequence.constraint = self._constraints.of(schema)
         except BaseException as caught:
             error = caught
         with self._lock:

@@ -14,6 +14,8 @@ from temper_gpu.engine.interface import Generation, GenerationRequest
 
 # Room for an answer with which a request begins; most answers end long before `max_tokens`.
 FIRST_ROOM = 64
+# Tokens that take microseconds to decode; and so many that the character which the newest one ends is whole in them.
+LONG_SPAN, NEWEST = 256, 8
 
 
 class Sequence:
@@ -108,8 +110,12 @@ def stop_check(stops: tuple[str, ...], decode: Callable[[list[int]], str]) -> Ca
         return None
     # A token is at least one byte, a character at most four.
     span = 4 * max(map(len, stops)) + 8
+    ends = tuple({stop[-1] for stop in stops})
 
     def is_stopped(token_ids: list[int]) -> bool:
+        # A stop string that was not there before ends with the newest token. Most tokens are no end of a long one.
+        if span > LONG_SPAN and not any(map(decode(token_ids[-NEWEST:]).__contains__, ends)):
+            return False
         tail = decode(token_ids[-span:])
         return any(stop in tail for stop in stops)
 

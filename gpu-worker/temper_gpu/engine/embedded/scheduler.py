@@ -94,6 +94,14 @@ class Scheduler:
     def num_running(self) -> int:
         return len(self._slots.sequences)
 
+    def kv_cache_usage(self) -> float:
+        """The share of the key-value cache that holds tokens of running requests."""
+        num_bytes = int(self._slots.positions.sum()) * self._cache.bytes_per_token
+        return num_bytes / self._settings.kv_cache_bytes
+
+    def num_prefix_bytes(self) -> int:
+        return self._prefixes.num_bytes
+
     @property
     def max_tokens(self) -> int:
         """The longest request, prompt and answer, that the key-value cache has room for."""

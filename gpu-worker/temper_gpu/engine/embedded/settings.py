@@ -26,7 +26,7 @@ class EngineSettings:
     # Requests decoded at once.
     max_slots: int = DEFAULT_SLOTS
     # Requests waiting for a slot; one more is refused.
-    max_waiting: int = 2048
+    max_waiting: int = 8192
     # Trained policies kept loaded; the base model costs nothing and is always there.
     max_policies: int = 2
     kv_cache_bytes: int = DEFAULT_KV_CACHE_BYTES

@@ -68,7 +68,7 @@ class VllmSettings:
     slots: int = DEFAULT_SLOTS
     kv_cache_bytes: int = DEFAULT_KV_CACHE_BYTES
     # Requests waiting for one of them; one more is refused.
-    max_waiting: int = 2048
+    max_waiting: int = 8192
     # Trained policies kept loaded.
     max_policies: int = 2
     # Large models are read for minutes.

@@ -68,12 +68,27 @@ def test_an_answer_that_begins_again_is_the_same(engine: EmbeddedEngine):
         assert ends == [*[None] * (len(ends) - 1), "stop"]
 
 
+BROKEN = {"type": "integre"}
+
+
 @pytest.mark.parametrize(
-    "schema",
-    [{"type": 7}, {"$ref": "#/nowhere"}, {"type": "string", "pattern": "("}, {"type": "object", "properties": 5}],
+    ("schema", "place"),
+    [
+        ({"type": 7}, "#"),
+        ({"$ref": "#/nowhere"}, "#"),
+        ({"type": "string", "pattern": "("}, "#"),
+        ({"type": "object", "properties": 5}, "#"),
+        ({"type": "object", "properties": {"a/b": {"type": "integer"}, "c/d": BROKEN}}, "#/properties/c~1d"),
+        ({"$defs": {"cell": BROKEN}, "items": {"$ref": "#/$defs/cell"}}, "#/items"),
+        (
+            {"$defs": {"cell": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/cell"}, {"items": {"not": 5}}]},
+            "#/anyOf/1/items/not",
+        ),
+    ],
 )
-def test_a_schema_that_is_none_is_refused(engine: EmbeddedEngine, schema: Any):
+def test_a_schema_that_is_none_is_refused_with_the_place(engine: EmbeddedEngine, schema: Any, place: str):
     with pytest.raises(TemperError, match="response_format must be a JSON schema that can be enforced") as caught:
         ask(engine, asking(1, schema))
     assert caught.value.type == "BadConfig"
+    assert f", at {place}); change the schema" in str(caught.value)
     assert engine.health().waiting == 0

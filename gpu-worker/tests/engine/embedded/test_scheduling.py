@@ -7,6 +7,8 @@ from concurrent.futures import wait
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
@@ -57,6 +59,27 @@ def test_a_stop_string_may_span_tokens():
     text = [ord(letter) for letter in "x" * 100 + "END"]
     assert [check(text[:length]) for length in (1, 101, 102, 103)] == [False, False, False, True]
     assert stop_check((), str) is None
+
+
+@given(text=st.text("ab漢é", max_size=30), stop=st.text("ab漢é", min_size=1, max_size=3))
+def test_a_long_stop_string_costs_little_and_ends_no_other_answer(text: str, stop: str):
+    """Bytes are tokens, so characters span some."""
+    num_decoded = 0
+
+    def decode(token_ids: list[int]) -> str:
+        nonlocal num_decoded
+        num_decoded += len(token_ids)
+        return bytes(token_ids).decode(errors="replace")
+
+    check = stop_check((stop, "z" * 1000), decode)
+    assert check is not None
+    token_ids = list(text.encode())
+    answers = [token_ids[:length] for length in range(1, len(token_ids) + 1)]
+    ends = (len(answer) for answer in answers if stop in bytes(answer).decode(errors="replace"))
+    assert next((len(answer) for answer in answers if check(answer)), None) == next(ends, None)
+    num_decoded = 0
+    assert not check(list(b"." * 4000))
+    assert num_decoded < 20
 
 
 def test_one_more_than_may_wait_is_refused(base):

@@ -1,0 +1,202 @@
+/** The ten cases of `npm run bench -- soak`, each with the outcome that is right for it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Ask, Outcome } from './soak-client.ts';
+import { holdsWithin, MODELS, type SoakServer } from './soak-server.ts';
+
+export interface Round {
+  readonly server: SoakServer;
+  readonly number: number;
+  /** Requests of the load beside the cases, at most. */
+  readonly beside: number;
+}
+
+export interface Case {
+  readonly name: string;
+  play(round: Round): Promise<Result[]>;
+}
+
+/** Requests of one kind: how many ended how, and those that ended as they should not. */
+export interface Result {
+  readonly wanted: string;
+  readonly asked: number;
+  readonly endings: Readonly<Record<string, number>>;
+  readonly wrong: readonly Outcome[];
+}
+
+const AT_ONCE = 500;
+const QUEUED = 5000;
+const LONG_PROMPT = 10_000;
+const STOPS = 1000;
+const TOOLS = 200;
+const BODY_BYTES = 100 * 1000 * 1000;
+const SLOW_DEADLINE_MS = 5000;
+/** The server's grace after a deadline, and time to notice. */
+const HANG_UP_MS = 6000;
+const FREED_MS = 10_000;
+
+export const CASES: readonly Case[] = [
+  {
+    name: '500 at once',
+    play: ({ server: { ask } }) =>
+      results([['200', times(AT_ONCE, (i) => ask(chat({ seed: i, max_tokens: 8 }))), is(200)]]),
+  },
+  {
+    name: '5,000 queued',
+    play: ({ server: { ask } }) =>
+      results([['200', times(QUEUED, (i) => ask(chat({ seed: i, max_tokens: 2 }))), is(200)]]),
+  },
+  { name: 'clients that vanish', play: playVanishing },
+  { name: '10,000-token prompts', play: playLongPrompts },
+  {
+    name: '1,000 stop strings',
+    play: ({ server: { ask } }) => {
+      const stops = (count: number, length: number): string[] =>
+        Array.from({ length: count }, (_, i) => `${i} `.padEnd(length, 'stop '));
+      const refused = times(20, () => ask(chat({ stop: stops(STOPS, 8) })));
+      const answered = times(20, () => ask(chat({ stop: stops(16, 3000), stream: true, max_tokens: 64 })));
+      return results([
+        ['400 that names stop', refused, is(400, /stop must be .* at most 16/)],
+        ['200 with 16 long ones', answered, is(200, /\[DONE\]/)],
+      ]);
+    },
+  },
+  {
+    name: 'a broken schema',
+    play: ({ server: { ask } }) => {
+      const schema = { type: 'object', properties: { cell: { type: 'integre' } } };
+      const asked = { response_format: { type: 'json_schema', json_schema: { name: 'move', schema } } };
+      return results([
+        ['400 that names the place', times(20, () => ask(chat(asked))), is(400, /at #\/properties\/cell/)],
+      ]);
+    },
+  },
+  {
+    name: '200 tools',
+    play: ({ server: { ask } }) => {
+      const tools = Array.from({ length: TOOLS }, (_, i) => ({ type: 'function', function: { name: `tool${i}` } }));
+      const within = times(2, (i) => ask(chat({ model: MODELS.long.name, tools, seed: i, max_tokens: 4 })));
+      const beyond = times(20, () => ask(chat({ tools })));
+      return results([
+        ['200 if they fit', within, is(200)],
+        ['400 if they do not', beyond, is(400, /"context_length_exceeded"/)],
+      ]);
+    },
+  },
+  {
+    name: 'invalid UTF-8',
+    play: ({ server: { ask } }) => {
+      const body = Buffer.from('{"model": "pocket", "messages": [{"role": "user", "content": "\xff\xfe"}]}', 'latin1');
+      const paths = ['/v1/chat/completions', '/v1/completions', '/tokenize', '/detokenize'];
+      return results([['400', times(40, (i) => ask({ path: paths[i % paths.length]!, body })), is(400)]]);
+    },
+  },
+  {
+    name: '100 MB bodies',
+    play: ({ server: { ask } }) => {
+      const headers = { 'content-length': String(BODY_BYTES) };
+      const announced = times(4, () => ask({ headers, body: longBody }));
+      const chunked = times(4, () => ask({ headers: { 'transfer-encoding': 'chunked' }, body: longBody }));
+      return results([
+        ['413 before all is sent', announced, (outcome) => is(413)(outcome) && outcome.sentBytes < BODY_BYTES],
+        ['413', chunked, is(413)],
+      ]);
+    },
+  },
+  { name: 'slow readers', play: playSlowReaders },
+];
+
+/** A body of a chat; `changes` to the plainest one. */
+export function chat(changes: Record<string, unknown>): Ask {
+  const messages = [{ role: 'user', content: '1x34o6789' }];
+  return { body: JSON.stringify({ model: MODELS.short.name, messages, ignore_eos: true, ...changes }) };
+}
+
+async function playVanishing({ server, beside }: Round): Promise<Result[]> {
+  const forLong = { max_tokens: 4000 };
+  const waiting = times(AT_ONCE / 2, (i) => server.ask({ ...chat(forLong), leaveAfterMs: 200 + 5 * i }));
+  const hearing = times(AT_ONCE / 2, () =>
+    server.ask({
+      ...chat({ ...forLong, stream: true }),
+      leaveAfterMs: 20_000,
+      listen: (response, asking) => void response.once('data', () => asking.destroy()),
+    }),
+  );
+  // Gone at the first token or before: `lost`, because the request was destroyed, or `left`.
+  const found = await results([
+    ['left', waiting, ({ ending }) => ending === 'left'],
+    ['left a stream', hearing, ({ ending }) => ending === 'left' || ending === 'lost'],
+  ]);
+  const areFree = await holdsWithin(server, ({ running, waiting: queued }) => running + queued <= beside, FREED_MS);
+  const freed: Outcome = { ending: areFree ? 200 : 'hung', text: '', firstMs: null, sentBytes: 0 };
+  return [...found, resultOf('places free at once', [freed], is(200))];
+}
+
+/** One byte is a token; each round has prompts of its own. */
+function playLongPrompts({ server: { ask }, number }: Round): Promise<Result[]> {
+  const content = (i: number): string => `${number} ${i} `.padEnd(LONG_PROMPT, 'a long page ');
+  const asked = (i: number, more: object): Ask => chat({ messages: [{ role: 'user', content: content(i) }], ...more });
+  const answered = times(2, (i) => ask(asked(i, { model: MODELS.long.name, max_tokens: 4 })));
+  const refused = times(20, (i) => ask(asked(i, {})));
+  return results([
+    ['200 if they fit', answered, is(200)],
+    ['400 with both numbers if they do not', refused, is(400, /4096 tokens.*1000\d/)],
+  ]);
+}
+
+/** Some never read, and are hung up after their deadline; some read slowly, and get all of it. */
+async function playSlowReaders({ server: { ask } }: Round): Promise<Result[]> {
+  const long = { stream: true, logprobs: true, top_logprobs: 20 };
+  const asleep = times(64, () =>
+    ask({
+      ...chat({ ...long, max_tokens: 4000 }),
+      headers: { 'x-temper-deadline-ms': String(SLOW_DEADLINE_MS) },
+      withinMs: SLOW_DEADLINE_MS + 3 * HANG_UP_MS,
+      listen: (response) => {
+        response.pause();
+        // What a client does not read, it does not notice either: whether the server has hung up.
+        void sleep(SLOW_DEADLINE_MS + HANG_UP_MS).then(() => response.resume());
+      },
+    }),
+  );
+  const slow = times(16, () =>
+    ask({
+      ...chat({ ...long, max_tokens: 100 }),
+      listen: (response) => {
+        response.on('data', () => {
+          response.pause();
+          void sleep(50).then(() => response.resume());
+        });
+      },
+    }),
+  );
+  return results([
+    ['hung up after its deadline', asleep, ({ ending }) => ending === 'lost' || ending === 200 || ending === 504],
+    ['200 to its end', slow, is(200, /\[DONE\]/)],
+  ]);
+}
+
+function* longBody(): Generator<Buffer> {
+  const chunk = Buffer.alloc(100_000, ' ');
+  for (let sent = 0; sent < BODY_BYTES; sent += chunk.length) yield chunk;
+}
+
+function times(count: number, start: (index: number) => Promise<Outcome>): Promise<Outcome[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => start(i)));
+}
+
+function is(status: number, text = /^/): (outcome: Outcome) => boolean {
+  return (outcome) => outcome.ending === status && text.test(outcome.text);
+}
+
+function results(
+  asked: readonly [wanted: string, outcomes: Promise<Outcome[]>, isRight: (outcome: Outcome) => boolean][],
+): Promise<Result[]> {
+  return Promise.all(asked.map(async ([wanted, outcomes, isRight]) => resultOf(wanted, await outcomes, isRight)));
+}
+
+export function resultOf(wanted: string, outcomes: readonly Outcome[], isRight: (outcome: Outcome) => boolean): Result {
+  const endings: Record<string, number> = {};
+  for (const { ending } of outcomes) endings[ending] = (endings[ending] ?? 0) + 1;
+  return { wanted, asked: outcomes.length, endings, wrong: outcomes.filter((outcome) => !isRight(outcome)) };
+}
