@@ -22,6 +22,11 @@ from temper_gpu.failures import TemperError
 
 ATTENTION = "temper_slots"
 KEY_BLOCK = 16
+# At least so many matrices are multiplied at once: a single one would be another kernel's.
+MIN_MATRICES = 3
+# On a CPU, oneDNN multiplies bfloat16 where all matrices of a product together have more than so many multiplications;
+# what is less is multiplied by other code, with other last bits.
+FEW_MULTIPLICATIONS = 16**3
 
 
 class Layer(NamedTuple):
@@ -77,6 +82,8 @@ def attend(
     # Heads that share keys become more queries of one matrix.
     q = (query_RHCD * scaling).reshape(rows * key_heads, -1, head_size)
     k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
+    if _is_rounded(v) and MIN_MATRICES * _multiplications(q) <= FEW_MULTIPLICATIONS:
+        q, k, v = q.float(), k.float(), v.float()
     scores = products(q, k.unflatten(1, (-1, KEY_BLOCK)).mT).float()
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
     if sinks_H is not None:
@@ -90,15 +97,26 @@ def attend(
     output = torch.bmm(*first).float()
     for block_weights, block_values in others:
         output = add_product(output, block_weights, block_values)
-    return (output / total).to(v.dtype).view(rows, heads, queries, head_size)
+    return (output / total).to(value_RKND.dtype).view(rows, heads, queries, head_size)
 
 
 def products(q: Tensor, blocks: Tensor) -> Tensor:
     """Of each row's queries and its blocks of keys. By row where few queries have many keys: it is read in order."""
-    if q.shape[1] < KEY_BLOCK and len(q) < 4 * blocks.shape[1]:
+    num_blocks = blocks.shape[1]
+    is_enough = not _is_rounded(q) or num_blocks * _multiplications(q) > FEW_MULTIPLICATIONS
+    if q.shape[1] < KEY_BLOCK and len(q) < 4 * num_blocks and is_enough:
         by_row = [torch.bmm(queries.expand(len(keys), -1, -1), keys) for queries, keys in zip(q, blocks, strict=True)]
         return torch.stack(by_row).transpose(1, 2).flatten(2)
     return torch.cat([torch.bmm(q, keys) for keys in blocks.unbind(1)], -1)
+
+
+def _is_rounded(values: Tensor) -> bool:
+    return values.dtype != torch.float32 and values.device.type == "cpu"
+
+
+def _multiplications(q: Tensor) -> int:
+    """Of one row's queries with a block of keys, or of its weights with a block of values."""
+    return q.shape[1] * q.shape[2] * KEY_BLOCK
 
 
 def add_in_order(totals: Tensor) -> Tensor:
