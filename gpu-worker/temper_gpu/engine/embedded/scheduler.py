@@ -203,12 +203,16 @@ class Scheduler:
     def _admit(self) -> None:
         """Waiting requests take slots in turn by policy; where the first has no room, nobody overtakes it."""
         with self.arrived:
-            queues = deque(queue for queue in self._waiting.values() if queue)
-            while queues and self._seat(queues[0][0]):
-                queues[0].popleft()
-                queues.rotate(-1)
-                queues = deque(queue for queue in queues if queue)
             self._waiting = {policy: queue for policy, queue in self._waiting.items() if queue}
+            while self._waiting:
+                policy, queue = next(iter(self._waiting.items()))
+                if not self._seat(queue[0]):
+                    break
+                queue.popleft()
+                # Also for the next pass its turn is after the others'.
+                del self._waiting[policy]
+                if queue:
+                    self._waiting[policy] = queue
 
     def _seat(self, sequence: Sequence) -> bool:
         self._seating = sequence  # known to `take_longest` if the table has no room to grow
