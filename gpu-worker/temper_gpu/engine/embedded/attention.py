@@ -18,8 +18,6 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import AttentionInterface
 
-from temper_gpu.failures import TemperError
-
 ATTENTION = "temper_slots"
 KEY_BLOCK = 16
 # At least so many matrices are multiplied at once: a single one would be another kernel's.
@@ -37,6 +35,8 @@ class Layer(NamedTuple):
     # How many tokens a token sees, itself included; None: all.
     window: int | None
     sinks_H: Tensor | None
+    # Scores stay below it in size, by tanh (Gemma 2).
+    softcap: float | None
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ def attend(
     mask: Tensor,
     scaling: float,
     sinks_H: Tensor | None = None,
+    softcap: float | None = None,
 ) -> Tensor:
     """Softmax attention of each row over its own keys; returns [R, H, C, D]."""
     rows, heads, queries, head_size = query_RHCD.shape
@@ -85,6 +86,8 @@ def attend(
     if _is_rounded(v) and MIN_MATRICES * _multiplications(q) <= FEW_MULTIPLICATIONS:
         q, k, v = q.float(), k.float(), v.float()
     scores = products(q, k.unflatten(1, (-1, KEY_BLOCK)).mT).float()
+    if softcap is not None:
+        scores = scores.div_(softcap).tanh_().mul_(softcap)
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
     if sinks_H is not None:
         sink_blocks = F.pad(sinks_H.float()[:, None, None], (0, KEY_BLOCK - 1), value=-torch.inf)
@@ -138,11 +141,10 @@ def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:
 
 def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):
     """The function that transformers calls in every layer; the cache has stored key and value already."""
-    if options.get("softcap") is not None:
-        raise TemperError("BadConfig", "attention must be plain, but the model needs softcap; use another model")
     if forward_pass is None:
         raise TypeError("temper_slots attention is called by the engine's forward pass only")
-    layer = Layer(module.layer_idx, scaling, options.get("sliding_window"), options.get("s_aux"))
+    window, sinks_H, softcap = (options.get(name) for name in ("sliding_window", "s_aux", "softcap"))
+    layer = Layer(module.layer_idx, scaling, window, sinks_H, softcap)
     return forward_pass.attend(layer, query), None
 
 
