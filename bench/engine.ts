@@ -42,6 +42,8 @@ export const engine: Bench = {
     rounds: '3',
     threads: '2',
     adapter: 'no',
+    policies: '1',
+    dtype: 'float32',
     peers: 'embedded,generate',
     workloads: WORKLOADS.join(','),
   },
@@ -52,6 +54,7 @@ async function run(flags: Flags): Promise<object> {
   const [requests, rounds] = [countFlag(flags, 'requests'), countFlag(flags, 'rounds')];
   const names = readNames('workloads', flags.workloads!, WORKLOADS);
   const peerNames = readNames('peers', flags.peers!, PEERS);
+  const own = readOwnFlags(flags, peerNames);
   const folder = mkdtempSync(join(tmpdir(), 'temper-bench-'));
   const peers: Peer[] = [];
   try {
@@ -61,7 +64,9 @@ async function run(flags: Flags): Promise<object> {
     for (const name of peerNames) {
       const args = ['--model', model, ...adapter];
       const child =
-        name === 'vllm' ? await startVllm(args, flags.threads!) : startOwn(python, name, args, flags.threads!);
+        name === 'vllm'
+          ? await startVllm(args, flags.threads!)
+          : startOwn(python, name, [...args, ...own], flags.threads!);
       peers.push(asPeer(name, child));
     }
     console.log(`${flags.model}, ${requests} at once, adapter: ${flags.adapter}; median (min–max) of ${rounds} rounds`);
@@ -155,6 +160,17 @@ async function makeAdapter(python: string, model: string, folder: string): Promi
   const adapter = mkdtempSync(join(folder, 'adapter-'));
   await runScript(python, 'make_adapter.py', [model, adapter]);
   return adapter;
+}
+
+/** Of the peers in this repository: the type of the weights, and over how many policies the embedded engine's requests go. */
+function readOwnFlags(flags: Flags, peers: readonly string[]): string[] {
+  const policies = countFlag(flags, 'policies');
+  const [dtype] = readNames('dtype', flags.dtype!, ['float32', 'bfloat16']);
+  if (policies > 1 && (peers.join() !== EMBEDDED || flags.adapter !== 'yes'))
+    throw new UsageError(`--policies ${policies} needs --adapter yes and --peers ${EMBEDDED}: others play one policy`);
+  if (dtype !== 'float32' && peers.includes('vllm'))
+    throw new UsageError(`--dtype ${dtype} needs --peers without vllm, which plays float32 here`);
+  return ['--policies', `${policies}`, '--dtype', dtype!];
 }
 
 function readNames(flag: string, text: string, known: readonly string[]): string[] {

@@ -54,9 +54,11 @@ def read_adapter(folder: str) -> Adapter:
 
 
 class Embedded:
-    def __init__(self, base: BaseModel, adapter: Adapter | None, threads: int) -> None:
+    """Conversations take turns by policy: all of the same adapter, which the engine does not know."""
+
+    def __init__(self, base: BaseModel, adapter: Adapter | None, threads: int, num_policies: int) -> None:
         self._engine = EmbeddedEngine(base, EngineSettings(num_threads=threads, max_slots=256))
-        self._adapter = None if adapter is None else Held(adapter.sha256, adapter)
+        self._policies = [None if adapter is None else Held(f"{n}", adapter) for n in range(num_policies)]
 
     def play(self, conversations: list[Conversation], seed: int) -> Played:
         done = [Event() for _ in conversations]
@@ -83,7 +85,8 @@ class Embedded:
                     done[index].set()
 
             asked = GenerationRequest(prompt, max_tokens, 1.0, seed * 10007 + index, on_token=told)
-            future = self._engine.submit(self._adapter, asked, 3600)
+            policy = self._policies[index % len(self._policies)]
+            future = self._engine.submit(policy, asked, 3600)
             future.add_done_callback(lambda future: answered(future.result()))
 
         for index in range(count):
@@ -96,7 +99,7 @@ class Embedded:
 class Generate:
     """transformers: all conversations in one static batch, padded on the left, once for each turn."""
 
-    def __init__(self, base: BaseModel, adapter: Adapter | None, threads: int) -> None:
+    def __init__(self, base: BaseModel, adapter: Adapter | None, threads: int, num_policies: int) -> None:
         model = base.instantiate("sdpa")
         self._model: Any = model if adapter is None else attach(model, adapter)
 
@@ -131,7 +134,7 @@ class Generate:
         return played
 
 
-PEERS: dict[str, Callable[[BaseModel, Adapter | None, int], Embedded | Generate]] = {
+PEERS: dict[str, Callable[[BaseModel, Adapter | None, int, int], Embedded | Generate]] = {
     "embedded": Embedded,
     "generate": Generate,
 }
@@ -143,12 +146,16 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--adapter")
+    parser.add_argument("--policies", type=int, default=1)
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     folder = str(Path(options.model).resolve())
-    base = ModelLibrary(lambda: {"bench": folder}, torch.float32, torch.device("cpu")).get("bench")
+    dtype = getattr(torch, options.dtype)
+    base = ModelLibrary(lambda: {"bench": folder}, dtype, torch.device("cpu")).get("bench")
     base.config.eos_token_id = None
-    peer = PEERS[options.peer](base, read_adapter(options.adapter) if options.adapter else None, options.threads)
+    adapter = read_adapter(options.adapter) if options.adapter else None
+    peer = PEERS[options.peer](base, adapter, options.threads, options.policies)
     for seed, line in enumerate(sys.stdin):
         played = peer.play(json.loads(line), seed)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -44,13 +44,6 @@ def require_known_attention(name: str, config: PreTrainedConfig) -> None:
             f"sliding_window of model {name} must be a number of tokens, because its config has sliding layers, got "
             f"{window}; mend its config.json",
         )
-    for option in ("attn_logit_softcapping", "final_logit_softcapping"):
-        if getattr(config, option, None) is not None:
-            raise TemperError(
-                "BadConfig",
-                f"model {name} must not cap its logits, but its config says {option} {getattr(config, option)}; use "
-                "another model, such as Gemma 3",
-            )
     if getattr(config, "use_bidirectional_attention", False):
         raise TemperError(
             "BadConfig",

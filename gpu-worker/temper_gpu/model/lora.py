@@ -1,8 +1,8 @@
 """LoRA adapters as values: PEFT's tensor names, reproducible bytes, a seeded start, and how they are put to use.
 
-In float32 an adapter is merged into the frozen weights. Below it stays beside them (`LoraLinear`): the type's last
-place is larger than what a few steps change, and a merge would round most of it away. The trainer's modules are PEFT's
-(training/policy.py).
+In float32 on a CPU the engine merges an adapter into the frozen weights. Elsewhere it stays beside them (`LoraLinear`).
+Below float32 it has to: the type's last place is larger than what a few steps change, and a merge would round most of
+it away. The trainer's modules are PEFT's (training/policy.py).
 
 Shapes: M tokens, I inputs, O outputs, R rank.
 """
@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -66,30 +66,42 @@ class LoraLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x_MI = x.reshape(-1, x.shape[-1])
+        out_MO = torch.addmm(self.product(x_MI), x_MI, self.weight.T)
+        return (out_MO if self.bias is None else out_MO + self.bias).view(*x.shape[:-1], -1)
+
+    def product(self, x_MI: Tensor) -> Tensor:
+        """The adapter's alone."""
         (a_RI, b_OR), *others = zip(self._a_blocks, self._b_blocks, strict=True)
         low_MO = (x_MI @ a_RI.T) @ b_OR.T
         for a_RI, b_OR in others:
             low_MO = torch.addmm(low_MO, x_MI @ a_RI.T, b_OR.T)
-        out_MO = torch.addmm(low_MO, x_MI, self.weight.T)
-        return (out_MO if self.bias is None else out_MO + self.bias).view(*x.shape[:-1], -1)
+        return low_MO
 
 
 def attach(model: "PreTrainedModel", adapter: Adapter) -> "PreTrainedModel":
     """The adapter beside the weights of a module that shares them."""
     for name in adapted_modules(adapter):
-        layer = model.get_submodule(name)
-        if not isinstance(layer, nn.Linear):
-            raise TemperError(
-                "BadConfig",
-                f"an adapter must target linear layers, but {name} is a {type(layer).__name__}; name other layers",
-            )
-        a_RI, b_OR = _factors(adapter, name)
-        model.set_submodule(name, LoraLinear(layer, a_RI, b_OR * (adapter.alpha / adapter.rank)))
+        frozen = require_linear(name, model.get_submodule(name))
+        model.set_submodule(name, LoraLinear(frozen, *scaled_factors(adapter, name)))
     return model
 
 
+def require_linear(name: str, layer: nn.Module) -> nn.Linear:
+    if not isinstance(layer, nn.Linear):
+        raise TemperError(
+            "BadConfig",
+            f"an adapter must target linear layers, but {name} is a {type(layer).__name__}; name other layers",
+        )
+    return layer
+
+
+def scaled_factors(adapter: Adapter, module: str) -> tuple[Tensor, Tensor]:
+    a_RI, b_OR = _factors(adapter, module)
+    return a_RI, b_OR * (adapter.alpha / adapter.rank)
+
+
 @torch.no_grad()
-def require_in_effect(base: "BaseModel", model: "PreTrainedModel", adapter: Adapter) -> None:
+def require_in_effect(base: "BaseModel", layer: Callable[[str], nn.Module], adapter: Adapter) -> None:
     """A policy whose adapter was rounded away plays the base model, and its log-probabilities hardly show it.
 
     So each layer is asked directly: how much of what the adapter should change does it change? Rounding is noise in
@@ -103,7 +115,7 @@ def require_in_effect(base: "BaseModel", model: "PreTrainedModel", adapter: Adap
         x_MI = _probe_inputs(weight.shape[1]).to(weight.device, base.dtype)
         plain_MO = F.linear(x_MI, weight, bias).double()
         wanted_MO = (adapter.alpha / adapter.rank) * (x_MI.float() @ a_RI.T @ b_OR.T).double()
-        found += float((wanted_MO * (model.get_submodule(name)(x_MI).double() - plain_MO)).sum())
+        found += float((wanted_MO * (layer(name)(x_MI).double() - plain_MO)).sum())
         wanted += float(wanted_MO.square().sum())
         noise += float((wanted_MO * plain_MO * eps / 2).square().sum())
     if math.isfinite(found) and found < LEAST_SHARE * wanted and noise**0.5 < MOST_NOISE * wanted:
@@ -129,7 +141,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def merged_weights(base: "BaseModel", adapter: Adapter) -> dict[str, Tensor]:
-    """W + alpha / rank · B A for every adapted matrix, in storage of its own; for float32 alone."""
+    """W + alpha / rank · B A for every adapted matrix, in storage of its own; in float32 alone."""
     return {
         f"{module}.weight": merged_weight(base.tensors[f"{module}.weight"], adapter, module)
         for module in adapted_modules(adapter)

@@ -98,17 +98,18 @@ def embedded_parts(
     model: PreTrainedModel, machine: Machine, settings: EngineSettings, lora: LoraConfig, context: int | None
 ) -> list[Part]:
     dtype = machine.dtype
+    merged = is_merged(dtype, machine.device)
     targets = target_modules(model, lora.target_modules)
     capacity = embedded.capacity_of(model, dtype, settings, context or 1)
-    policies = embedded.policies_bytes(model, dtype, targets, lora.rank, settings.max_policies)
+    policies = embedded.loaded_policies(model, dtype, targets, lora.rank, merged, settings.max_policies)
     num_layers = len(adapted_layers(model, targets))
-    kind = f"the {num_layers} adapted matrices, merged" if is_merged(dtype) else f"factors of {num_layers} matrices"
+    kind = f"the {num_layers} adapted matrices, merged" if merged else f"factors of {num_layers} matrices"
     parts = [
-        Part("always", "policies", policies, f"{settings.max_policies} × {kind}"),
+        Part("always", "policies", policies.count * policies.bytes_each, f"{policies.count} × {kind}"),
         Part("always", "key-value cache", capacity.num_bytes, f"{capacity.bytes_per_token:,} bytes a token"),
     ]
     if context is not None and not expert_layers(model):
-        num_bytes = embedded.pass_bytes(model, dtype, settings, context)
+        num_bytes = embedded.pass_bytes(model, dtype, settings, context, merged)
         parts.append(Part("serving", "forward pass", num_bytes, "activations of a layer, logits, sampling"))
     return parts
 

@@ -3,7 +3,7 @@
 Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -94,16 +94,22 @@ class TrainablePolicy:
         """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
         hidden_BTD = self._hidden_states(batch)
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
-        head = self._causal_lm.get_output_embeddings()
-        chunk = max(1, MAX_LOGITS // head.weight.shape[0])
+        chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
         if len(hidden_ND) <= chunk:
-            return TokenScores(*_score_tokens(head, hidden_ND, batch.targets_N, batch.temperatures_N))
+            return TokenScores(*_score_tokens(self._logits, hidden_ND, batch.targets_N, batch.temperatures_N))
         parts = zip(*(t.split(chunk) for t in (hidden_ND, batch.targets_N, batch.temperatures_N)), strict=True)
         # Recomputed in the backward pass: one chunk's logits exist at a time.
         scores = [
-            checkpoint(_score_tokens, head, *part, use_reentrant=False, preserve_rng_state=False) for part in parts
+            checkpoint(_score_tokens, self._logits, *part, use_reentrant=False, preserve_rng_state=False)
+            for part in parts
         ]
         return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
+
+    def _logits(self, hidden_ND: Tensor) -> Tensor:
+        """Of the output head, capped where the model's config says so (Gemma 2)."""
+        logits_NV = self._causal_lm.get_output_embeddings()(hidden_ND)
+        cap: float | None = getattr(self.base.config, "final_logit_softcapping", None)
+        return logits_NV if cap is None else (logits_NV / cap).tanh() * cap
 
     def recomputes(self, num_tokens: int) -> bool:
         """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
@@ -161,10 +167,10 @@ class TrainablePolicy:
 
     @torch.no_grad()
     def _require_plain_head(self) -> None:
-        """Some architectures cap or scale their logits after the head; scoring past that would train another model."""
+        """Some architectures scale their logits after the head; scoring past that would train another model."""
         ids_BT = torch.arange(_PROBE_TOKENS, device=self.device)[None]
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state
-        plain = self._causal_lm.get_output_embeddings()(hidden_BTD)
+        plain = self._logits(hidden_BTD)
         if not torch.allclose(plain, self._causal_lm(input_ids=ids_BT, use_cache=False).logits, rtol=1e-3, atol=1e-3):
             raise TemperError(
                 "BadConfig",
@@ -203,7 +209,7 @@ def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def _score_tokens(
-    head: nn.Module, hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor
+    head: Callable[[Tensor], Tensor], hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor
 ) -> tuple[Tensor, Tensor]:
     logits_NV = head(hidden_ND).float() / temperatures_N[:, None]
     logprobs_NV = F.log_softmax(logits_NV, -1)

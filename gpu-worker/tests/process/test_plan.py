@@ -15,16 +15,23 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
 from temper_gpu.contract import LoraConfig
-from temper_gpu.engine.embedded.activations import instantiate
+from temper_gpu.engine.embedded.adapted import AdaptedLinear
 from temper_gpu.engine.embedded.kv_cache import SlotCache
-from temper_gpu.engine.embedded.needs import capacity_of, decode_bytes, pass_bytes, policies_bytes, prefill_bytes
-from temper_gpu.engine.embedded.policies import AdaptedBase, Policies
+from temper_gpu.engine.embedded.needs import (
+    capacity_of,
+    decode_bytes,
+    loaded_policies,
+    pass_bytes,
+    prefill_bytes,
+    trial_model,
+)
+from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.embedded.sizes import sizes_for
 from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.lora import Adapter, LoraLinear, initial_tensors
+from temper_gpu.model.lora import Adapter, initial_tensors
 from temper_gpu.model.memory_plan import count_parameters, weights_part
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary, load_base, outline
 from temper_gpu.process import needs
@@ -81,16 +88,19 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
     moments = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
     assert optimizer_bytes(pocket, LORA) == nbytes(moments)
 
-    policies = Policies(base, 2, nullcontext())
+    policies = Policies(base, sizes_for(base.num_parameters, None), "any", 8, nullcontext())
     adapter = Adapter("1", start, LORA.rank, LORA.alpha)
     policies.load(held(adapter), 1)
-    model = policies.model("1")
+    model = policies.for_pass([("1", 1)])
     own = [tensor for tensor in held_by(model) if tensor.data_ptr() not in weights]
-    assert policies_bytes(pocket, dtype, policy.targets, LORA.rank, 1) == nbytes(own)
+    planned = loaded_policies(pocket, dtype, policy.targets, LORA.rank, dtype == torch.float32, 8)
+    assert (planned.count, planned.bytes_each) == (8, nbytes(own))
+    assert policies._loaded["1"].num_bytes == planned.bytes_each
 
 
 def held_by(model: PreTrainedModel) -> list[Tensor]:
-    factors = [module for module in model.modules() if isinstance(module, LoraLinear)]
+    layers = [module for module in model.modules() if isinstance(module, AdaptedLinear)]
+    factors = [own for layer in layers for own in layer.policies.values()]
     blocks = [block for module in factors for block in (*module._a_blocks, *module._b_blocks)]
     # Blocks are views of one tensor, which padding made.
     return [*model.parameters(), *blocks]
@@ -154,11 +164,11 @@ def test_a_model_that_exceeds_the_device_is_refused_before_its_weights_are_read(
 def test_a_forward_pass_takes_what_is_reckoned_without_numbers(dtype: torch.dtype):
     """Of the pocket model all layers are run here, and one is reckoned."""
     base, settings = load_base("pocket", str(POCKET_FOLDER), dtype, CPU), EngineSettings(max_slots=32)
-    module = instantiate(base if dtype == torch.float32 else AdaptedBase.of(base))
-    sizes = sizes_for(base.num_parameters, settings.max_pass_tokens)
+    merged, sizes = dtype == torch.float32, sizes_for(base.num_parameters, settings.max_pass_tokens)
+    adapted = trial_model(base, sizes, merged)
     with torch.inference_mode():
-        real = max(prefill_bytes(module, base, sizes, 128), decode_bytes(module, base, sizes, 32))
-    planned = pass_bytes(outline(str(POCKET_FOLDER)), dtype, settings, 128)
+        real = max(prefill_bytes(adapted, base, sizes, 128), decode_bytes(adapted, base, sizes, 32))
+    planned = pass_bytes(outline(str(POCKET_FOLDER)), dtype, settings, 128, merged)
     assert planned == pytest.approx(real, rel=0.05)
 
 
@@ -188,8 +198,8 @@ def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_program_says_why_a_model_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    told = told_of({"final_logit_softcapping": 30.0}, tmp_path / "model", capsys)
-    assert "must not cap its logits" in told["refusal"] and told["memory"] is None
+    told = told_of({"use_bidirectional_attention": True}, tmp_path / "model", capsys)
+    assert "must attend to earlier tokens only" in told["refusal"] and told["memory"] is None
 
 
 def test_what_experts_compute_is_not_reckoned(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -18,10 +18,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import AttentionInterface
 
-from temper_gpu.failures import TemperError
-
 ATTENTION = "temper_slots"
 KEY_BLOCK = 16
+# At least so many matrices are multiplied at once: a single one would be another kernel's.
+MIN_MATRICES = 3
+# On a CPU, oneDNN multiplies bfloat16 where all matrices of a product together have more than so many multiplications;
+# what is less is multiplied by other code, with other last bits.
+FEW_MULTIPLICATIONS = 16**3
 
 
 class Layer(NamedTuple):
@@ -32,6 +35,8 @@ class Layer(NamedTuple):
     # How many tokens a token sees, itself included; None: all.
     window: int | None
     sinks_H: Tensor | None
+    # Scores stay below it in size, by tanh (Gemma 2).
+    softcap: float | None
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ def attend(
     mask: Tensor,
     scaling: float,
     sinks_H: Tensor | None = None,
+    softcap: float | None = None,
 ) -> Tensor:
     """Softmax attention of each row over its own keys; returns [R, H, C, D]."""
     rows, heads, queries, head_size = query_RHCD.shape
@@ -77,7 +83,11 @@ def attend(
     # Heads that share keys become more queries of one matrix.
     q = (query_RHCD * scaling).reshape(rows * key_heads, -1, head_size)
     k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
+    if _is_rounded(v) and MIN_MATRICES * _multiplications(q) <= FEW_MULTIPLICATIONS:
+        q, k, v = q.float(), k.float(), v.float()
     scores = products(q, k.unflatten(1, (-1, KEY_BLOCK)).mT).float()
+    if softcap is not None:
+        scores = scores.div_(softcap).tanh_().mul_(softcap)
     scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
     if sinks_H is not None:
         sink_blocks = F.pad(sinks_H.float()[:, None, None], (0, KEY_BLOCK - 1), value=-torch.inf)
@@ -90,15 +100,26 @@ def attend(
     output = torch.bmm(*first).float()
     for block_weights, block_values in others:
         output = add_product(output, block_weights, block_values)
-    return (output / total).to(v.dtype).view(rows, heads, queries, head_size)
+    return (output / total).to(value_RKND.dtype).view(rows, heads, queries, head_size)
 
 
 def products(q: Tensor, blocks: Tensor) -> Tensor:
     """Of each row's queries and its blocks of keys. By row where few queries have many keys: it is read in order."""
-    if q.shape[1] < KEY_BLOCK and len(q) < 4 * blocks.shape[1]:
+    num_blocks = blocks.shape[1]
+    is_enough = not _is_rounded(q) or num_blocks * _multiplications(q) > FEW_MULTIPLICATIONS
+    if q.shape[1] < KEY_BLOCK and len(q) < 4 * num_blocks and is_enough:
         by_row = [torch.bmm(queries.expand(len(keys), -1, -1), keys) for queries, keys in zip(q, blocks, strict=True)]
         return torch.stack(by_row).transpose(1, 2).flatten(2)
     return torch.cat([torch.bmm(q, keys) for keys in blocks.unbind(1)], -1)
+
+
+def _is_rounded(values: Tensor) -> bool:
+    return values.dtype != torch.float32 and values.device.type == "cpu"
+
+
+def _multiplications(q: Tensor) -> int:
+    """Of one row's queries with a block of keys, or of its weights with a block of values."""
+    return q.shape[1] * q.shape[2] * KEY_BLOCK
 
 
 def add_in_order(totals: Tensor) -> Tensor:
@@ -120,11 +141,10 @@ def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:
 
 def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):
     """The function that transformers calls in every layer; the cache has stored key and value already."""
-    if options.get("softcap") is not None:
-        raise TemperError("BadConfig", "attention must be plain, but the model needs softcap; use another model")
     if forward_pass is None:
         raise TypeError("temper_slots attention is called by the engine's forward pass only")
-    layer = Layer(module.layer_idx, scaling, options.get("sliding_window"), options.get("s_aux"))
+    window, sinks_H, softcap = (options.get(name) for name in ("sliding_window", "s_aux", "softcap"))
+    layer = Layer(module.layer_idx, scaling, window, sinks_H, softcap)
     return forward_pass.attend(layer, query), None
 
 

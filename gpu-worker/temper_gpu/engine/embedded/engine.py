@@ -10,10 +10,11 @@ from contextlib import contextmanager
 
 import torch
 
+from temper_gpu.engine.embedded.adapted import Mixing
 from temper_gpu.engine.embedded.constraints import Constraints
 from temper_gpu.engine.embedded.device_lock import DeviceLock
-from temper_gpu.engine.embedded.policies import AdaptedBase, Policies, is_merged
-from temper_gpu.engine.embedded.proof import prove_sizes
+from temper_gpu.engine.embedded.policies import Policies, is_merged
+from temper_gpu.engine.embedded.proof import prove_mixing, prove_sizes
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.scheduler import Scheduler
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -72,8 +73,8 @@ class EmbeddedEngine:
         self._num_threads = threads_for(base.num_parameters, settings.num_threads)
         self.candidates = sizes_for(base.num_parameters, settings.max_pass_tokens)
         with self._device_lock, threads(self._num_threads):
-            self.sizes = find_sizes(base, self.candidates, settings.max_slots)
-        self._policies = Policies(base, settings.max_policies, self._device_lock)
+            self.sizes, self._mixing = find_sizes(base, self.candidates, settings.max_slots)
+        self._policies = Policies(base, self.sizes, self._mixing, settings.max_policies, self._device_lock)
         self._scheduler = Scheduler(base, self.sizes, self._policies, settings)
         self._thread = threading.Thread(target=self._run, name=f"engine of {base.name}", daemon=True)
         self._thread.start()
@@ -106,6 +107,7 @@ class EmbeddedEngine:
             details={
                 "sizes": self.sizes.allowed,
                 "threads": self._num_threads,
+                "mixing": self._mixing,
                 "kv_cache_usage": self._scheduler.kv_cache_usage(),
                 "prefix_cache_bytes": self._scheduler.num_prefix_bytes(),
             },
@@ -295,11 +297,12 @@ def threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> Sizes:
+def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> tuple[Sizes, Mixing]:
     """The first time that the model is run here: what it cannot do shows."""
     try:
-        sizes = prove_sizes(base, candidates, max_slots)
-        return sizes if is_merged(base.dtype) else prove_sizes(AdaptedBase.of(base), sizes, max_slots)
+        if is_merged(base.dtype, base.device):
+            return prove_sizes(base, candidates, max_slots), "none"
+        return prove_mixing(base, candidates, max_slots)
     except Exception as error:
         if isinstance(error, TemperError) or is_out_of_memory(error):
             raise

@@ -42,6 +42,12 @@ class ForwardPass:
                 f"layer {layer.index} must see as many tokens as the model's config says ({window}), but its code says "
                 f"{layer.window}; use another model",
             )
+        if layer.softcap != self.cache.softcap:
+            raise TemperError(
+                "BadConfig",
+                f"layer {layer.index} must cap its scores as the model's config says ({self.cache.softcap}), but its "
+                f"code says {layer.softcap}; use another model",
+            )
         head_size = query_1HMD.shape[-1]
         padding = self.cache.aligned_head_size - head_size
         query_MHD = F.pad(query_1HMD[0], (0, padding)).transpose(0, 1) if padding else query_1HMD[0].transpose(0, 1)
@@ -55,7 +61,9 @@ class ForwardPass:
         )
         query_RCHD = query_MHD[:, None] if tile.queries_RC is None else query_MHD[tile.queries_RC]
         mask = tile.mask(layer.window)
-        output_RHCD = attend(query_RCHD.transpose(1, 2), keys, values, mask, layer.scaling, layer.sinks_H)
+        output_RHCD = attend(
+            query_RCHD.transpose(1, 2), keys, values, mask, layer.scaling, layer.sinks_H, layer.softcap
+        )
         return output_RHCD.transpose(1, 2).flatten(0, 1)
 
 

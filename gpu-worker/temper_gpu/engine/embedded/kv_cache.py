@@ -22,6 +22,7 @@ class SlotCache(Cache):
         self._num_layers: int = config.num_hidden_layers
         # Only attention masks what a layer does not see; all of it is kept.
         self.windows = attention_windows(config)
+        self.softcap: float | None = getattr(config, "attn_logit_softcapping", None)
         self.num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         self._head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         # Heads are kept aligned, padded with zeros: where they are not (a head size of 30), what a matrix library adds

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.embedded.activations import instantiate
+from temper_gpu.engine.embedded.adapted import AdaptedModel
 from temper_gpu.engine.embedded.attention import KEY_BLOCK
 from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import cut, piece_size
-from temper_gpu.engine.embedded.policies import AdaptedBase, is_merged
+from temper_gpu.engine.embedded.policies import LEAST_POLICIES, most_bytes, policy_bytes
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.sampling import sample_rows, uniforms
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -23,7 +23,7 @@ from temper_gpu.engine.embedded.sizes import Sizes, sizes_for
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.embedded.tiles import MIN_TILE_ROWS
 from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.lora import RANK_BLOCK, adapted_layers
+from temper_gpu.model.lora import adapted_layers
 from temper_gpu.model.memory_plan import count_parameters
 from temper_gpu.model.models import BaseModel, context_window_of
 from temper_gpu.model.outlines import shortened, without_numbers
@@ -60,43 +60,67 @@ def capacity_of(model: PreTrainedModel, dtype: torch.dtype, settings: EngineSett
     )
 
 
-def policies_bytes(model: PreTrainedModel, dtype: torch.dtype, targets: list[str], rank: int, num_policies: int) -> int:
-    """Copies of the target weights where adapters are merged, else their factors, in whole blocks of ranks."""
-    layers = [layer for _, layer in adapted_layers(model, targets)]
-    if is_merged(dtype):
-        return num_policies * sum(layer.weight.numel() for layer in layers) * dtype.itemsize
-    whole_rank = -(-rank // RANK_BLOCK) * RANK_BLOCK
-    widths = sum(layer.in_features + layer.out_features for layer in layers)
-    return num_policies * widths * whole_rank * dtype.itemsize
+@dataclass(frozen=True)
+class LoadedPolicies:
+    """The most that are kept loaded, of one kind."""
+
+    count: int
+    bytes_each: int
 
 
-def pass_bytes(model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int) -> int:
+def loaded_policies(
+    model: PreTrainedModel, dtype: torch.dtype, targets: list[str], rank: int, merged: bool, max_policies: int
+) -> LoadedPolicies:
+    shapes = [layer.weight.shape for _, layer in adapted_layers(model, targets)]
+    each = policy_bytes(shapes, rank, dtype, merged)
+    most = min(max_policies, most_bytes(count_parameters(model) * dtype.itemsize) // each)
+    return LoadedPolicies(max(min(LEAST_POLICIES, max_policies), most), each)
+
+
+def pass_bytes(model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int, merged: bool) -> int:
     """The most that a forward pass takes, the sampling after it included. Layers follow one another in the same memory,
     so one of them shows it."""
     sizes = sizes_for(count_parameters(model), settings.max_pass_tokens)
     base = without_numbers(shortened(model.config, 1), dtype, META)
-    module = instantiate(base if is_merged(dtype) else AdaptedBase.of(base))
+    adapted = trial_model(base, sizes, merged)
     max_slots = sizes.most_slots(settings.max_slots)
     with torch.inference_mode():
-        return max(prefill_bytes(module, base, sizes, context), decode_bytes(module, base, sizes, max_slots))
+        return max(prefill_bytes(adapted, base, sizes, context), decode_bytes(adapted, base, sizes, max_slots))
 
 
-def prefill_bytes(module: PreTrainedModel, base: BaseModel, sizes: Sizes, num_tokens: int) -> int:
+def trial_model(base: BaseModel, sizes: Sizes, merged: bool) -> AdaptedModel:
+    """Where adapters are merged, a pass is as one of the base model."""
+    adapted = AdaptedModel(base, sizes)
+    if not merged:
+        adapted.place_trial(["trial"])
+    return adapted
+
+
+def prefill_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_tokens: int) -> int:
     """The end of a prompt this long, which reads the most keys."""
     cache = SlotCache(base.config, base.dtype, base.device)
     cache.resize(MIN_TILE_ROWS - 1, num_tokens)
     size = piece_size(num_tokens)
     start = max(0, -(-(num_tokens - sizes.largest) // size)) * size
     pieces = cut(np.zeros(num_tokens, dtype=np.int64), 0, start, sizes.largest)
+    module = _shared_by_all(adapted, num_tokens - start)
     return peak_bytes(lambda: _sample(Forward(cache, sizes, base.device).prefill(module, pieces)))
 
 
-def decode_bytes(module: PreTrainedModel, base: BaseModel, sizes: Sizes, num_slots: int) -> int:
+def decode_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_slots: int) -> int:
     """Of all slots: the vocabulary counts, not the few keys."""
     cache = SlotCache(base.config, base.dtype, base.device)
     cache.resize(num_slots, KEY_BLOCK)
     slots, zeros = np.arange(num_slots), np.zeros(num_slots, dtype=np.int64)
+    module = _shared_by_all(adapted, num_slots)
     return peak_bytes(lambda: _sample(Forward(cache, sizes, base.device).decode(module, slots, zeros, zeros)))
+
+
+def _shared_by_all(adapted: AdaptedModel, num_tokens: int) -> PreTrainedModel:
+    """A pass with as many tokens of the base model as of each policy."""
+    first, *others = adapted.policies
+    each = num_tokens // (1 + len(others))
+    return adapted.for_pass([(first, num_tokens - each * len(others)), *((other, each) for other in others)])
 
 
 def _sample(logits_SV: Tensor) -> None:

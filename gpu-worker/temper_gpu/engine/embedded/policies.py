@@ -1,116 +1,203 @@
-"""Loaded policies of one base model, by adapter hash, least recently used out first."""
+"""Loaded policies of one base model, by adapter hash."""
 
+import math
 import threading
+import time
 from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.activations import instantiate
+from temper_gpu.engine.embedded.adapted import AdaptedModel, Mixing, Run
+from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import (
+    LORA_A,
+    LORA_B,
+    PREFIX,
     RANK_BLOCK,
     Adapter,
-    attach,
-    initial_tensors,
+    adapted_modules,
     merged_weights,
     require_in_effect,
-    target_modules,
 )
 from temper_gpu.model.models import BaseModel
 
-
-class AdaptedBase(BaseModel):
-    """The base model with an adapter on every layer that may have one: for the proof at start."""
-
-    @classmethod
-    def of(cls, base: BaseModel) -> "AdaptedBase":
-        return cls(**{field.name: getattr(base, field.name) for field in fields(base)})
-
-    def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
-        model = super().instantiate(attention, overrides)
-        tensors = initial_tensors(model, target_modules(model, None), RANK_BLOCK, 0)
-        # What is multiplied by zero hides what it was multiplied with.
-        random = {name: tensor if tensor.any() else torch.full_like(tensor, 0.01) for name, tensor in tensors.items()}
-        return attach(model, Adapter("", random, RANK_BLOCK, RANK_BLOCK))
+# So many stay loaded, whatever they take: a step in hand and the next one.
+LEAST_POLICIES = 2
+# More of them as long as all take no more than this share of what the weights take, or this little.
+SHARE_OF_WEIGHTS, LITTLE = 2, 64 << 20
+# A policy stays at least so many times as long as loading it took, so that policies which take turns are not loaded for
+# each call; but no longer than this.
+KEPT_TIMES, LONGEST_KEPT_S = 10, 20.0
+ROOM_POLL_S = 0.05
 
 
-def is_merged(dtype: torch.dtype) -> bool:
-    """Whether adapters become part of the weights; below float32 they would be rounded away (model/lora.py)."""
-    return dtype == torch.float32
+def is_merged(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether adapters become part of the weights. Below float32 they would be rounded away (model/lora.py); on a GPU a
+    copy of the weights is dear, and two small products are cheap."""
+    return dtype == torch.float32 and device.type == "cpu"
+
+
+def policy_bytes(shapes: Iterable[Sequence[int]], rank: int, dtype: torch.dtype, merged: bool) -> int:
+    """Of adapted matrices: copies of them where adapters are merged, else their factors, in whole blocks of ranks."""
+    if merged:
+        return sum(map(math.prod, shapes)) * dtype.itemsize
+    whole_rank = -(-rank // RANK_BLOCK) * RANK_BLOCK
+    return sum(map(sum, shapes)) * whole_rank * dtype.itemsize
+
+
+def most_bytes(weight_bytes: int) -> int:
+    return max(LITTLE, weight_bytes // SHARE_OF_WEIGHTS)
+
+
+class MergedModels:
+    """Each policy is a module of its own: own storage for the matrices that it adapts, shared storage for the rest."""
+
+    def __init__(self, base: BaseModel) -> None:
+        self._base = base
+        self._models: dict[str | None, PreTrainedModel] = {None: instantiate(base)}
+
+    def place(self, key: str, adapter: Adapter) -> None:
+        model = instantiate(self._base, merged_weights(self._base, adapter))
+        require_in_effect(self._base, model.get_submodule, adapter)
+        self._models[key] = model
+
+    def drop(self, key: str) -> None:
+        del self._models[key]
+
+    def company(self, key: str | None) -> Hashable:
+        return key
+
+    def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
+        return self._models[runs[0][0]]
+
+
+@dataclass
+class Loaded:
+    num_bytes: int
+    # On the clock of `time.monotonic`.
+    since: float
+    kept_until: float
+    # Requests that wait or run.
+    num_users: int = 0
+    # Somebody else waits for its room: it takes no new requests.
+    is_leaving: bool = False
 
 
 class Policies:
-    """Each policy is a module of its own: own storage for what its adapter is made of, shared storage for the rest."""
+    """Which policies are loaded. One in use is never dropped; of the others the least recently used goes first."""
 
-    def __init__(self, base: BaseModel, max_policies: int, device_lock: AbstractContextManager[object]) -> None:
+    def __init__(
+        self,
+        base: BaseModel,
+        sizes: Sizes,
+        mixing: Mixing,
+        max_policies: int,
+        device_lock: AbstractContextManager[object],
+    ) -> None:
         self._base = base
         self._device_lock = device_lock
         self._max_policies = max_policies
-        self._models: OrderedDict[str | None, PreTrainedModel] = OrderedDict({None: instantiate(base)})
-        self._num_users: dict[str | None, int] = {}
+        self._max_bytes = most_bytes(base.num_parameters * base.dtype.itemsize)
+        self._is_merged = is_merged(base.dtype, base.device)
+        self._placed = MergedModels(base) if self._is_merged else AdaptedModel(base, sizes, mixing)
+        self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._changed = threading.Condition()
 
-    def model(self, key: str | None) -> PreTrainedModel:
-        """A loaded policy's module; only between `use` and `leave`."""
-        return self._models[key]
+    def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
+        """The module that computes the next pass, whose tokens are these policies'; only between `use` and `leave`."""
+        return self._placed.for_pass(runs)
+
+    def company(self, key: str | None) -> Hashable:
+        """Policies of equal company may share a pass."""
+        return self._placed.company(key)
 
     def use(self, key: str | None) -> bool:
-        """Keeps a loaded policy until `leave`; false if it is not loaded."""
+        """Keeps a loaded policy until `leave`; false if it is not loaded, or leaves."""
         with self._changed:
-            if key not in self._models:
+            if key is None:
+                return True
+            loaded = self._loaded.get(key)
+            if loaded is None or loaded.is_leaving:
                 return False
-            self._models.move_to_end(key)
-            self._num_users[key] = self._num_users.get(key, 0) + 1
+            self._loaded.move_to_end(key)
+            loaded.num_users += 1
             return True
 
     def leave(self, key: str | None) -> None:
         with self._changed:
-            self._num_users[key] -= 1
-            self._changed.notify_all()
+            if key is not None:
+                self._loaded[key].num_users -= 1
+                self._changed.notify_all()
 
     def load(self, source: AdapterSource, timeout_s: float) -> None:
-        """Reads a policy, makes room for it, puts it on the device, and keeps it.
+        """Reads a policy, makes room for it, puts it on the device, and keeps it. Waits for room, but not for ever.
 
-        A policy in use is never dropped: waits for room, but not for ever. The device is not held meanwhile, or nobody
-        who uses a policy could come to an end.
+        The device is not held meanwhile, or nobody who uses a policy could come to an end.
         """
+        if source.sha256 in self.loaded():
+            return  # it was to leave, and did not have to
+        started = time.monotonic()
         adapter = source.read()
-        with self._changed:
-            if not self._changed.wait_for(self._make_room, timeout_s):
-                raise TemperError(
-                    "EngineFailed",
-                    f"at most {self._max_policies} policies of {self._base.name} are kept loaded, and all were in use "
-                    f"for {timeout_s:g} s; retry",
-                )
+        load_s = time.monotonic() - started
+        num_bytes = self._bytes_of(adapter)
+        self._make_room(num_bytes, timeout_s)
         with self._device_lock:
-            model = self._place(adapter)
+            started = time.monotonic()
+            self._placed.place(source.sha256, adapter)
+        now = time.monotonic()
+        kept_s = min(LONGEST_KEPT_S, KEPT_TIMES * (load_s + now - started))
         with self._changed:
-            self._models[source.sha256] = model
+            self._loaded[source.sha256] = Loaded(num_bytes, now, now + kept_s)
 
-    def _place(self, adapter: Adapter) -> PreTrainedModel:
-        if is_merged(self._base.dtype):
-            model = instantiate(self._base, merged_weights(self._base, adapter))
-        else:
-            model = attach(instantiate(self._base), adapter)
-        require_in_effect(self._base, model, adapter)
-        return model
+    def _bytes_of(self, adapter: Adapter) -> int:
+        names = [PREFIX + module for module in adapted_modules(adapter)]
+        shapes = [(len(adapter.tensors[name + LORA_B]), adapter.tensors[name + LORA_A].shape[1]) for name in names]
+        return policy_bytes(shapes, adapter.rank, self._base.dtype, self._is_merged)
 
-    def _make_room(self) -> bool:
-        """Drops unused policies until one more fits."""
-        trained = [key for key in self._models if key is not None]
-        for key in trained:
-            if len(trained) < self._max_policies:
-                break
-            if not self._num_users.get(key):
-                del self._models[key]
-                trained = [other for other in trained if other != key]
-        return len(trained) < self._max_policies
+    def _make_room(self, num_bytes: int, timeout_s: float) -> None:
+        """Drops policies until one more fits."""
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            try:
+                while not self._fits(num_bytes):
+                    now = time.monotonic()
+                    if now > deadline:
+                        raise TemperError(
+                            "EngineFailed",
+                            f"at most {len(self._loaded)} policies of {self._base.name} are kept loaded, and all were "
+                            f"in use or just loaded for {timeout_s:g} s; retry",
+                        )
+                    if not self._drop_one(now):
+                        self._changed.wait(ROOM_POLL_S)
+            finally:
+                for loaded in self._loaded.values():
+                    loaded.is_leaving = False
+
+    def _fits(self, num_bytes: int) -> bool:
+        count = len(self._loaded)
+        taken = sum(loaded.num_bytes for loaded in self._loaded.values())
+        is_small = count < self._max_policies and taken + num_bytes <= self._max_bytes
+        return is_small or count < min(LEAST_POLICIES, self._max_policies)
+
+    def _drop_one(self, now: float) -> bool:
+        """If all are in use, the one that is loaded longest takes no new requests, until it is unused."""
+        unused = next((key for key, loaded in self._loaded.items() if not loaded.num_users), None)
+        if unused is None:
+            oldest = min(self._loaded.values(), key=lambda loaded: loaded.since)
+            oldest.is_leaving = now >= oldest.kept_until
+        elif now >= self._loaded[unused].kept_until:
+            del self._loaded[unused]
+            self._placed.drop(unused)
+            return True
+        return False
 
     def loaded(self) -> list[str]:
         with self._changed:
-            return [key for key in self._models if key is not None]
+            return list(self._loaded)

@@ -6,6 +6,7 @@ waiting -> (a slot) -> prefill, piece by piece -> decode, one token a pass -> do
 import math
 import time
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import takewhile
 from threading import Condition
@@ -59,7 +60,9 @@ class Scheduler:
         self._waiting: dict[str | None, deque[Sequence]] = {}
         self._last_arrival = 0.0
         self._next_sweep = 0.0
-        self._turns: deque[str | None] = deque()
+        # Policies that may share a pass are one company (policies.py). Those whose last pass was prefill: `_prefilled`.
+        self._turns: deque[Hashable] = deque()
+        self._prefilled: set[Hashable] = set()
         self._seating: Sequence | None = None
         # In tokens, since a pass had no room: a proof that requests up to this length have room now.
         self.longest_answered = 0
@@ -116,18 +119,18 @@ class Scheduler:
     # ---- the engine's thread
 
     def step(self) -> None:
-        """One forward pass, for the policy whose turn it is."""
+        """One forward pass, for the policies whose turn it is."""
         self.drop_abandoned()
         self._gather()
         self._admit()
         sequences = self._sequences_in_turn()
-        unfinished = [sequence for sequence in sequences if not sequence.is_prefilled]
+        if not sequences:
+            return
         started = time.perf_counter()
-        # Prefill goes first: decode passes are worth their fixed cost when many slots take part.
-        if unfinished:
-            self._prefill(unfinished)
-        elif sequences:
-            self._decode(sequences)
+        if self._is_prefill_next(sequences):
+            self._prefill([sequence for sequence in sequences if not sequence.is_prefilled])
+        else:
+            self._decode([sequence for sequence in sequences if sequence.is_prefilled])
         self.counters.forward_s += time.perf_counter() - started
 
     def drop_abandoned(self) -> None:
@@ -203,12 +206,16 @@ class Scheduler:
     def _admit(self) -> None:
         """Waiting requests take slots in turn by policy; where the first has no room, nobody overtakes it."""
         with self.arrived:
-            queues = deque(queue for queue in self._waiting.values() if queue)
-            while queues and self._seat(queues[0][0]):
-                queues[0].popleft()
-                queues.rotate(-1)
-                queues = deque(queue for queue in queues if queue)
             self._waiting = {policy: queue for policy, queue in self._waiting.items() if queue}
+            while self._waiting:
+                policy, queue = next(iter(self._waiting.items()))
+                if not self._seat(queue[0]):
+                    break
+                queue.popleft()
+                # Also for the next pass its turn is after the others'.
+                del self._waiting[policy]
+                if queue:
+                    self._waiting[policy] = queue
 
     def _seat(self, sequence: Sequence) -> bool:
         self._seating = sequence  # known to `take_longest` if the table has no room to grow
@@ -217,18 +224,34 @@ class Scheduler:
         return is_seated
 
     def _sequences_in_turn(self) -> list[Sequence]:
-        """Those of one policy, by slot; policies take turns."""
-        present = dict.fromkeys(sequence.policy for sequence in self._slots.sequences.values())
-        self._turns = deque([policy for policy in self._turns if policy in present])
-        self._turns.extend(policy for policy in present if policy not in self._turns)
+        """Those of the policies that share the next pass, by slot. Policies that may not share one take turns."""
+        sequences = self._slots.sequences.values()
+        companies = {policy: self._policies.company(policy) for policy in dict.fromkeys(s.policy for s in sequences)}
+        present = dict.fromkeys(companies.values())
+        self._turns = deque([company for company in self._turns if company in present])
+        self._turns.extend(company for company in present if company not in self._turns)
+        self._prefilled.intersection_update(present)
         if not self._turns:
             return []
         self._turns.rotate(-1)
-        return [sequence for sequence in self._slots.sequences.values() if sequence.policy == self._turns[-1]]
+        return [sequence for sequence in sequences if companies[sequence.policy] == self._turns[-1]]
+
+    def _is_prefill_next(self, sequences: list[Sequence]) -> bool:
+        """Prefill goes first: decode passes are worth their fixed cost when many slots take part. But one policy's
+        prompts leave every second pass to policies that only decode."""
+        prompting = {sequence.policy for sequence in sequences if not sequence.is_prefilled}
+        is_alone = all(sequence.policy in prompting for sequence in sequences)
+        company = self._turns[-1]
+        if not prompting or (company in self._prefilled and not is_alone):
+            self._prefilled.discard(company)
+            return False
+        self._prefilled.add(company)
+        return True
 
     def _prefill(self, sequences: list[Sequence]) -> None:
         chosen = self._pieces(sequences)
-        logits_SV = self._forward.prefill(self._policies.model(sequences[0].policy), [piece for _, piece in chosen])
+        model = self._policies.for_pass([(sequence.policy, len(piece.tokens)) for sequence, piece in chosen])
+        logits_SV = self._forward.prefill(model, [piece for _, piece in chosen])
         self.counters.prefill_passes += 1
         for sequence, piece in chosen:
             self._advance(sequence, piece.end)
@@ -300,7 +323,7 @@ class Scheduler:
         slots.compact()
         sequences = sorted(sequences, key=lambda sequence: sequence.slot)
         taken = np.array([sequence.slot for sequence in sequences])
-        model = self._policies.model(sequences[0].policy)
+        model = self._policies.for_pass([(sequence.policy, 1) for sequence in sequences])
         logits_SV = self._forward.decode(model, taken, slots.tokens[taken], slots.positions[taken])
         slots.positions[taken] += 1
         self.counters.decode_passes += 1

@@ -27,8 +27,8 @@ class EngineSettings:
     max_slots: int = DEFAULT_SLOTS
     # Requests waiting for a slot; one more is refused.
     max_waiting: int = 8192
-    # Trained policies kept loaded; the base model costs nothing and is always there.
-    max_policies: int = 2
+    # Trained policies kept loaded, if they are small (policies.py); the base model costs nothing and is always there.
+    max_policies: int = 8
     kv_cache_bytes: int = DEFAULT_KV_CACHE_BYTES
     # The most of them that keys and values of prompts may take which were answered already; 0 computes every prompt
     # whole. None: a quarter.

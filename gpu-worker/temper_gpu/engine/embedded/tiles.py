@@ -9,14 +9,12 @@ from itertools import groupby
 
 import numpy as np
 
-from temper_gpu.engine.embedded.attention import KEY_BLOCK
+from temper_gpu.engine.embedded.attention import KEY_BLOCK, MIN_MATRICES
 from temper_gpu.engine.embedded.pieces import Piece
 
 # Bounds the scores of one tile of prefill: rows x queries x keys.
 MAX_TILE_SCORES = 1 << 19
 MIN_TILE_ROWS = 4
-# Of decode, where a row is as many matrices as there are key heads: a single one would be another kernel's.
-MIN_MATRICES = 3
 # What a tile costs beside its work, in key blocks, and a key block, in rows.
 TILE_BLOCKS, BLOCK_ROWS = 4, 8
 # Rows that are not one after another are copied together first.
@@ -62,6 +60,7 @@ def plan_prefill(pieces: list[Piece]) -> list[TilePlan]:
 def plan_decode(slots: list[int], positions: list[int], num_slots: int, key_heads: int) -> list[TilePlan]:
     """One query of each of these slots, which ascend, at its position."""
     blocks = [position // KEY_BLOCK + 1 for position in positions]
+    # A row is as many matrices as there are key heads.
     least = -(-MIN_MATRICES // key_heads)
     return [_plan_rows(slots, blocks, members, num_slots, least) for members in _parts(slots, blocks)]
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
@@ -9,12 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from temper_gpu.engine.embedded import policies
+from temper_gpu.engine.embedded import adapted, policies
+from temper_gpu.engine.embedded.adapted import AdaptedLinear
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.policies import Policies
+from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
-from temper_gpu.model.lora import PREFIX, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
+from temper_gpu.model.lora import Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
@@ -23,12 +26,6 @@ pytestmark = pytest.mark.numerics
 
 # A fresh adapter after one step of Adam: every number of B has moved by about the learning rate.
 LEARNING_RATE = 1e-4
-
-
-@pytest.fixture(scope="module")
-def bfloat16() -> BaseModel:
-    base = tiny_base()
-    return replace(base, tensors={name: tensor.bfloat16() for name, tensor in base.tensors.items()})
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +54,10 @@ def ask_policy(engine: EmbeddedEngine, adapter: Adapter, seeds: range, together:
         if not together:
             futures[-1].result(60)
     return [future.result(60) for future in futures]
+
+
+def open_policies(base: BaseModel, most: int = 8, lock: AbstractContextManager[object] | None = None) -> Policies:
+    return Policies(base, Sizes((16, 32), 0), "any", most, lock or threading.Lock())
 
 
 def share_left(changed_MO: Tensor, plain_MO: Tensor, wanted_MO: Tensor) -> float:
@@ -103,26 +104,25 @@ def test_an_adapter_beside_the_weights_answers_nearly_as_one_merged_in_float32(
 def test_a_policy_below_float32_takes_no_second_copy_of_its_matrices(bfloat16: BaseModel):
     with pytest.raises(TypeError, match="round the adapter away"):
         merged_weights(bfloat16, first_step(bfloat16, 1))
-    loaded = Policies(bfloat16, 2, threading.Lock())
+    loaded = open_policies(bfloat16)
     adapter = first_step(bfloat16, 1)
     loaded.load(Held("a", lambda: adapter), 1)
-    layer = loaded.model("a").get_submodule("model.layers.1.mlp.down_proj")
-    assert isinstance(layer, LoraLinear)
-    assert layer.weight.data_ptr() == bfloat16.tensors["model.layers.1.mlp.down_proj.weight"].data_ptr()
+    layer = loaded.for_pass([("a", 1)]).get_submodule("model.layers.1.mlp.down_proj")
+    assert isinstance(layer, AdaptedLinear)
+    for weight in (layer.weight, layer.policies["a"].weight):
+        assert weight.data_ptr() == bfloat16.tensors["model.layers.1.mlp.down_proj.weight"].data_ptr()
 
 
-def lost(model, adapter: Adapter):
+def lost(frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor) -> nn.Module:
     """What applying an adapter comes to that is rounded away: the base model."""
-    return model
+    return frozen
 
 
-def merged(model, adapter: Adapter):
-    for name in sorted({key[len(PREFIX) :].rpartition(".lora_")[0] for key in adapter.tensors}):
-        layer = model.get_submodule(name)
-        a, b = (adapter.tensors[f"{PREFIX}{name}.lora_{part}.weight"] for part in "AB")
-        weight = (layer.weight.float() + adapter.alpha / adapter.rank * (b @ a)).bfloat16()
-        layer.weight = nn.Parameter(weight, requires_grad=False)
-    return model
+def merged(frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor) -> nn.Module:
+    layer = nn.Linear(frozen.in_features, frozen.out_features, dtype=frozen.weight.dtype)
+    layer.weight.copy_((frozen.weight.float() + b_OR @ a_RI).bfloat16())
+    layer.bias = frozen.bias
+    return layer.requires_grad_(False)
 
 
 @pytest.mark.parametrize(("seed", "applied"), [(2, lost), (3, merged)])
@@ -130,7 +130,7 @@ def test_an_adapter_that_was_lost_on_the_way_is_refused_when_it_is_loaded(
     bfloat16: BaseModel, engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, seed: int, applied
 ):
     adapter = first_step(bfloat16, seed, learning_rate=3 * LEARNING_RATE)
-    monkeypatch.setattr(policies, "attach", applied)
+    monkeypatch.setattr(adapted, "LoraLinear", torch.no_grad()(applied))
     with pytest.raises(TemperError, match=r"must take effect .* \d+% .*bfloat16.*--dtype float32") as caught:
         ask_policy(engine, adapter, range(1))
     assert (caught.value.type, http_meaning(caught.value)[0]) == ("PolicyMismatch", 422)
@@ -141,7 +141,7 @@ def test_an_adapter_that_was_lost_on_the_way_is_refused_when_it_is_loaded(
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 def test_adapters_of_every_size_are_loaded(bfloat16: BaseModel, kind: str, learning_rate: float):
     base = bfloat16 if kind == "bfloat16" else tiny_base()
-    loaded = Policies(base, 2, threading.Lock())
+    loaded = open_policies(base)
     adapter = first_step(base, 1, learning_rate=learning_rate)
     loaded.load(Held("a", lambda: adapter), 1)
     assert loaded.loaded() == ["a"]
@@ -149,7 +149,7 @@ def test_adapters_of_every_size_are_loaded(bfloat16: BaseModel, kind: str, learn
 
 def test_room_is_made_before_a_policy_is_put_on_the_device_and_under_its_lock(monkeypatch: pytest.MonkeyPatch):
     base, lock = tiny_base(), threading.Lock()
-    loaded = Policies(base, 1, lock)
+    loaded = open_policies(base, 1, lock)
     seen: list[tuple[list[str], bool]] = []
     merge = policies.merged_weights
 
@@ -167,3 +167,59 @@ def test_room_is_made_before_a_policy_is_put_on_the_device_and_under_its_lock(mo
         loaded.load(Held("3", lambda: adapter), 0.05)
     assert caught.value.retryable
     assert loaded.loaded() == ["2"]
+
+
+def load_all(loaded: Policies, base: BaseModel, names: str) -> list[str]:
+    for name in names:
+        adapter = tiny_adapter(base, ord(name))
+        loaded.load(Held(name, lambda adapter=adapter: adapter), 1)
+    return loaded.loaded()
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_as_many_policies_stay_loaded_as_are_small_beside_the_weights(
+    base: BaseModel, bfloat16: BaseModel, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    model = bfloat16 if kind == "bfloat16" else base
+    monkeypatch.setattr(policies, "KEPT_TIMES", 0)
+    assert load_all(open_policies(model, most=4), model, "abcde") == ["b", "c", "d", "e"]
+    monkeypatch.setattr(policies, "LITTLE", 0)
+    weights = model.num_parameters * model.dtype.itemsize
+    each = open_policies(model)._bytes_of(tiny_adapter(model, 1))
+    monkeypatch.setattr(policies, "SHARE_OF_WEIGHTS", weights / (3.5 * each))
+    assert load_all(open_policies(model), model, "abcde") == ["c", "d", "e"]
+    # These two stay, however large they are.
+    monkeypatch.setattr(policies, "SHARE_OF_WEIGHTS", weights)
+    assert load_all(open_policies(model), model, "abcde") == ["d", "e"]
+
+
+def test_policies_that_take_turns_are_not_loaded_for_each_call(base: BaseModel, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(policies, "KEPT_TIMES", 1e9)
+    loaded = open_policies(base, 2)
+    assert load_all(loaded, base, "ab") == ["a", "b"]
+    with pytest.raises(TemperError, match="at most 2 policies .* just loaded for 0.05 s"):
+        loaded.load(Held("c", lambda: tiny_adapter(base, 3)), 0.05)
+    assert loaded.loaded() == ["a", "b"]
+
+
+def test_a_policy_that_is_always_in_use_makes_room_in_the_end(base: BaseModel, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(policies, "KEPT_TIMES", 0)
+    loaded = open_policies(base, 2)
+    load_all(loaded, base, "ab")
+    assert loaded.use("b") and loaded.use("a")
+    third = Held("c", lambda: tiny_adapter(base, 3))
+    with pytest.raises(TemperError, match="in use"):
+        loaded.load(third, 0.2)
+    # Nobody waits any more.
+    assert loaded.use("a")
+    loading = threading.Thread(target=loaded.load, args=(third, 60))
+    loading.start()
+    # The longest loaded takes no new requests; those that it has come to their end.
+    while loaded.use("a"):
+        loaded.leave("a")
+    assert loaded.use("b")
+    assert loaded.loaded() == ["a", "b"]
+    for _ in range(2):
+        loaded.leave("a")
+    loading.join(60)
+    assert loaded.loaded() == ["b", "c"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded import sizes
 from temper_gpu.engine.embedded.activations import WholeVectors, padded_size
+from temper_gpu.engine.embedded.attention import attend, causal_mask
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
 
@@ -111,6 +112,21 @@ def test_policies_side_by_side_answer_as_each_alone(base):
     assert [future.result(60) for future in futures] == alone
     assert [future.result(60) for future in plain] != alone
     engine.close()
+
+
+@pytest.mark.parametrize(("group", "head_size"), [(1, 16), (2, 16), (2, 48)])
+def test_attention_in_bfloat16_gives_a_row_the_same_bits_in_any_company(group: int, head_size: int):
+    """oneDNN multiplies no few small matrices: whether it did depended on how many there were."""
+    rows, key_heads = 16, 2
+    for seed in range(12):
+        generator = torch.Generator().manual_seed(seed)
+        for num_keys in (64, 128, 144):
+            shapes = (rows, key_heads * group, 1), (rows, key_heads, num_keys), (rows, key_heads, num_keys)
+            q, k, v = (torch.randn(*shape, head_size, generator=generator).bfloat16() for shape in shapes)
+            mask = causal_mask(torch.full((rows, 1), num_keys - 1), num_keys)
+            expected = attend(q * 2, k, v, mask, head_size**-0.5)
+            for few in (2, 3, 4, 8, 15):
+                assert torch.equal(attend(q[:few] * 2, k[:few], v[:few], mask[:few], head_size**-0.5), expected[:few])
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 4, 5, 16])

@@ -3,7 +3,7 @@
 import dataclasses
 import threading
 import time
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.requests import stop_check
 from temper_gpu.engine.embedded.settings import EngineSettings
-from temper_gpu.engine.interface import DeadlinePassed, QueueFull
+from temper_gpu.engine.interface import DeadlinePassed, Generation, QueueFull
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
 from temper_gpu.model.lora import Adapter, merged_weights
@@ -151,6 +151,30 @@ def test_the_least_recently_used_policy_makes_room(base):
         use(seed)
     assert loads == ["1", "2", "3", "2"]
     assert [sha256[-1] for sha256 in engine.health().adapters] == ["1", "2"]
+    engine.close()
+
+
+def test_a_policy_with_many_waiting_requests_keeps_no_other_from_its_turn(base):
+    """One slot comes free again and again, and each time somebody of the first policy waits for it."""
+    lock, ended = DeviceLock(), []
+    engine = EmbeddedEngine(base, EngineSettings(num_threads=1, max_pass_tokens=256, max_slots=16), lock)
+    others = held(tiny_adapter(base, 1))
+    ask(engine, request(0, 5, 1), others)
+    requests = [*(request(seed, 5, 200) for seed in range(15)), *(request(seed, 5, 2) for seed in range(15, 40))]
+    late: list[Future[Generation]] = []
+
+    def told(token_id: int, logprob: float, top: object) -> None:
+        if not late:
+            late.append(engine.submit(others, request(99, 5, 2), 60))
+            late[0].add_done_callback(lambda _: ended.append("late"))
+
+    requests[0] = dataclasses.replace(requests[0], on_token=told)
+    with lock:
+        futures = [engine.submit(None, asked, 60) for asked in requests]
+        for future in futures:
+            future.add_done_callback(lambda _: ended.append("early"))
+    assert not wait(futures, 60).not_done
+    assert ended.index("late") < 5
     engine.close()
 
 
