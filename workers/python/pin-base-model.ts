@@ -77,7 +77,7 @@ async function fetchModel(asked: RemoteModel, options: InstallOptions): Promise<
     const { answer, lastLine } = await runPythonProgram({
       ...options,
       name: 'fetch_model',
-      args: ['--model', name],
+      args: ['--source', sourceOfName(name)],
       onLine: (line) => tellProgress(line, name, progress),
     });
     const found = AnswerSchema.safeParse(answer);

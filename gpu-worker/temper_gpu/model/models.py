@@ -28,10 +28,11 @@ from transformers.utils.quantization_config import Mxfp4Config
 
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX, S3_SCHEME
 from temper_gpu.failures import TemperError
-from temper_gpu.model.bucket import S3Model, download_s3, find_pin, is_s3_model, parse_s3_model
-from temper_gpu.model.hub import HubModel, Snapshot, Tell, download, find_commit, now_and_then, parse_hub_model
+from temper_gpu.model.bucket import S3Model, find_pin, is_s3_model, parse_s3_model
+from temper_gpu.model.hub import HubModel, Tell, find_commit, now_and_then, parse_hub_model
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
 from temper_gpu.model.memory import describe_error, is_out_of_memory, return_freed_memory
+from temper_gpu.model.sources import fetch
 
 POCKET, POCKET_TOOLS = BUILT_IN_MODELS
 POCKET_FOLDER = Path(__file__).parents[1] / "pocket" / "model"
@@ -223,14 +224,6 @@ def _find_in_bucket(name: str, sources: Iterable[str]) -> str | None:
     if wanted is None or not any(model in (S3Model(wanted.place, None), wanted) for model in registered):
         return None
     return str(wanted)
-
-
-def fetch(source: str, tell: Tell) -> Snapshot | None:
-    """The files of a model that comes from elsewhere; None for a folder. Raises as `download` does."""
-    in_bucket = parse_s3_model(source)
-    if in_bucket is not None:
-        return download_s3(in_bucket, tell)
-    return download(parse_hub_model(source), tell) if source.startswith(HUB_PREFIX) else None
 
 
 def log_progress(source: str) -> Tell:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -127,6 +128,16 @@ def _refuse_idle(parser: argparse.ArgumentParser, values: Mapping[str, object], 
 
 def exit_code(error: TemperError) -> int:
     return EXIT_USAGE if error.type == "BadConfig" else 1
+
+
+def print_answer(answer: Callable[[], object]) -> int:
+    """What a program that answers with one JSON object ends with: its exit code."""
+    try:
+        print(json.dumps(answer()))
+    except TemperError as error:
+        print(f"{error.type}: {error}", file=sys.stderr)
+        return exit_code(error)
+    return 0
 
 
 def _place(parser: argparse.ArgumentParser) -> None:

@@ -24,10 +24,9 @@ from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.contract import InitialiseInput
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
-from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import Engines, GenerationRequest
 from temper_gpu.engine.vllm.host import VllmHost
-from temper_gpu.engine.vllm.settings import External, VllmSettings, installed_version
+from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
 from temper_gpu.failures import TemperError
 from temper_gpu.model.chat_templates import check_template
 from temper_gpu.model.instructions import start_narrower
@@ -105,11 +104,9 @@ class Sampling:
 
 def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> Sampling:
     dtype = choose_dtype(arguments.dtype, device)
-    if arguments.vllm_url is None:
-        given = engine_settings(arguments, device)
-        settings = given if isinstance(given, EngineSettings) else vllm_installed(arguments, given)
-    else:
-        settings = external_vllm(arguments, vllm_key)
+    settings = engine_settings(arguments, device)
+    if isinstance(settings, VllmSettings):
+        settings = completed(settings, arguments, vllm_key)
     require_room = partial(refuse_without_room, Machine(device, dtype, settings))
     library = ModelLibrary(ModelFolders(arguments.models), dtype, device, require_room)
     if isinstance(settings, VllmSettings):
@@ -120,15 +117,15 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close)
 
 
-def vllm_installed(arguments: Arguments, settings: VllmSettings) -> VllmSettings:
-    python = arguments.vllm_python or ""
-    return replace(settings, python=python, version=installed_version(python), args=arguments.vllm_args)
-
-
-def external_vllm(arguments: Arguments, key: str) -> VllmSettings:
+def completed(settings: VllmSettings, arguments: Arguments, key: str) -> VllmSettings:
+    """With what its installation is, or how a server elsewhere is reached."""
+    if settings.external is None:
+        python = arguments.vllm_python or ""
+        return replace(settings, python=python, version=installed_version(python), args=arguments.vllm_args)
     folder = arguments.vllm_adapters or ""
-    external = External(arguments.vllm_url or "", key, Path(folder), arguments.vllm_adapters_as or folder)
-    return VllmSettings("", "", external=external, slots=arguments.slots, backoff_s=AWAITED_S)
+    there = arguments.vllm_adapters_as or folder
+    external = replace(settings.external, key=key, folder=Path(folder), folder_there=there)
+    return replace(settings, external=external, backoff_s=AWAITED_S)
 
 
 def _serving(

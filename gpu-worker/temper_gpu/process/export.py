@@ -6,7 +6,6 @@ JSON object: the revision of the base model where a hub has one, and how much of
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, StoredAdapter, parse_policy_name, read_commit
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import add_models, exit_code
+from temper_gpu.process.arguments import add_models, print_answer
 from temper_gpu.store import open_store
 
 if TYPE_CHECKING:
@@ -27,12 +26,7 @@ MAX_SHARD_SIZE = "5GB"
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parse(argv)
-    try:
-        print(json.dumps(export(arguments)))
-    except TemperError as error:
-        print(f"{error.type}: {error}", file=sys.stderr)
-        return exit_code(error)
-    return 0
+    return print_answer(lambda: export(arguments))
 
 
 def export(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import exit_code
+from temper_gpu.process.arguments import print_answer
 
 TELL_EVERY_S = 0.2
 
@@ -19,23 +19,22 @@ TELL_EVERY_S = 0.2
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="temper_gpu.process.fetch_model", allow_abbrev=False, description=__doc__)
     parser.add_argument(
-        "--model", required=True, metavar="NAME", help="OWNER/NAME[@REVISION] or s3/BUCKET/PREFIX[@HASH]"
+        "--source", required=True, metavar="PLACE", help="hub:OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX[@HASH]"
     )
     arguments = parser.parse_args(argv)
-    from temper_gpu.model.bucket import download_s3, parse_s3_model
-    from temper_gpu.model.hub import download, now_and_then, parse_hub_model
+    return print_answer(lambda: {"commit": fetch_commit(arguments.source)})
 
-    in_bucket, tell = parse_s3_model(arguments.model), now_and_then(print_progress, TELL_EVERY_S)
-    try:
-        if in_bucket is not None:
-            snapshot = download_s3(in_bucket, tell)
-        else:
-            snapshot = download(parse_hub_model(arguments.model), tell)
-    except TemperError as error:
-        print(f"{error.type}: {error}", file=sys.stderr)
-        return exit_code(error)
-    print(json.dumps({"commit": snapshot.commit}))
-    return 0
+
+def fetch_commit(source: str) -> str:
+    from temper_gpu.model.hub import now_and_then
+    from temper_gpu.model.sources import fetch
+
+    snapshot = fetch(source, now_and_then(print_progress, TELL_EVERY_S))
+    if snapshot is None:
+        raise TemperError(
+            "BadConfig", f"--source must begin with hub: or s3://, got {source}; a folder needs no download"
+        )
+    return snapshot.commit
 
 
 def print_progress(done: int, total: int) -> None:

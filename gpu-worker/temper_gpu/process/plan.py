@@ -6,23 +6,21 @@ Of a model of the Hugging Face hub or of a bucket only its config and tokenizer 
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from temper_gpu.contract import HUB_PREFIX, LoraConfig
+from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import add_computing, add_engine, exit_code, whole
+from temper_gpu.process.arguments import add_computing, add_engine, print_answer, whole
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedConfig, PreTrainedModel
 
     from temper_gpu.model.memory_plan import MemoryPlan
-    from temper_gpu.model.outlines import Outline
     from temper_gpu.process.needs import Machine
 
 # Conversations are planned for up to so many tokens, where nobody names a length.
@@ -31,12 +29,7 @@ USUAL_CONTEXT = 32_768
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parse(argv)
-    try:
-        print(json.dumps(describe(arguments)))
-    except TemperError as error:
-        print(f"{error.type}: {error}", file=sys.stderr)
-        return exit_code(error)
-    return 0
+    return print_answer(lambda: describe(arguments))
 
 
 @dataclass(frozen=True)
@@ -46,16 +39,11 @@ class Found:
 
 
 def find(name: str, source: str | None) -> Found:
-    from temper_gpu.model.bucket import download_s3_description, parse_s3_model
-    from temper_gpu.model.hub import download_description, parse_hub_model
     from temper_gpu.model.models import BUILT_IN
+    from temper_gpu.model.sources import fetch_description
 
-    if source is not None and source.startswith(HUB_PREFIX):
-        snapshot = download_description(parse_hub_model(source))
-        return Found(str(snapshot.folder), snapshot.commit)
-    in_bucket = None if source is None else parse_s3_model(source)
-    if in_bucket is not None:
-        snapshot = download_s3_description(in_bucket)
+    snapshot = None if source is None else fetch_description(source)
+    if snapshot is not None:
         return Found(str(snapshot.folder), snapshot.commit)
     folder = source or BUILT_IN.get(name)
     if folder is None or not Path(folder, "config.json").is_file():
@@ -73,11 +61,12 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
     device = choose_device(arguments.device)
     settings = engine_settings(cast(EngineArguments, arguments), device)
     machine = Machine(device, choose_dtype(arguments.dtype, device), settings)
-    found, template = find(arguments.model, arguments.source), read_template(arguments.chat_template)
-    outline = open_outline(arguments.model, found.folder, template)
+    name, template = arguments.model, read_template(arguments.chat_template)
+    found = find(name, arguments.source)
+    outline = open_outline(name, found.folder, template)
     window = context_window_of(outline.model.config)
     return {
-        "model": arguments.model,
+        "model": name,
         "commit": found.commit,
         "architecture": type(outline.model).__name__,
         "parameters": count_parameters(outline.model),
@@ -85,7 +74,7 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
         "dtype": str(machine.dtype).removeprefix("torch."),
         "engine": arguments.engine,
         "refusal": outline.refusal,
-        "templateGaps": [] if outline.refusal else template_gaps(arguments.model, outline, template),
+        "templateGaps": [] if outline.refusal else gaps_of(name, outline.model.config, outline.tokenizer, template),
         "memory": None if outline.refusal else plan(arguments, machine, outline.model),
     }
 
@@ -103,11 +92,12 @@ def read_template(path: str | None) -> str | None:
         ) from error
 
 
-def template_gaps(name: str, outline: "Outline", template: str | None) -> list[str]:
+def gaps_of(name: str, config: "PreTrainedConfig", tokenizer: Any, template: str | None) -> list[str]:
+    """What the model's template, or the one in its place, leaves out: in words."""
     from temper_gpu.model.models import BaseModel
     from temper_gpu.server.prompts import Prompts
 
-    return Prompts(BaseModel(name, outline.model.config, {}, outline.tokenizer), given_template=template).gaps()
+    return Prompts(BaseModel(name, config, {}, tokenizer), given_template=template).gaps()
 
 
 def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:

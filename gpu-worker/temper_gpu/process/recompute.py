@@ -17,7 +17,7 @@ from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, Manifest, mani
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
-from temper_gpu.process.arguments import add_computing, add_models, exit_code
+from temper_gpu.process.arguments import add_computing, add_models, print_answer
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
@@ -52,19 +52,18 @@ class ForgetfulStore:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parse(argv)
-    try:
-        step = find_step(arguments)
-        if step.recorded is not None:
-            limit_as(step.recorded.manifest.platform.get("instructions"))
-        # torch reads the limits once. It takes seconds, too: bad usage is told before.
-        from temper_gpu.training.platform import make_deterministic
+    return print_answer(lambda: find_and_recompute(arguments))
 
-        make_deterministic(arguments.threads)
-        print(json.dumps(recompute(arguments, step)))
-    except TemperError as error:
-        print(f"{error.type}: {error}", file=sys.stderr)
-        return exit_code(error)
-    return 0
+
+def find_and_recompute(arguments: argparse.Namespace) -> dict[str, Any]:
+    step = find_step(arguments)
+    if step.recorded is not None:
+        limit_as(step.recorded.manifest.platform.get("instructions"))
+    # torch reads the limits once. It takes seconds, too: bad usage is told before.
+    from temper_gpu.training.platform import make_deterministic
+
+    make_deterministic(arguments.threads)
+    return recompute(arguments, step)
 
 
 @dataclass(frozen=True)

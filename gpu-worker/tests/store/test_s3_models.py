@@ -196,6 +196,6 @@ def test_programs_take_models_of_a_bucket(model: S3Model, cache: Path, capsys: p
     assert (told["refusal"], told["commit"]) == (None, find_pin(model))
     assert not list(cache.rglob("*.safetensors"))
     assert download_s3_description(model).commit == told["commit"]
-    assert fetch_model.main([f"--model={model.name}"]) == 0
+    assert fetch_model.main([f"--source={model}"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"commit": told["commit"]}
     assert list(cache.rglob("*.safetensors"))
