@@ -1,30 +1,45 @@
-"""Attention over the slot table, with one fixed reduction: a token depends on its own slot's keys alone.
+"""Attention over the slot table, whose bits no neighbour changes: a token's own request decides how its keys are read.
 
-Keys are read in blocks of KEY_BLOCK, and blocks are added one after another in order of position. A block that is
-wholly masked contributes exact zeros, so a long neighbour, who makes everybody read more blocks, changes no bit.
-Keys before a layer's window are masked, too. A sink (of gpt-oss: a number of each head that takes part in the softmax
-and has no value) is one more block, after all keys.
+Keys are read in chunks of CHUNK, counted from the first token; what is left behind the last whole chunk, in as many as
+`num_keys_of` says. Each reading has its own softmax. They are joined by the logarithms of their sums, as in
+Flash-Decoding (Dao et al., 2023), in a fixed order: the rest, then chunks from the first on. So a kernel's shape,
+queries of a row times keys, depends on where a token stands in its request, and never on who else is there; the number
+of rows does, but rows are computed apart.
+
+Keys that a query does not see have a score of HIDDEN, which is finite: a row of them alone has a sum that counts zero
+when it is joined. A sink (of gpt-oss: a number of each head that takes part in the softmax and has no value) is joined
+last.
 
 Shapes: R rows of a tile (one slot each), C queries of a row, N keys of a row, H query heads, K key heads, D head size,
-M tokens of a forward pass.
+M tokens of a forward pass, Q queries of a tile (R times C).
 """
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from transformers import AttentionInterface
 
+from temper_gpu.engine.embedded.vectors import elementwise
+
 ATTENTION = "temper_slots"
-KEY_BLOCK = 16
-# At least so many matrices are multiplied at once: a single one would be another kernel's.
+CHUNK = 256
+# What capacities of slots are a multiple of.
+KEY_BLOCK = 64
+# Smaller than any score, and far from where float32 ends.
+HIDDEN = -1e30
+# Of matrices that `plain` multiplies at once: a single one would be another kernel's.
 MIN_MATRICES = 3
 # On a CPU, oneDNN multiplies bfloat16 where all matrices of a product together have more than so many multiplications;
 # what is less is multiplied by other code, with other last bits.
 FEW_MULTIPLICATIONS = 16**3
+# With several threads, queries of a matrix are padded to a multiple: torch's kernel gives every thread a piece of one
+# buffer, and matrix libraries add in another order where a piece does not begin at a cache line.
+ALIGNED_QUERIES = 8
+
+flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 
 
 class Layer(NamedTuple):
@@ -41,102 +56,130 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Tile:
-    """Queries that are attended together. `slots` selects the rows' keys: a slice (no copy) or an index."""
+    """Queries that are attended together, each row's to the same number of keys of one slot."""
 
+    # A view of the slot table, or an index, which copies.
     slots: slice | Tensor
+    num_rows: int
+    first_key: int
     num_keys: int
+    # The smallest of its queries'.
+    first_position: int
     # Where each query stands in the pass; None where the tile is the pass, one query a row.
     queries_RC: Tensor | None
     positions_RC: Tensor
+    # Whether every query stands behind all of the keys.
+    is_earlier: bool = False
     # By a layer's window; made for the first layer that has it.
-    _masks: dict[int | None, Tensor] = field(default_factory=dict)
+    _masks: dict[int | None, Tensor | None] = field(default_factory=dict)
 
-    def mask(self, window: int | None) -> Tensor:
-        """0 where a query sees a key, -inf where not; [R, 1, 1, C, N]."""
+    def keys(self, table_RKTD: Tensor) -> Tensor:
+        rows = table_RKTD[self.slots, :, self.first_key : self.first_key + self.num_keys]
+        # A single slot stands for as many rows as there are.
+        return rows if len(rows) == self.num_rows else rows.expand(self.num_rows, -1, -1, -1)
+
+    def is_hidden(self, window: int | None) -> bool:
+        """Nobody sees any of the keys."""
+        return window is not None and self.first_key + self.num_keys <= self.first_position - window + 1
+
+    def mask(self, window: int | None) -> Tensor | None:
+        """0 where a query sees a key, HIDDEN where not, [R, 1, C, N]; None: each sees all."""
         if window not in self._masks:
-            self._masks[window] = causal_mask(self.positions_RC, self.num_keys, window)
+            self._masks[window] = self._make_mask(window)
         return self._masks[window]
 
+    def _make_mask(self, window: int | None) -> Tensor | None:
+        if self.is_earlier and window is None:
+            return None
+        return causal_mask(self.positions_RC, self.first_key, self.num_keys, window)
 
-def causal_mask(positions_RC: Tensor, num_keys: int, window: int | None = None) -> Tensor:
+
+def num_keys_of(num_keys: int) -> int:
+    """How many are read where so many are left behind the last whole chunk: 32 or a multiple of 64."""
+    return 32 if num_keys <= 32 else -(-num_keys // 64) * 64
+
+
+def causal_mask(positions_RC: Tensor, first_key: int, num_keys: int, window: int | None = None) -> Tensor:
     """Of `window` tokens, a query itself included; None: of all."""
-    keys = torch.arange(num_keys, device=positions_RC.device)
+    keys = torch.arange(first_key, first_key + num_keys, device=positions_RC.device)
     hidden = keys > positions_RC[..., None]
     if window is not None:
-        # A query that is padding may stand behind the last key; a softmax over nothing is no number.
-        hidden |= keys <= positions_RC[..., None].clamp(max=num_keys - 1) - window
-    return torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, -torch.inf)[:, None, None]
+        hidden |= keys <= positions_RC[..., None] - window
+    return torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, HIDDEN)[:, None]
 
 
-def attend(
-    query_RHCD: Tensor,
-    key_RKND: Tensor,
-    value_RKND: Tensor,
-    mask: Tensor,
-    scaling: float,
-    sinks_H: Tensor | None = None,
-    softcap: float | None = None,
-) -> Tensor:
-    """Softmax attention of each row over its own keys; returns [R, H, C, D]."""
-    rows, heads, queries, head_size = query_RHCD.shape
-    key_heads, num_keys = key_RKND.shape[1:3]
+class Attended(NamedTuple):
+    """What queries have seen so far, in fp32: the softmax' mean of values, and the logarithm of its sum."""
+
+    output_QHD: Tensor
+    logsum_QH: Tensor
+
+    def join(self, other: "Attended", targets_Q: Tensor) -> None:
+        """Adds what these queries saw elsewhere."""
+        ours_QH = self.logsum_QH[targets_Q]
+        both_QH = elementwise(torch.logaddexp, ours_QH, other.logsum_QH)
+        share_QH, other_share_QH = (elementwise(torch.exp, sums - both_QH) for sums in (ours_QH, other.logsum_QH))
+        output_QHD = self.output_QHD[targets_Q].mul_(share_QH[..., None])
+        self.output_QHD[targets_Q] = output_QHD.add_(other.output_QHD.mul(other_share_QH[..., None]))
+        self.logsum_QH[targets_Q] = both_QH
+
+    def with_sinks(self, sinks_H: Tensor) -> "Attended":
+        sinks_QH = sinks_H.float().expand_as(self.logsum_QH)
+        both_QH = elementwise(torch.logaddexp, self.logsum_QH, sinks_QH)
+        share_QH = elementwise(torch.exp, self.logsum_QH - both_QH)
+        return Attended(self.output_QHD * share_QH[..., None], both_QH)
+
+
+def attend(query_RCHD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tensor | None, layer: Layer) -> Attended:
+    """Softmax attention of each row over these keys."""
+    rows, queries, heads, head_size = query_RCHD.shape
+    key_heads = key_RKND.shape[1]
     # Heads that share keys become more queries of one matrix.
-    q = (query_RHCD * scaling).reshape(rows * key_heads, -1, head_size)
-    k, v = key_RKND.flatten(0, 1), value_RKND.flatten(0, 1)
-    if _is_rounded(v) and MIN_MATRICES * _multiplications(q) <= FEW_MULTIPLICATIONS:
+    shared = heads // key_heads
+    q = query_RCHD.transpose(1, 2).reshape(rows, key_heads, shared * queries, head_size)
+    if mask is not None and shared > 1:
+        mask = mask.repeat(1, 1, shared, 1)
+    is_flash = q.device.type == "cpu" and q.dtype == torch.float32 and layer.softcap is None
+    kernel = _flash if is_flash else _plain
+    output, logsum = kernel(q, key_RKND, value_RKND, mask, layer)
+    output_QHD = output.reshape(rows, heads, queries, head_size).transpose(1, 2).flatten(0, 1)
+    return Attended(output_QHD, logsum.reshape(rows, heads, queries).transpose(1, 2).flatten(0, 1))
+
+
+def _flash(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, layer: Layer) -> tuple[Tensor, Tensor]:
+    """torch's own, of which `scaled_dot_product_attention` gives the output alone."""
+    num_queries = q.shape[2]
+    padding = -num_queries % ALIGNED_QUERIES if torch.get_num_threads() > 1 else 0
+    if padding:
+        q = F.pad(q, (0, 0, 0, padding))
+        mask = None if mask is None else F.pad(mask, (0, 0, 0, padding))
+    output, logsum = flash(q, k, v, 0.0, False, attn_mask=mask, scale=layer.scaling)
+    return output[:, :, :num_queries], logsum[:, :, :num_queries]
+
+
+def _plain(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, layer: Layer) -> tuple[Tensor, Tensor]:
+    """Where there is no such kernel: bfloat16, a GPU, capped scores."""
+    rows, key_heads, num_queries, head_size = q.shape
+    num_keys = k.shape[2]
+    is_little = MIN_MATRICES * num_queries * num_keys * head_size <= FEW_MULTIPLICATIONS
+    if is_little and v.device.type == "cpu":
         q, k, v = q.float(), k.float(), v.float()
-    scores = products(q, k.unflatten(1, (-1, KEY_BLOCK)).mT).float()
-    if softcap is not None:
-        scores = scores.div_(softcap).tanh_().mul_(softcap)
-    scores.view(rows, key_heads, -1, queries, num_keys).add_(mask)
-    if sinks_H is not None:
-        sink_blocks = F.pad(sinks_H.float()[:, None, None], (0, KEY_BLOCK - 1), value=-torch.inf)
-        scores = torch.cat([scores, sink_blocks.expand(rows, -1, queries, -1).reshape(*q.shape[:2], KEY_BLOCK)], -1)
-    # Some key is never masked, so the maximum is finite; a maximum is exact in any order.
-    weights = scores.sub_(scores.amax(-1, keepdim=True)).exp_().unflatten(-1, (-1, KEY_BLOCK))
-    total = add_in_order(weights.sum(-1))
-    blocks = v.unflatten(1, (-1, KEY_BLOCK)).unbind(1)
-    first, *others = zip(weights.to(v.dtype).unbind(2)[: len(blocks)], blocks, strict=True)
-    output = torch.bmm(*first).float()
-    for block_weights, block_values in others:
-        output = add_product(output, block_weights, block_values)
-    return (output / total).to(value_RKND.dtype).view(rows, heads, queries, head_size)
-
-
-def products(q: Tensor, blocks: Tensor) -> Tensor:
-    """Of each row's queries and its blocks of keys. By row where few queries have many keys: it is read in order."""
-    num_blocks = blocks.shape[1]
-    is_enough = not _is_rounded(q) or num_blocks * _multiplications(q) > FEW_MULTIPLICATIONS
-    if q.shape[1] < KEY_BLOCK and len(q) < 4 * num_blocks and is_enough:
-        by_row = [torch.bmm(queries.expand(len(keys), -1, -1), keys) for queries, keys in zip(q, blocks, strict=True)]
-        return torch.stack(by_row).transpose(1, 2).flatten(2)
-    return torch.cat([torch.bmm(q, keys) for keys in blocks.unbind(1)], -1)
-
-
-def _is_rounded(values: Tensor) -> bool:
-    return values.dtype != torch.float32 and values.device.type == "cpu"
-
-
-def _multiplications(q: Tensor) -> int:
-    """Of one row's queries with a block of keys, or of its weights with a block of values."""
-    return q.shape[1] * q.shape[2] * KEY_BLOCK
-
-
-def add_in_order(totals: Tensor) -> Tensor:
-    """Along the last axis, one after another; `cumsum` of torch adds in float64."""
-    if totals.device.type == "cpu":
-        return torch.from_numpy(np.add.accumulate(totals.numpy(), axis=-1)[..., -1:])
-    total, *others = totals.unsqueeze(-1).unbind(-2)
-    for other in others:
-        total = total + other
-    return total
-
-
-def add_product(total: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-    """Sums stay in fp32, whatever the model's type is."""
-    if values.dtype == torch.float32:
-        return total.baddbmm_(weights, values)
-    return total.add_(torch.bmm(weights, values))
+    matrices = [(each * layer.scaling if each is q else each).flatten(0, 1) for each in (q, k, v)]
+    if (missing := MIN_MATRICES - rows * key_heads) > 0:
+        matrices = [F.pad(each, (0, 0, 0, 0, 0, missing)) for each in matrices]
+    q_BCD, k_BND, v_BND = matrices
+    scores_BCN = torch.bmm(q_BCD, k_BND.mT).float()
+    if layer.softcap is not None:
+        scores_BCN = elementwise(torch.tanh, scores_BCN.div_(layer.softcap)).mul_(layer.softcap)
+    if mask is not None:
+        scores_BCN[: rows * key_heads].view(rows, key_heads, num_queries, num_keys).add_(mask)
+    top_BC1 = scores_BCN.amax(-1, keepdim=True)
+    weights_BCN = elementwise(torch.exp, scores_BCN.sub_(top_BC1))
+    total_BC1 = weights_BCN.sum(-1, keepdim=True)
+    output = torch.bmm(weights_BCN.to(v_BND.dtype), v_BND).float() / total_BC1
+    logsum = top_BC1 + elementwise(torch.log, total_BC1)
+    shape = (rows, key_heads, num_queries, -1)
+    return output[: rows * key_heads].view(shape), logsum[: rows * key_heads].view(shape[:3])
 
 
 def slot_attention(module, query, key, value, attention_mask, scaling, forward_pass=None, **options):

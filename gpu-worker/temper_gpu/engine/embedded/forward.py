@@ -6,7 +6,8 @@ each token's own slot. M is one of the sizes that were proven equal (proof.py): 
 Shapes: M tokens of a pass, P pieces, R rows of a tile, C queries of a row, S sampled rows, H heads, D head size.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from temper_gpu.engine.embedded.attention import Layer, Tile, attend
+from temper_gpu.engine.embedded.attention import Attended, Layer, Tile, attend
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import Piece
 from temper_gpu.engine.embedded.sizes import Sizes
-from temper_gpu.engine.embedded.tiles import TilePlan, plan_decode, plan_prefill
+from temper_gpu.engine.embedded.tiles import PassPlan, TilePlan, place, plan_decode, plan_prefill
 from temper_gpu.failures import TemperError
 
 # Of a pass that is one tile, in rows x keys: more than this costs more than finding each token's place.
@@ -31,9 +32,13 @@ class ForwardPass:
     """Passed through the model to its attention (attention.py)."""
 
     cache: SlotCache
-    tiles: list[Tile]
-    # Where each token of the pass stands among the tiles' outputs; None where they are in order.
-    restore_M: Tensor | None = field(default=None)
+    # Tiles in which each token of the pass stands once.
+    own: list[Tile]
+    # What tokens see besides, in the order in which it is joined, and which tokens that are.
+    earlier: list[tuple[Tile, Tensor]]
+    # Where each token of the pass stands among the outputs of `own`, and one more for padding; None where they are in
+    # order.
+    restore_M: Tensor | None
 
     def attend(self, layer: Layer, query_1HMD: Tensor) -> Tensor:
         if layer.window != (window := self.cache.windows[layer.index]):
@@ -51,20 +56,22 @@ class ForwardPass:
         head_size = query_1HMD.shape[-1]
         padding = self.cache.aligned_head_size - head_size
         query_MHD = F.pad(query_1HMD[0], (0, padding)).transpose(0, 1) if padding else query_1HMD[0].transpose(0, 1)
-        outputs = [self._attend_tile(tile, layer, query_MHD) for tile in self.tiles]
-        output = outputs[0] if self.restore_M is None else torch.cat(outputs).index_select(0, self.restore_M)
-        return output[None, ..., :head_size]
+        parts = [self._attend_tile(tile, layer, query_MHD) for tile in self.own]
+        attended = Attended(*map(torch.cat, zip(*parts, strict=True))) if len(parts) > 1 else parts[0]
+        if self.restore_M is not None:
+            attended = Attended(*(each.index_select(0, self.restore_M) for each in attended))
+        for tile, targets_Q in self.earlier:
+            if not tile.is_hidden(layer.window):
+                attended.join(self._attend_tile(tile, layer, query_MHD), targets_Q)
+        if layer.sinks_H is not None:
+            attended = attended.with_sinks(layer.sinks_H)
+        num_tokens = query_MHD.shape[0]
+        return attended.output_QHD[None, :num_tokens, :, :head_size].to(query_1HMD.dtype)
 
-    def _attend_tile(self, tile: Tile, layer: Layer, query_MHD: Tensor) -> Tensor:
-        keys, values = (
-            cached[layer.index][tile.slots, :, : tile.num_keys] for cached in (self.cache.keys, self.cache.values)
-        )
+    def _attend_tile(self, tile: Tile, layer: Layer, query_MHD: Tensor) -> Attended:
+        keys, values = (tile.keys(table[layer.index]) for table in (self.cache.keys, self.cache.values))
         query_RCHD = query_MHD[:, None] if tile.queries_RC is None else query_MHD[tile.queries_RC]
-        mask = tile.mask(layer.window)
-        output_RHCD = attend(
-            query_RCHD.transpose(1, 2), keys, values, mask, layer.scaling, layer.sinks_H, layer.softcap
-        )
-        return output_RHCD.transpose(1, 2).flatten(0, 1)
+        return attend(query_RCHD, keys, values, tile.mask(layer.window), layer)
 
 
 class Forward:
@@ -91,13 +98,21 @@ class Forward:
         sampled_S = self._padded(np.array(ends, dtype=np.int64), self.sizes.at_least(len(ends)), 0) if ends else None
         return self._run(model, tokens_M, positions_M, slots_M, forward_pass, sampled_S)
 
-    def decode(self, model: PreTrainedModel, slots: np.ndarray, tokens: np.ndarray, positions: np.ndarray) -> Tensor:
-        """Logits of one token in each of these slots, which ascend; further rows are padding."""
+    def decode(
+        self,
+        model: PreTrainedModel,
+        slots: np.ndarray,
+        tokens: np.ndarray,
+        positions: np.ndarray,
+        prefixes: Sequence[Sequence[Hashable]],
+    ) -> Tensor:
+        """Logits of one token in each of these slots, which ascend; further rows are padding. `prefixes`: names of each
+        prompt's whole chunks, equal where their keys are (tiles.py)."""
         size = self.sizes.at_least(len(slots))
         tokens_M, positions_M = self._padded(tokens, size, 0), self._padded(positions, size, 0)
         slots_M = self._padded(slots, size, self.cache.scratch)
-        plans = plan_decode(slots.tolist(), positions.tolist(), self.cache.num_slots, self.cache.num_heads)
-        forward_pass = self._whole_pass(plans, slots, positions_M) or self._pass(plans, positions_M)
+        plan = plan_decode(slots.tolist(), positions.tolist(), prefixes)
+        forward_pass = self._whole_pass(plan, slots, positions_M) or self._pass(plan, positions_M)
         return self._run(model, tokens_M, positions_M, slots_M, forward_pass, None, is_sampled=True)
 
     def _run(
@@ -125,32 +140,49 @@ class Forward:
     def _padded(self, values: np.ndarray, size: int, padding: int) -> Tensor:
         padded = np.full(size, padding, dtype=np.int64)
         padded[: len(values)] = values
-        return torch.from_numpy(padded).to(self.device)
+        return self._on_device(padded)
 
-    def _pass(self, plans: list[TilePlan], positions_M: Tensor) -> ForwardPass:
-        tiles: list[Tile] = []
-        restore_M = np.zeros(len(positions_M), dtype=np.int64)
+    def _pass(self, plan: PassPlan, positions_M: Tensor) -> ForwardPass:
+        padding = len(positions_M)
+        restore_M = np.zeros(padding + 1, dtype=np.int64)
+        own: list[Tile] = []
         num_outputs = 0
-        for plan in plans:
-            queries_RC = np.zeros((plan.num_rows, plan.num_queries), dtype=np.int64)
-            for row, first, length in plan.runs:
-                queries_RC[row, :length] = np.arange(first, first + length)
-                restore_M[first : first + length] = np.arange(length) + num_outputs + row * plan.num_queries
-            num_outputs += queries_RC.size
-            index_RC = torch.from_numpy(queries_RC).to(self.device)
-            tiles.append(Tile(self._rows(plan), plan.num_keys, index_RC, positions_M[index_RC]))
-        return ForwardPass(self.cache, tiles, torch.from_numpy(restore_M).to(self.device))
+        for tile in plan.own:
+            places, targets_RC = self._tile(tile, positions_M, padding)
+            is_token = targets_RC < padding
+            restore_M[targets_RC[is_token]] = np.flatnonzero(is_token) + num_outputs
+            num_outputs += targets_RC.size
+            own.append(places)
+        earlier: list[tuple[Tile, Tensor]] = []
+        for tile in plan.chunks:
+            places, targets_RC = self._tile(tile, positions_M, padding)
+            earlier.append((replace(places, is_earlier=True), self._on_device(targets_RC.reshape(-1))))
+        return ForwardPass(self.cache, own, earlier, self._on_device(restore_M))
 
-    def _rows(self, plan: TilePlan) -> slice | Tensor:
-        if isinstance(plan.slots, int):
-            return slice(plan.slots, plan.slots + plan.num_rows)
-        return self._padded(np.array(plan.slots), plan.num_rows, self.cache.scratch)
+    def _tile(self, plan: TilePlan, positions_M: Tensor, padding: int) -> tuple[Tile, np.ndarray]:
+        """And of its queries, [R, C], which tokens of the pass they are; `padding`: none."""
+        placed = place(plan.slots)
+        targets_RC = np.full((placed.num_rows, plan.num_queries), padding, dtype=np.int64)
+        queries_RC = np.zeros_like(targets_RC)
+        for row, tokens in zip(placed.rows, plan.tokens, strict=True):
+            queries_RC[row] = tokens[0]
+            queries_RC[row, : len(tokens)] = targets_RC[row, : len(tokens)] = tokens
+        slots = placed.slots if isinstance(placed.slots, slice) else self._on_device(np.array(placed.slots))
+        index_RC = self._on_device(queries_RC)
+        keys = (plan.first_key, plan.num_keys, plan.first_position)
+        return Tile(slots, placed.num_rows, *keys, index_RC, positions_M[index_RC]), targets_RC
 
-    def _whole_pass(self, plans: list[TilePlan], slots: np.ndarray, positions_M: Tensor) -> ForwardPass | None:
+    def _on_device(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
+
+    def _whole_pass(self, plan: PassPlan, slots: np.ndarray, positions_M: Tensor) -> ForwardPass | None:
         """Where the tokens of a pass are one tile, in order: nothing is copied, rows of nobody are padding."""
-        first, size, num_keys = int(slots[0]), len(positions_M), plans[0].num_keys
-        is_in_order = len(plans) == 1 and int(slots[-1]) - first == len(slots) - 1
-        padding = (size - plans[0].num_rows) * num_keys
+        first, size, tile = int(slots[0]), len(positions_M), plan.own[0]
+        is_in_order = len(plan.own) == 1 and not plan.chunks and int(slots[-1]) - first == len(slots) - 1
+        padding = (size - len(slots)) * tile.num_keys
         if not is_in_order or first + size > self.cache.scratch + 1 or padding > MAX_PADDING:
             return None
-        return ForwardPass(self.cache, [Tile(slice(first, first + size), num_keys, None, positions_M[:, None])])
+        view = slice(first, first + size)
+        keys = (tile.first_key, tile.num_keys, tile.first_position)
+        whole = Tile(view, size, *keys, None, positions_M[:, None])
+        return ForwardPass(self.cache, [whole], [], None)

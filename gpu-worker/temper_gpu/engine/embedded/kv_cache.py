@@ -15,7 +15,7 @@ HEAD_ALIGNMENT = 16
 
 
 class SlotCache(Cache):
-    """Grows by key blocks. One more row than slots exists: padding writes there."""
+    """Grows by blocks of KEY_BLOCK tokens. One more row than slots exists: padding writes there."""
 
     def __init__(self, config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__(layers=[])

@@ -21,7 +21,7 @@ from temper_gpu.engine.embedded.sampling import sample_rows, uniforms
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.embedded.sizes import Sizes, sizes_for
 from temper_gpu.engine.embedded.slots import Slots
-from temper_gpu.engine.embedded.tiles import MIN_TILE_ROWS
+from temper_gpu.engine.embedded.tiles import MIN_TABLE_ROWS
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import adapted_layers
 from temper_gpu.model.memory_plan import count_parameters
@@ -99,7 +99,7 @@ def trial_model(base: BaseModel, sizes: Sizes, merged: bool) -> AdaptedModel:
 def prefill_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_tokens: int) -> int:
     """The end of a prompt this long, which reads the most keys."""
     cache = SlotCache(base.config, base.dtype, base.device)
-    cache.resize(MIN_TILE_ROWS - 1, num_tokens)
+    cache.resize(MIN_TABLE_ROWS - 1, num_tokens)
     size = piece_size(num_tokens)
     start = max(0, -(-(num_tokens - sizes.largest) // size)) * size
     pieces = cut(np.zeros(num_tokens, dtype=np.int64), 0, start, sizes.largest)
@@ -112,8 +112,9 @@ def decode_bytes(adapted: AdaptedModel, base: BaseModel, sizes: Sizes, num_slots
     cache = SlotCache(base.config, base.dtype, base.device)
     cache.resize(num_slots, KEY_BLOCK)
     slots, zeros = np.arange(num_slots), np.zeros(num_slots, dtype=np.int64)
+    prefixes = [()] * num_slots
     module = _shared_by_all(adapted, num_slots)
-    return peak_bytes(lambda: _sample(Forward(cache, sizes, base.device).decode(module, slots, zeros, zeros)))
+    return peak_bytes(lambda: _sample(Forward(cache, sizes, base.device).decode(module, slots, zeros, zeros, prefixes)))
 
 
 def _shared_by_all(adapted: AdaptedModel, num_tokens: int) -> PreTrainedModel:

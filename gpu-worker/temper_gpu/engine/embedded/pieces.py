@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from temper_gpu.engine.embedded.attention import KEY_BLOCK
+from temper_gpu.engine.embedded.attention import CHUNK
 
 # Tokens of a piece, by length of the prompt: part of what a prompt's bits depend on, so never chosen by load.
 SHORT_PIECE, LONG_PIECE, LONG_PROMPT = 16, 64, 64
@@ -29,10 +29,6 @@ class Piece:
     def end(self) -> int:
         return self.start + len(self.tokens)
 
-    @property
-    def num_keys(self) -> int:
-        return -(-self.end // KEY_BLOCK) * KEY_BLOCK
-
 
 def piece_size(prompt_length: int) -> int:
     return SHORT_PIECE if prompt_length <= LONG_PROMPT else LONG_PIECE
@@ -45,6 +41,12 @@ def cut(prompt: np.ndarray, slot: int, start: int, max_tokens: int) -> list[Piec
         Piece(slot, first, prompt[first : first + size], size, is_last=first + size >= end)
         for first in range(start, min(end, start + max_tokens), size)
     ]
+
+
+def chunk_names(keys: list[bytes], prompt_length: int) -> list[bytes]:
+    """Of a prompt's whole chunks: the key of the piece that each ends with, which is of all before it, too."""
+    pieces = CHUNK // piece_size(prompt_length)
+    return keys[pieces - 1 : prompt_length // CHUNK * pieces : pieces]
 
 
 def piece_keys(policy: str | None, prompt: np.ndarray) -> list[bytes]:

@@ -2,9 +2,9 @@
 
 Which kernel a matrix library takes depends on shapes, threads and the CPU, not on values. So whole layers of each kind
 that the model has, the output head and the sampler are run on random prompts, in every size, at changing places among
-changing neighbours, also at positions that take many key blocks. Logits and every key and value must be the expected
-ones; a size whose numbers differ anywhere from the largest size's is not used. On a GPU this may leave a single size,
-which is slower, not wrong.
+changing neighbours, also at positions behind whole chunks of keys, shared and not. Logits and every key and value must
+be the expected ones; a size whose numbers differ anywhere from the largest size's is not used. On a GPU this may leave a
+single size, which is slower, not wrong.
 
 Where adapters stay beside the weights, the same is done with an adapter on every layer. Then passes of several policies
 are compared with what each policy alone gives; who differs in company computes alone.
@@ -23,6 +23,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.adapted import AdaptedModel, Mixing
+from temper_gpu.engine.embedded.attention import CHUNK
 from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import LONG_PIECE, LONG_PROMPT, SHORT_PIECE, Piece, cut
@@ -34,10 +35,13 @@ from temper_gpu.model.layers import attention_windows
 from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened
 
-LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 333)
-# The first so many are seated for decoding; beside them, in a second table, the last two in these slots.
+LENGTHS = (1, 2, 3, 5, 7, 11, 12, 13, 15, 16, 17, 21, 30, 33, 65, 130, 207, 300, 333)
+# The first so many are seated for decoding; beside them, in a second table, the last three in these slots.
 NUM_SHORT = 14
-LONG_SLOTS = (3, 11, 40, 100)
+NUM_LONG = 3
+LONG_SLOTS = (2, 3, 4, 5, 7, 8, 10, 11, 40, 41, 42, 44, 90, 91, 93, 94, 100)
+# The last but one is decoded as if its second half were an answer, which nobody shares.
+ANSWERED = len(LENGTHS) - 2
 MAX_PROMPTS = 128
 # Of prefill; a large size holds many prompts at once.
 NUM_DRAWS, NUM_DRAWS_OF_LARGE, LARGE = 2, 1, 256
@@ -145,7 +149,7 @@ class Trial:
         short += self._num_each * self._rng.integers(0, len(owners), max_slots)
         mixed = short.copy()
         for number, slot in enumerate(slot for slot in LONG_SLOTS if slot < max_slots):
-            mixed[slot] = (number % len(owners) + 1) * self._num_each - 1 - number % 2
+            mixed[slot] = (number % len(owners) + 1) * self._num_each - 1 - number // len(owners) % NUM_LONG
         self._table = self._new_table(MAX_PROMPTS, self._lengths[-1])
         self._seats = (
             (self._new_table(max_slots, self._lengths[num_short - 1]), short),
@@ -216,7 +220,8 @@ class Trial:
         tokens = np.array([self._prompts[index][0] for index in indices])
         positions = np.array([self._lengths[index] for index in indices])
         module = self._module([(index, 1) for index in indices])
-        logits = self._forward(table, len(slots)).decode(module, slots, tokens, positions)
+        prefixes = [self._chunks(index) for index in indices]
+        logits = self._forward(table, len(slots)).decode(module, slots, tokens, positions, prefixes)
         outputs = self._outputs(logits, indices)
         for slot, index, output in zip(slots, indices, outputs, strict=True):
             position = self._lengths[index]
@@ -268,6 +273,13 @@ class Trial:
     def _module(self, runs: Sequence[tuple[int, int]]) -> PreTrainedModel:
         """For prompts' tokens, and how many of each."""
         return self._model.for_pass([(self._owner(index), num_tokens) for index, num_tokens in runs])
+
+    def _chunks(self, index: int) -> list[tuple[str | None, int, int]]:
+        """Names of the chunks that requests with this prompt share."""
+        number = index % self._num_each
+        is_whole_prompt = self._lengths[index] != LENGTHS[ANSWERED]
+        num_chunks = self._lengths[index] // CHUNK if is_whole_prompt else 0
+        return [(self._owner(index), number, chunk) for chunk in range(num_chunks)]
 
     def _pieces(self, index: int) -> list[Piece]:
         prompt = self._prompts[index]

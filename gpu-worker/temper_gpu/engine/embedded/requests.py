@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from temper_gpu.engine.embedded.constraints import Constraint
-from temper_gpu.engine.embedded.pieces import piece_keys, piece_size
+from temper_gpu.engine.embedded.pieces import chunk_names, piece_keys, piece_size
 from temper_gpu.engine.interface import Generation, GenerationRequest
 
 # Room for an answer with which a request begins; most answers end long before `max_tokens`.
@@ -22,7 +22,18 @@ class Sequence:
     """Where a request stands, and what it has sampled."""
 
     __slots__ = (
-        *("_is_stopped", "_num_told", "computed", "constraint", "created", "deadline", "future", "keys", "logprobs"),
+        *(
+            "_is_stopped",
+            "_num_told",
+            "chunks",
+            "computed",
+            "constraint",
+            "created",
+            "deadline",
+            "future",
+            "keys",
+            "logprobs",
+        ),
         *("piece_size", "policy", "prompt", "request", "slot", "token_ids", "top_logprobs", "was_preempted"),
     )
 
@@ -39,6 +50,7 @@ class Sequence:
         self.piece_size = piece_size(len(self.prompt))
         # Of the prompt's pieces.
         self.keys = piece_keys(policy, self.prompt)
+        self.chunks = chunk_names(self.keys, len(self.prompt))
         self._num_told = 0
         self.was_preempted = False
         # Set before it is queued, if the request has a schema.

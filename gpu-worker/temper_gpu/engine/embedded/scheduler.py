@@ -324,7 +324,8 @@ class Scheduler:
         sequences = sorted(sequences, key=lambda sequence: sequence.slot)
         taken = np.array([sequence.slot for sequence in sequences])
         model = self._policies.for_pass([(sequence.policy, 1) for sequence in sequences])
-        logits_SV = self._forward.decode(model, taken, slots.tokens[taken], slots.positions[taken])
+        prefixes = [sequence.chunks for sequence in sequences]
+        logits_SV = self._forward.decode(model, taken, slots.tokens[taken], slots.positions[taken], prefixes)
         slots.positions[taken] += 1
         self.counters.decode_passes += 1
         self._sample(sequences, logits_SV, list(range(len(sequences))))

@@ -9,7 +9,7 @@ from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.sizes import Sizes
-from temper_gpu.engine.embedded.tiles import MIN_TILE_ROWS
+from temper_gpu.engine.embedded.tiles import MIN_TABLE_ROWS
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import format_bytes
 
@@ -54,7 +54,7 @@ class Slots:
     @property
     def fewest(self) -> int:
         """Slots of the smallest table: with the one for padding, rows of a whole tile."""
-        return MIN_TILE_ROWS - 1
+        return MIN_TABLE_ROWS - 1
 
     def bytes_of(self, num_tokens: int) -> int:
         """What the smallest table takes in which a request of this length fits."""
@@ -134,7 +134,7 @@ class Slots:
         left = self._max_bytes - self._prefixes.max_bytes
         most = min(self._max_slots, self._cache.max_slots_within(left, capacity))
         fits = self._cache.max_slots_within(self._max_bytes, capacity) >= self.fewest
-        numbers = (*range(self.fewest, self._sizes.allowed[0], MIN_TILE_ROWS), *self._sizes.allowed)
+        numbers = (*range(self.fewest, self._sizes.allowed[0], MIN_TABLE_ROWS), *self._sizes.allowed)
         return max((number for number in numbers if number <= most), default=self.fewest if fits else 0)
 
     def _longest_request(self) -> int:

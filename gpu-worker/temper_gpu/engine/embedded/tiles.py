@@ -1,114 +1,134 @@
-"""Which tokens of a pass are attended together: rows of nearly the same number of keys, so that a long one costs its
-own work.
+"""Which tokens of a pass are attended together. What a token attends to in which shape follows from its own request
+(attention.py); who sits where decides only what is read as it stands and what is copied together first.
 
 Shapes: R rows of a tile (one slot each), C queries of a row, M tokens of a pass.
 """
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
-from temper_gpu.engine.embedded.attention import KEY_BLOCK, MIN_MATRICES
+from temper_gpu.engine.embedded.attention import CHUNK, num_keys_of
 from temper_gpu.engine.embedded.pieces import Piece
 
 # Bounds the scores of one tile of prefill: rows x queries x keys.
 MAX_TILE_SCORES = 1 << 19
-MIN_TILE_ROWS = 4
-# What a tile costs beside its work, in key blocks, and a key block, in rows.
-TILE_BLOCKS, BLOCK_ROWS = 4, 8
+# Rows of the smallest slot table, the one for padding included.
+MIN_TABLE_ROWS = 4
+# Requests whose prompts begin alike attend to a chunk so many at a time: one alone is a tile of as many queries.
+SHARING = 4
 # Rows that are not one after another are copied together first.
 GATHER = 3
 
 
 @dataclass(frozen=True)
 class TilePlan:
-    # First slot of rows that are one after another, or the slot of each row that is used.
-    slots: int | list[int]
-    num_rows: int
-    num_queries: int
+    # The slot of each row.
+    slots: list[int]
+    first_key: int
     num_keys: int
-    # For each row that is used: (row, its first token in the pass, number of tokens).
-    runs: list[tuple[int, int, int]]
+    num_queries: int
+    # Of all its tokens, the smallest position.
+    first_position: int
+    # Of each row, its tokens in the pass. The rest of its queries are padding.
+    tokens: list[np.ndarray]
 
 
-def plan_prefill(pieces: list[Piece]) -> list[TilePlan]:
-    """Pieces of one size, of nearly the same number of keys, no more than a tile may hold."""
-    firsts = np.cumsum([0, *(len(piece.tokens) for piece in pieces)]).tolist()
-    order = sorted(range(len(pieces)), key=lambda index: (pieces[index].size, pieces[index].num_keys))
-    plans: list[TilePlan] = []
+@dataclass(frozen=True)
+class PassPlan:
+    """Every token is in one of the tiles that it stands in itself, and in one for each whole chunk before."""
 
-    def add(members: list[int]) -> None:
-        longest = pieces[members[-1]]
-        runs = [(row, firsts[index], len(pieces[index].tokens)) for row, index in enumerate(members)]
-        slots = [pieces[index].slot for index in members]
-        plans.append(TilePlan(slots, whole_rows(len(members)), longest.size, longest.num_keys, runs))
-
-    for queries, group in groupby(order, key=lambda index: pieces[index].size):
-        members: list[int] = []
-        for index in group:
-            num_keys = pieces[index].num_keys
-            most = max(MAX_TILE_SCORES, MIN_TILE_ROWS * queries * num_keys)
-            if members and (len(members) + 1) * queries * num_keys > most:
-                add(members)
-                members = []
-            members.append(index)
-        add(members)
-    return plans
+    own: list[TilePlan]
+    # By chunk, in the order in which they are added.
+    chunks: list[TilePlan]
 
 
-def plan_decode(slots: list[int], positions: list[int], num_slots: int, key_heads: int) -> list[TilePlan]:
-    """One query of each of these slots, which ascend, at its position."""
-    blocks = [position // KEY_BLOCK + 1 for position in positions]
-    # A row is as many matrices as there are key heads.
-    least = -(-MIN_MATRICES // key_heads)
-    return [_plan_rows(slots, blocks, members, num_slots, least) for members in _parts(slots, blocks)]
+def plan_prefill(pieces: list[Piece]) -> PassPlan:
+    firsts = np.cumsum([0, *(len(piece.tokens) for piece in pieces)])
+    own: dict[tuple[int, int, int], list[int]] = {}
+    chunks: dict[tuple[int, int], list[int]] = {}
+    for index, piece in enumerate(pieces):
+        first_key = chunk_start(piece.start)
+        own.setdefault((piece.size, first_key, num_keys_of(piece.start + piece.size - first_key)), []).append(index)
+        for chunk in range(first_key // CHUNK):
+            chunks.setdefault((chunk, piece.slot), []).append(index)
+
+    def plan(members: list[int], first_key: int, num_keys: int) -> list[TilePlan]:
+        """No more than a tile may hold."""
+        size = pieces[members[0]].size
+        most = max(1, MAX_TILE_SCORES // (size * num_keys))
+        parts = [members[start : start + most] for start in range(0, len(members), most)]
+        return [
+            TilePlan(
+                [pieces[index].slot for index in part],
+                first_key,
+                num_keys,
+                size,
+                min(pieces[index].start for index in part),
+                [np.arange(firsts[index], firsts[index + 1]) for index in part],
+            )
+            for part in parts
+        ]
+
+    return PassPlan(
+        [tile for (_, first, count), members in own.items() for tile in plan(members, first, count)],
+        [tile for chunk, slot in sorted(chunks) for tile in plan(chunks[chunk, slot], chunk * CHUNK, CHUNK)],
+    )
 
 
-def _plan_rows(slots: list[int], blocks: list[int], members: list[int], num_slots: int, least: int) -> TilePlan:
-    taken, num_keys = [slots[index] for index in members], KEY_BLOCK * max(blocks[index] for index in members)
-    if _is_gathered(taken):
-        runs = [(row, index, 1) for row, index in enumerate(members)]
-        return TilePlan(taken, max(least, len(taken)), 1, num_keys, runs)
-    num_rows = max(least, taken[-1] - taken[0] + 1)
-    first = min(taken[0], num_slots + 1 - num_rows)
-    runs = [(slots[index] - first, index, 1) for index in members]
-    return TilePlan(first, num_rows, 1, num_keys, runs)
+def plan_decode(slots: list[int], positions: list[int], prefixes: Sequence[Sequence[Hashable]]) -> PassPlan:
+    """One query of each of these slots, which ascend, at its position. `prefixes` tell of each slot its prompt's whole
+    chunks: those of equal names have equal keys."""
+    own: dict[tuple[int, int], list[int]] = {}
+    answered: dict[int, list[int]] = {}
+    prompted: dict[int, dict[Hashable, list[int]]] = {}
+    for index, position in enumerate(positions):
+        first_key = chunk_start(position)
+        own.setdefault((first_key, num_keys_of(position + 1 - first_key)), []).append(index)
+        for chunk, name in enumerate(prefixes[index]):
+            prompted.setdefault(chunk, {}).setdefault(name, []).append(index)
+        for chunk in range(len(prefixes[index]), first_key // CHUNK):
+            answered.setdefault(chunk, []).append(index)
+
+    def plan(rows: list[list[int]], first_key: int, num_keys: int, num_queries: int) -> TilePlan:
+        tokens = [np.array(row) for row in rows]
+        first_position = min(positions[index] for row in rows for index in row)
+        return TilePlan([slots[row[0]] for row in rows], first_key, num_keys, num_queries, first_position, tokens)
+
+    chunks: list[TilePlan] = []
+    for chunk in sorted(prompted.keys() | answered.keys()):
+        groups = prompted.get(chunk, {}).values()
+        shared = [group[start : start + SHARING] for group in groups for start in range(0, len(group), SHARING)]
+        alone = [[index] for index in answered.get(chunk, [])]
+        chunks += [plan(rows, chunk * CHUNK, CHUNK, size) for rows, size in ((shared, SHARING), (alone, 1)) if rows]
+    own_tiles = [plan([[index] for index in members], *keys, 1) for keys, members in own.items()]
+    return PassPlan(own_tiles, chunks)
 
 
-def _parts(slots: list[int], blocks: list[int]) -> list[list[int]]:
-    """The cheapest way to part the tokens by their number of key blocks."""
-    levels: dict[int, list[int]] = {}
-    for index, num_blocks in enumerate(blocks):
-        levels.setdefault(_level(num_blocks), []).append(index)
-    ordered = [levels[level] for level in sorted(levels)]
-    # For the first n levels: what they cost at least, and how they are parted.
-    best: list[tuple[float, list[list[int]]]] = [(0, [])]
-    for end in range(1, len(ordered) + 1):
-        options = []
-        for start in range(end):
-            members = sorted(index for level in ordered[start:end] for index in level)
-            cost, parts = best[start]
-            options.append((cost + _cost(slots, blocks, members), [*parts, members]))
-        best.append(min(options, key=lambda option: option[0]))
-    return best[-1][1]
+def chunk_start(position: int) -> int:
+    return position // CHUNK * CHUNK
 
 
-def _level(num_blocks: int) -> int:
-    """1, 2, 3, 4-5, 6-7, 8-11, 12-15 …: within one nobody waits long for another."""
-    length = num_blocks.bit_length()
-    return 2 * length + (num_blocks >> max(0, length - 2) & 1)
+@dataclass(frozen=True)
+class Placed:
+    """How the rows of a tile are read from the slot table."""
+
+    # As they stand there, or the slots to copy.
+    slots: slice | list[int]
+    num_rows: int
+    # Where the rows that were asked for are among them.
+    rows: list[int]
 
 
-def _cost(slots: list[int], blocks: list[int], members: list[int]) -> float:
-    taken = [slots[index] for index in members]
-    rows = GATHER * len(taken) if _is_gathered(taken) else taken[-1] - taken[0] + 1
-    return (TILE_BLOCKS + max(blocks[index] for index in members)) * (BLOCK_ROWS + rows)
-
-
-def _is_gathered(slots: list[int]) -> bool:
-    return slots[-1] - slots[0] >= GATHER * len(slots)
-
-
-def whole_rows(num_rows: int) -> int:
-    return -(-num_rows // MIN_TILE_ROWS) * MIN_TILE_ROWS
+def place(slots: list[int]) -> Placed:
+    """Where others' rows between them cost less than copying, they are computed for nothing."""
+    first, last, count = slots[0], slots[-1], len(slots)
+    if len(set(slots)) == 1:
+        return Placed(slice(first, first + 1), count, list(range(count)))
+    step = slots[1] - first
+    if step > 0 and slots == list(range(first, last + 1, step)):
+        return Placed(slice(first, last + 1, step), count, list(range(count)))
+    if last - first < GATHER * count and slots == sorted(set(slots)):
+        return Placed(slice(first, last + 1), last - first + 1, [slot - first for slot in slots])
+    return Placed(slots, count, list(range(count)))

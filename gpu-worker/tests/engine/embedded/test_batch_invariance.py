@@ -1,6 +1,7 @@
 """What a request samples depends on (adapter, prompt, parameters, seed) alone: bit for bit, whoever is beside it."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded import sizes
-from temper_gpu.engine.embedded.activations import WholeVectors, padded_size
-from temper_gpu.engine.embedded.attention import attend, causal_mask
+from temper_gpu.engine.embedded.activations import WholeVectors
+from temper_gpu.engine.embedded.attention import Layer, attend, causal_mask
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
+from temper_gpu.engine.embedded.vectors import padded_size
 from tests.engine.embedded.tiny import ask, ask_together, held, open_engine, request, tiny_adapter, tiny_base
 
 pytestmark = pytest.mark.numerics
@@ -81,6 +83,19 @@ def test_widths_that_no_processor_likes(num_threads: int):
     engine.close()
 
 
+def test_groups_that_share_long_prompts_answer_as_each_alone(engine: EmbeddedEngine):
+    """Whole chunks are attended together, of whichever number of requests; answers go on into chunks of their own."""
+    first, second = (request(seed, 300, 1).prompt_token_ids for seed in (1, 2))
+    prompts = [first, first[:256], (*first[:270], *second[:30]), (*first, *second[:150]), second[:230]]
+    sharing = [
+        replace(request(seed, 1, 50 if seed % 5 > 2 else 1 + seed % 4), prompt_token_ids=prompts[seed % 5])
+        for seed in range(20)
+    ]
+    alone = [ask(engine, asked) for asked in sharing]
+    for chosen in (range(20), range(19, -1, -1), (0, 5, 10), (3, 8, 0, 1, 2)):
+        assert ask_together(engine, [sharing[index] for index in chosen]) == [alone[index] for index in chosen]
+
+
 def test_requests_that_arrive_while_others_decode(engine: EmbeddedEngine, alone):
     first = [engine.submit(None, asked, 60) for asked in REQUESTS[:10]]
     first[0].result(60)
@@ -118,15 +133,17 @@ def test_policies_side_by_side_answer_as_each_alone(base):
 def test_attention_in_bfloat16_gives_a_row_the_same_bits_in_any_company(group: int, head_size: int):
     """oneDNN multiplies no few small matrices: whether it did depended on how many there were."""
     rows, key_heads = 16, 2
+    layer = Layer(0, head_size**-0.5, None, None, None)
     for seed in range(12):
         generator = torch.Generator().manual_seed(seed)
-        for num_keys in (64, 128, 144):
-            shapes = (rows, key_heads * group, 1), (rows, key_heads, num_keys), (rows, key_heads, num_keys)
+        for num_keys in (32, 64, 128, 192):
+            shapes = (rows, 1, key_heads * group), (rows, key_heads, num_keys), (rows, key_heads, num_keys)
             q, k, v = (torch.randn(*shape, head_size, generator=generator).bfloat16() for shape in shapes)
-            mask = causal_mask(torch.full((rows, 1), num_keys - 1), num_keys)
-            expected = attend(q * 2, k, v, mask, head_size**-0.5)
-            for few in (2, 3, 4, 8, 15):
-                assert torch.equal(attend(q[:few] * 2, k[:few], v[:few], mask[:few], head_size**-0.5), expected[:few])
+            mask = causal_mask(torch.full((rows, 1), num_keys - 1), 0, num_keys)
+            expected = attend(q * 2, k, v, mask, layer)
+            for few in (1, 2, 3, 4, 8, 15):
+                answered = attend(q[:few] * 2, k[:few], v[:few], mask[:few], layer)
+                assert all(torch.equal(some, every[:few]) for some, every in zip(answered, expected, strict=True))
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 4, 5, 16])

@@ -101,7 +101,7 @@ def test_a_request_that_the_key_value_cache_has_no_room_for_is_refused_with_figu
 def test_a_model_of_which_not_one_block_fits_ends_the_start(base):
     wide = dataclasses.replace(base, config=copy.deepcopy(base.config))
     wide.config.num_hidden_layers = 4096
-    with pytest.raises(TemperError, match=r"must hold 3 requests of 16 tokens \(64.0 MiB\).*--kv-cache-bytes"):
+    with pytest.raises(TemperError, match=r"must hold 3 requests of 64 tokens \(256.0 MiB\).*--kv-cache-bytes"):
         cache = SlotCache(wide.config, wide.dtype, wide.device)
         Slots(cache, PrefixCache(cache, 1 << 18), Sizes((16, 32), 0), 32, 1 << 20, 512)
 

@@ -35,7 +35,7 @@ def asked(index: int) -> GenerationRequest:
     rng, is_long = random.Random(index), index % 5 == 0
     prompt = request(index % 3, 40 if is_long else rng.choice([1, 15, 16, 70, 130]), 1).prompt_token_ids
     end = request(index, rng.choice([1, 5, 16]), 1).prompt_token_ids
-    return GenerationRequest((*prompt, *end), 90 if is_long else 1 + index % 9, [1.0, 0.7, 0][index % 3], index)
+    return GenerationRequest((*prompt, *end), 230 if is_long else 1 + index % 9, [1.0, 0.7, 0][index % 3], index)
 
 
 REQUESTS = [asked(index) for index in range(24)]
@@ -60,8 +60,8 @@ def alone(unmerged: BaseModel) -> list[Generation]:
 @pytest.fixture(scope="module")
 def tight(unmerged: BaseModel) -> Iterator[EmbeddedEngine]:
     """With a prefix cache, and with memory for few of the requests at once."""
-    for_slots = 1500 * 2 * 2 * 2 * 16 * unmerged.dtype.itemsize
-    sizes = {"kv_cache_bytes": 1 << 20, "prefix_cache_bytes": (1 << 20) - for_slots, "max_pass_tokens": 128}
+    per_token = 2 * 2 * 2 * 16 * unmerged.dtype.itemsize
+    sizes = {"kv_cache_bytes": 4096 * per_token, "prefix_cache_bytes": 1096 * per_token, "max_pass_tokens": 128}
     engine = open_engine(unmerged, **sizes)
     yield engine
     engine.close()

@@ -23,14 +23,13 @@ from temper_gpu.model.models import BaseModel, ModelLibrary
 from tests.engine.embedded.tiny import ask, ask_together, open_engine, request, tiny_base
 
 
-def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
-    """The usual softmax over however many keys the longest neighbour has, the order of addition made visible."""
+def test_an_attention_that_depends_on_how_many_are_attended_with_is_noticed(base, monkeypatch: pytest.MonkeyPatch):
+    """As kernels do that share the work out by rows; made visible."""
+    true_attend = forward.attend
 
-    def careless(query, key, value, mask, scaling, *others):
-        groups = query.shape[1] // key.shape[1]
-        scores = query @ key.repeat_interleave(groups, 1).transpose(2, 3) * scaling + mask[:, :, 0]
-        noise = 1 + 1e-7 * key.shape[2]
-        return scores.softmax(-1) @ value.repeat_interleave(groups, 1) * noise
+    def careless(query_RCHD, *others):
+        attended = true_attend(query_RCHD, *others)
+        return attended._replace(output_QHD=attended.output_QHD * (1 + 1e-6 * query_RCHD.shape[0]))
 
     monkeypatch.setattr(forward, "attend", careless)
     sizes = Sizes((16, 48, 128, 256, 512), 0)
@@ -40,8 +39,7 @@ def test_an_attention_that_adds_over_all_keys_at_once_is_noticed(base, monkeypat
     engine = open_engine(base)
     requests = [request(seed, 12, 4) for seed in range(8)]
     alone = [ask(engine, asked) for asked in requests]
-    # Not so long that it is attended apart.
-    assert ask_together(engine, [*requests, request(9, 20, 8)])[:8] != alone
+    assert ask_together(engine, requests) != alone
     engine.close()
 
 
@@ -67,9 +65,8 @@ def test_a_mutant_that_breaks_invariance_for_one_size_is_found_by_the_proof(
 
     def attend(self, layer, query_1HMD):
         output = true_attend(self, layer, query_1HMD)
-        tile = self.tiles[-1]
-        is_far = tile.num_keys > 144
-        is_decode = tile.queries_RC is None
+        is_far = bool(self.earlier)
+        is_decode = self.own[0].positions_RC.shape[1] == 1
         is_hit = {
             "first layer": layer.index == 0 and not is_decode,
             "last layer": layer.index == 1 and not is_decode,
@@ -100,9 +97,10 @@ def test_chance_that_depends_on_the_row_is_noticed(base, monkeypatch: pytest.Mon
 def test_a_size_whose_numbers_differ_is_not_used(base, monkeypatch: pytest.MonkeyPatch):
     true_attend = forward.attend
 
-    def attend(query, *others):
-        output = true_attend(query, *others)
-        return output * (1 + 1e-6) if query.shape[0] == 32 and query.shape[2] == 1 else output  # decode of 32 slots
+    def attend(query_RCHD, *others):
+        attended = true_attend(query_RCHD, *others)
+        is_hit = query_RCHD.shape[:2] == (32, 1)  # decode of 32 slots
+        return attended._replace(output_QHD=attended.output_QHD * (1 + 1e-6)) if is_hit else attended
 
     monkeypatch.setattr(forward, "attend", attend)
     assert prove_sizes(base, Sizes((16, 32, 64, 128), 0), 128).allowed == (16, 64, 128)
@@ -111,9 +109,10 @@ def test_a_size_whose_numbers_differ_is_not_used(base, monkeypatch: pytest.Monke
 def test_where_places_matter_in_every_size_the_engine_does_not_start(base, monkeypatch: pytest.MonkeyPatch):
     true_attend = forward.attend
 
-    def attend(query, *others):
-        rows = torch.arange(query.shape[0], dtype=query.dtype)[:, None, None, None]
-        return true_attend(query, *others) * (1 + 1e-5 * rows)
+    def attend(query_RCHD, *others):
+        attended = true_attend(query_RCHD, *others)
+        places_Q11 = torch.arange(len(attended.output_QHD))[:, None, None]
+        return attended._replace(output_QHD=attended.output_QHD * (1 + 1e-5 * places_Q11))
 
     monkeypatch.setattr(forward, "attend", attend)
     with pytest.raises(TemperError, match="token's position") as caught:

@@ -8,37 +8,62 @@ from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.requests import Sequence
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.embedded.slots import Slots
-from temper_gpu.engine.embedded.tiles import plan_decode
+from temper_gpu.engine.embedded.tiles import SHARING, Placed, TilePlan, place, plan_decode
 from tests.engine.embedded.tiny import request
 
 
+def rows_of(plans: list[TilePlan]) -> list[tuple[list[int], int, int]]:
+    """Of each row of each tile: its tokens, its first key and the number of its keys."""
+    return [(tokens.tolist(), plan.first_key, plan.num_keys) for plan in plans for tokens in plan.tokens]
+
+
 def work(positions: list[int]) -> int:
-    """Keys that are attended, times rows."""
-    plans = plan_decode(list(range(len(positions))), positions, 128, 3)
-    assert sorted(index for plan in plans for _, index, _ in plan.runs) == list(range(len(positions)))
-    for plan in plans:
-        assert all(positions[index] < plan.num_keys for _, index, _ in plan.runs)
-        assert all(row < plan.num_rows for row, _, _ in plan.runs)
-    return sum(plan.num_rows * plan.num_keys for plan in plans)
+    """Keys that are attended, times rows that are computed."""
+    plan = plan_decode(list(range(len(positions))), positions, [()] * len(positions))
+    for index, position in enumerate(positions):
+        seen = [
+            (first, first + count) for tokens, first, count in rows_of([*plan.chunks, *plan.own]) if index in tokens
+        ]
+        assert [first for first, _ in seen] == [0, *(end for _, end in seen[:-1])]
+        assert position < seen[-1][1] <= position + 64
+    return sum(place(tile.slots).num_rows * tile.num_keys for tile in (*plan.own, *plan.chunks))
 
 
 def test_requests_of_like_length_are_one_tile():
-    [plan] = plan_decode(list(range(64)), [100 + index % 40 for index in range(64)], 128, 3)
-    assert (plan.slots, plan.num_rows, plan.num_keys) == (0, 64, 144)
+    plan = plan_decode(list(range(64)), [130 + index % 40 for index in range(64)], [()] * 64)
+    [tile] = plan.own
+    assert (place(tile.slots).slots, tile.num_keys, plan.chunks) == (slice(0, 64, 1), 192, [])
 
 
-@pytest.mark.parametrize("place", [0, 31, 63])
-def test_a_long_neighbour_costs_its_own_work_only(place: int):
+@pytest.mark.parametrize("slot", [0, 31, 63])
+def test_a_long_neighbour_costs_its_own_work_only(slot: int):
     positions = [40 + index % 8 for index in range(64)]
     alone = work(positions)
-    positions[place] = 1007
-    assert work(positions) <= alone + 1008
+    positions[slot] = 1007
+    assert work(positions) <= alone + 1024
 
 
-def test_slots_far_from_each_other_are_gathered():
-    for key_heads, num_rows in ((8, 2), (1, 3)):
-        [plan] = plan_decode([0, 100], [5, 9], 128, key_heads)
-        assert (plan.slots, plan.num_rows, plan.runs) == ([0, 100], num_rows, [(0, 0, 1), (1, 1, 1)])
+def test_slots_far_from_each_other_are_copied_and_near_ones_are_not():
+    assert place([0, 100, 101]) == Placed([0, 100, 101], 3, [0, 1, 2])
+    assert place([4, 5, 7]) == Placed(slice(4, 8), 4, [0, 1, 3])
+    assert place([0, 8, 16]) == Placed(slice(0, 17, 8), 3, [0, 1, 2])
+    assert place([7, 7]) == Placed(slice(7, 8), 2, [0, 1])
+    assert place([9, 3]) == Placed([9, 3], 2, [0, 1])
+
+
+def test_requests_whose_prompts_begin_alike_attend_to_their_chunks_together():
+    """Five with two chunks, one of them with another second one; one alone. An answer's chunk is nobody else's."""
+    prefixes = [("a", "b"), ("a", "b"), ("a", "c"), ("a", "b"), ("a", "b"), ("d",)]
+    plan = plan_decode(list(range(6)), [600, 530, 520, 800, 513, 520], prefixes)
+    assert rows_of(plan.chunks) == [
+        *(([0, 1, 2, 3], 0, 256), ([4], 0, 256), ([5], 0, 256)),
+        *(([0, 1, 3, 4], 256, 256), ([2], 256, 256), ([5], 256, 256)),
+        ([3], 512, 256),
+    ]
+    assert [tile.num_queries for tile in plan.chunks] == [SHARING, SHARING, 1, 1]
+    assert sorted(rows_of(plan.own)) == [
+        *(([0], 512, 128), ([1], 512, 32), ([2], 512, 32), ([3], 768, 64), ([4], 512, 32), ([5], 512, 32)),
+    ]
 
 
 def test_those_who_remain_move_into_the_first_slots_with_all_that_is_stored(base):
