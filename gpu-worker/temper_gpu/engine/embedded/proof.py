@@ -3,8 +3,8 @@
 Which kernel a matrix library takes depends on shapes, threads and the CPU, not on values. So whole layers of each kind
 that the model has, the output head and the sampler are run on random prompts, in every size, at changing places among
 changing neighbours, also at positions behind whole chunks of keys, shared and not. Logits and every key and value must
-be the expected ones; a size whose numbers differ anywhere from the largest size's is not used. On a GPU this may leave a
-single size, which is slower, not wrong.
+be the expected ones; a size whose numbers differ anywhere from the largest size's is not used. On a GPU this may leave
+a single size, which is slower, not wrong.
 
 Where adapters stay beside the weights, the same is done with an adapter on every layer. Then passes of several policies
 are compared with what each policy alone gives; who differs in company computes alone.
