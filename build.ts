@@ -1,6 +1,6 @@
 /** `npm run build`: the npm package in dist/. Its folders are those of the sources, with JavaScript in place of TypeScript. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,9 +36,13 @@ for (const path of COPIED) copy(path);
 await bundleWorkflows();
 writeManifest();
 
+/** Editors show the comments of declarations. Those of the JavaScript would be a fortieth of what is downloaded. */
 function compile(): void {
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
-  execFileSync(process.execPath, [tsc, '--project', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+  const line = [tsc, '--project', join(root, 'tsconfig.build.json')];
+  for (const emitted of [['--removeComments'], ['--declaration', '--emitDeclarationOnly']]) {
+    execFileSync(process.execPath, [...line, ...emitted], { stdio: 'inherit' });
+  }
 }
 
 /** Nobody can import what no entry leads to: its types would only be carried. */
@@ -60,25 +64,32 @@ function declarationOf(file: string): string {
 
 function copy(path: string): void {
   mkdirSync(dirname(join(dist, path)), { recursive: true });
-  cpSync(join(root, path), join(dist, path), { recursive: true, filter: (file) => basename(file) !== '__pycache__' });
+  cpSync(join(root, path), join(dist, path), { recursive: true, filter: isNeeded });
+}
+
+/** Of the pocket models, a user needs the two folders, not what made them. */
+function isNeeded(file: string): boolean {
+  if (basename(dirname(file)) === 'pocket') return statSync(file).isDirectory() && basename(file) !== '__pycache__';
+  return basename(file) !== '__pycache__';
 }
 
 /** Webpack does not read TypeScript below node_modules, and takes seconds: an installation has the bundle. */
 async function bundleWorkflows(): Promise<void> {
   const workflowsPath = join(dist, 'workflows', 'index.js');
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
-  writeFileSync(join(dist, 'workflows', 'bundle.js'), withSlimSourceMap(code));
+  const { code } = await bundleWorkflowCode({
+    workflowsPath,
+    logger: new DefaultLogger('WARN'),
+    // Temporal needs a map in the bundle. It leads to lines: their columns were a tenth of all that is downloaded.
+    webpackConfigHook: (config) => ({ ...config, devtool: 'inline-nosources-cheap-module-source-map' }),
+  });
+  writeFileSync(join(dist, 'workflows', 'bundle.js'), withPackagePaths(code));
 }
 
-/** Temporal wants a map in the bundle. Sources have paths in the clone there, not on this machine, and no text. */
-function withSlimSourceMap(code: string): string {
+/** A frame of a workflow names a file of the package, or of `node_modules`, not of the machine that made the package. */
+function withPackagePaths(code: string): string {
   return code.replace(/(?<=^\/\/# sourceMappingURL=data:\S+;base64,)\S+$/m, (encoded) => {
-    const map = JSON.parse(Buffer.from(encoded, 'base64').toString()) as {
-      sources: string[];
-      sourcesContent?: string[];
-    };
-    delete map.sourcesContent;
-    map.sources = map.sources.map((source) => source.replaceAll(root, ''));
+    const map = JSON.parse(Buffer.from(encoded, 'base64').toString()) as { sources: string[] };
+    map.sources = map.sources.map((source) => source.replaceAll(join(dist, '/'), '').replaceAll(root, ''));
     return Buffer.from(JSON.stringify(map)).toString('base64');
   });
 }
