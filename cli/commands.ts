@@ -90,5 +90,9 @@ export const COMMANDS: readonly Command[] = [
   createCommand({ ...workerCommand, load: async () => (await import('./worker/worker.ts')).worker }),
   createCommand({ ...gpuWorkerCommand, load: async () => (await import('./gpu-worker/gpu-worker.ts')).serveAndTrain }),
   createCommand({ ...setupCommand, load: async () => (await import('./setup/setup.ts')).setup }),
-  createCommand({ ...doctorCommand, load: async () => (await import('./doctor/doctor.ts')).doctor }),
+  createCommand({
+    ...doctorCommand,
+    load: async () => (await import('./doctor/doctor.ts')).doctor,
+    loadDescriptions: describeRunFlags,
+  }),
 ];

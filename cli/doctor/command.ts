@@ -1,5 +1,6 @@
 import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { RUN_FLAGS } from '../train/run-flag-table.ts';
 
 export const doctorCommand = defineCommand({
   name: 'doctor',
@@ -7,9 +8,14 @@ export const doctorCommand = defineCommand({
   details: [
     'Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.',
     'With --model: what the model is, whether Temper can serve and train it, and what it needs of the memory.',
-    'It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer.',
+    'It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer. The other flags',
+    'are those of a run: pass what you would pass to temper train. Flags that train of temporal.config.ts sets count, too.',
   ],
-  examples: ['temper doctor', 'temper doctor --model Qwen/Qwen3-0.6B', 'temper doctor --model ./model --context 8192'],
+  examples: [
+    'temper doctor',
+    'temper doctor --model Qwen/Qwen3-0.6B',
+    'temper doctor --model ./model --context 8192 --lora-rank 64',
+  ],
   arguments: {},
   flags: {
     agent: { kind: 'texts', placeholder: 'NAME', description: "also check this agent's queue; repeatable" },
@@ -25,6 +31,9 @@ export const doctorCommand = defineCommand({
       description: "with --model: tokens of the longest conversation [32768, or the model's context window]",
     },
     'chat-template': CHAT_TEMPLATE_FLAG,
+    'lora-rank': RUN_FLAGS['lora-rank'],
+    'lora-target-modules': RUN_FLAGS['lora-target-modules'],
+    'micro-batch-tokens': RUN_FLAGS['micro-batch-tokens'],
     ...ENGINE_FLAGS,
     json: JSON_FLAG,
   },

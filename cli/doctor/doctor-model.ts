@@ -8,6 +8,7 @@ import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorCommand } from './command.ts';
+import { readPlannedFlags, trainOf } from './planned-flags.ts';
 
 type Memory = NonNullable<ModelReport['memory']>;
 type Device = Memory['devices'][number];
@@ -17,9 +18,11 @@ export async function doctorModel(context: CommandContext<typeof doctorCommand>,
   const { flags, project, cwd, env, output, signal } = context;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { context: tokens, engine, device, dtype } = flags;
+  const planned = await readPlannedFlags(context);
   const place = { project, cwd, env, cache: cacheFolder(env), signal, onEvent };
-  const template = (await readChatTemplate(flags['chat-template'], cwd))?.file ?? null;
-  const report = await reportOnModel({ ...place, model, template, context: tokens, engine, device, dtype });
+  const template = (await readChatTemplate(planned['chat-template'], cwd))?.file ?? null;
+  const train = trainOf(planned);
+  const report = await reportOnModel({ ...place, model, template, context: tokens, train, engine, device, dtype });
   if (flags.json) printJson(output, report);
   else output.line(renderModel(report, output.isTerminal));
   const fits = report.memory?.devices.every((each) => each.fits !== false) ?? false;
@@ -62,7 +65,8 @@ function renderDevice(device: Device, dtype: string, memory: Memory, hasColors: 
 
 const WHEN = { always: 'always', serving: 'sampling', training: 'training' } as const;
 
-function adviceOn(device: Device, { context, longestRequest, requestsAtOnce, microBatchTokens }: Memory): string[] {
+function adviceOn(device: Device, memory: Memory): string[] {
+  const { context, longestRequest, requestsAtOnce } = memory;
   const advice: string[] = [];
   if (longestRequest !== null && longestRequest < context)
     advice.push(
@@ -70,16 +74,17 @@ function adviceOn(device: Device, { context, longestRequest, requestsAtOnce, mic
     );
   else if (requestsAtOnce !== null)
     advice.push(`${count(requestsAtOnce)} conversations of ${count(context)} tokens are sampled at once`);
-  if (device.fits === false) advice.push(remedyOf(device, microBatchTokens));
+  if (device.fits === false) advice.push(remedyOf(device, memory));
   return advice;
 }
 
-function remedyOf(device: Device, microBatchTokens: number): string {
+function remedyOf(device: Device, { context, microBatchTokens }: Memory): string {
   const of = (phase: string) =>
     device.parts.filter((part) => part.phase === phase).reduce((sum, { bytes }) => sum + bytes, 0);
+  const longest = microBatchTokens > context ? '--micro-batch-tokens' : '--context';
   const ways =
     of('training') > of('serving')
-      ? `pass a smaller --context (a micro-batch has up to ${count(microBatchTokens)} tokens: the longest conversation, or --micro-batch-tokens of temper train)`
+      ? `pass a smaller ${longest} (now ${count(microBatchTokens)})`
       : 'lower engine.slots in temporal.config.ts';
   return `to make it fit: ${ways}, lower engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model`;
 }

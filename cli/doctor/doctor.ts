@@ -6,16 +6,16 @@ import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorCommand } from './command.ts';
 import { doctorModel } from './doctor-model.ts';
+import { PLANNED_FLAGS } from './planned-flags.ts';
 
 export async function doctor(context: CommandContext<typeof doctorCommand>): Promise<number> {
   const { flags, project, env, output } = context;
   if (flags.model !== null && flags.agent.length > 0)
     throw new UsageError('--agent has no effect with --model; run temper doctor twice');
   if (flags.model !== null) return doctorModel(context, flags.model);
-  const idle = (['context', 'chat-template', 'engine', 'device', 'dtype'] as const).find(
-    (name) => flags[name] !== null,
-  );
-  if (idle !== undefined) throw new UsageError(`--${idle} has no effect without --model; pass both, or leave it out`);
+  const idle = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype'] as const;
+  const given = idle.find((name) => flags[name] !== null);
+  if (given !== undefined) throw new UsageError(`--${given} has no effect without --model; pass both, or leave it out`);
   const checks = await examine({ project, env, agents: flags.agent });
   if (flags.json) printJson(output, checks);
   else output.line(renderChecks(checks, output.isTerminal));

@@ -39,7 +39,7 @@ const REPORT: ModelReport = {
   },
 };
 
-async function doctor(flags: readonly string[], report: ModelReport, engine: object = {}) {
+async function doctor(flags: readonly string[], report: ModelReport, config: object = {}) {
   const programs = fakePrograms();
   onTestFinished(() => programs.remove());
   const folder = await temporaryFolder();
@@ -47,7 +47,7 @@ async function doctor(flags: readonly string[], report: ModelReport, engine: obj
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: args.slice(2).join(' ') }));`;
   programs.add('python', `if (args[0] === '-c') console.log('missing:'); else { ${answer} }`);
   const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
-  writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
+  writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   const { stdout, ...result } = await runCli(folder, ['doctor', '--model', ...flags], { env });
   return { ...result, stdout: stdout.replaceAll(folder, 'PROJECT') };
 }
@@ -60,7 +60,9 @@ test('a model that does not fit is told with its parts and what to change, and e
   expect(stdout).toMatch(/micro-batch +10.00 GiB +training +activations/);
   expect(stdout).toMatch(/worst moment +11.00 GiB +does not fit: 8.00 GiB in all/);
   expect(stdout).toContain('holds a request of 2,048 tokens at most; raise engine.kvCacheBytes');
-  expect(stdout).toContain('to make it fit: pass a smaller --context');
+  expect(stdout).toContain('to make it fit: pass a smaller --micro-batch-tokens (now 16,384)');
+  const longer = { ...REPORT, memory: { ...REPORT.memory!, context: 16_384 } };
+  expect((await doctor(['pocket'], longer)).stdout).toContain('to make it fit: pass a smaller --context');
 });
 
 test('engine, device, type and length of conversations are those of the flags; JSON has it all', async () => {
@@ -78,8 +80,21 @@ test('engine, device, type and length of conversations are those of the flags; J
 
 test('a vLLM server elsewhere is named, because it takes no memory here', async () => {
   const vllm = { url: 'http://gpu-host:8000', adapters: { folder: '/mnt/adapters' } };
-  const { stdout } = await doctor(['pocket', '--json'], REPORT, { kind: 'vllm', vllm });
+  const { stdout } = await doctor(['pocket', '--json'], REPORT, { engine: { kind: 'vllm', vllm } });
   expect((JSON.parse(stdout) as ModelReport).model).toMatch(/ --vllm-url http:\/\/gpu-host:8000$/);
+});
+
+test('what would be trained is what flags say, then what the project gives to every run', async () => {
+  const train = { 'lora-rank': 8, 'lora-target-modules': 'q_proj, v_proj', steps: 7, 'chat-template': 'chat.jinja' };
+  const { stdout } = await doctor(['pocket', '--lora-rank', '64', '--json'], REPORT, { train });
+  expect((JSON.parse(stdout) as ModelReport).model).toContain(
+    '--chat-template PROJECT/chat.jinja --lora-rank 64 --lora-targets q_proj v_proj --micro-batch-tokens 16384 ',
+  );
+});
+
+test('a flag of a run is held to the same rule as in temper train', async () => {
+  const { exitCode, stderr } = await doctor(['pocket', '--micro-batch-tokens', '0'], REPORT);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--micro-batch-tokens must be at least 1, got 0;')]);
 });
 
 test('a model that cannot be used ends with 1, and says why', async () => {
@@ -90,6 +105,7 @@ test('a model that cannot be used ends with 1, and says why', async () => {
 test.each([
   [['--context', '8'], '--context has no effect without --model; pass both, or leave it out'],
   [['--chat-template', 'x'], '--chat-template has no effect without --model; pass both, or leave it out'],
+  [['--lora-rank', '8'], '--lora-rank has no effect without --model; pass both, or leave it out'],
   [['--dtype', 'float32'], '--dtype has no effect without --model; pass both, or leave it out'],
   [['--model', 'pocket', '--agent', 'a'], '--agent has no effect with --model; run temper doctor twice'],
 ])('%j is refused', async (flags, message) => {
@@ -106,22 +122,26 @@ test('help', async () => {
 
     Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.
     With --model: what the model is, whether Temper can serve and train it, and what it needs of the memory.
-    It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer.
+    It reads no weights; of a model of the Hugging Face hub it downloads only the config and tokenizer. The other flags
+    are those of a run: pass what you would pass to temper train. Flags that train of temporal.config.ts sets count, too.
 
     Options:
-      --agent NAME          also check this agent's queue; repeatable
-      --model MODEL         examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
-      --context N           with --model: tokens of the longest conversation [32768, or the model's context window]
-      --chat-template FILE  Jinja chat template to use instead of the model's own
-      --engine NAME         what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
-      --device NAME         where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME          type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
-      --json                print one JSON object
-      -h, --help            print this help
+      --agent NAME               also check this agent's queue; repeatable
+      --model MODEL              examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
+      --context N                with --model: tokens of the longest conversation [32768, or the model's context window]
+      --chat-template FILE       Jinja chat template to use instead of the model's own
+      --lora-rank N              rank of the adapter [16]
+      --lora-target-modules A,B  comma-separated module names; default: every linear layer except the output head
+      --micro-batch-tokens N     tokens per micro-batch; more is faster and needs more memory [16384]
+      --engine NAME              what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
+      --device NAME              where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
+      --dtype NAME               type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --json                     print one JSON object
+      -h, --help                 print this help
 
     Examples:
       temper doctor
       temper doctor --model Qwen/Qwen3-0.6B
-      temper doctor --model ./model --context 8192"
+      temper doctor --model ./model --context 8192 --lora-rank 64"
   `);
 });

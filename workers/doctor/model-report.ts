@@ -1,6 +1,6 @@
 /** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
 import { z } from 'zod';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import type { TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig, type EngineConfig } from '../config.ts';
@@ -53,6 +53,8 @@ export interface ExaminedModel extends InstallOptions {
   /** A file with a chat template in the place of the model's own. */
   readonly template: string | null;
   readonly context: number | null;
+  /** What a run would train. */
+  readonly train: Pick<TrainConfig, 'lora' | 'microBatchTokens'>;
   readonly engine: EngineKind | null;
   readonly device: string | null;
   readonly dtype: Dtype | null;
@@ -73,7 +75,7 @@ export async function reportOnModel(options: ExaminedModel): Promise<ModelReport
       ...(source === undefined ? [] : ['--source', source]),
       ...(template === null ? [] : ['--chat-template', template]),
       ...(options.context === null ? [] : ['--context', String(options.context)]),
-      ...trainedByDefault(name),
+      ...trainedBy(options.train),
       ...engineOf(config.engine, options),
     ],
   });
@@ -81,9 +83,9 @@ export async function reportOnModel(options: ExaminedModel): Promise<ModelReport
   throw new TemperError('EngineFailed', `the model ${text} could not be examined: ${lastLine}; run temper doctor`);
 }
 
-function trainedByDefault(baseModel: string): string[] {
-  const { train } = defaultRunConfig({ run: 'any', agent: 'any', baseModel });
-  return ['--lora-rank', String(train.lora.rank), '--micro-batch-tokens', String(train.microBatchTokens)];
+function trainedBy({ lora: { rank, targetModules }, microBatchTokens }: ExaminedModel['train']): string[] {
+  const targets = targetModules === null ? [] : ['--lora-targets', ...targetModules];
+  return ['--lora-rank', String(rank), ...targets, '--micro-batch-tokens', String(microBatchTokens)];
 }
 
 function engineOf(configured: EngineConfig, asked: ExaminedModel): string[] {

@@ -1,0 +1,31 @@
+/** What a run would train, by the flags of `temper doctor --model`: those of `temper train` by which memory differs. */
+import type { TrainConfig } from '../../core/contract.ts';
+import { loadConfig } from '../../workers/config.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { parseCommandLine } from '../command-line/parse.ts';
+import { flagWords } from '../train/project-flags.ts';
+import { RUN_FLAGS } from '../train/run-flag-table.ts';
+import { applyRunFlags } from '../train/run-flags.ts';
+import { doctorCommand } from './command.ts';
+
+const TRAINED = ['lora-rank', 'lora-target-modules', 'micro-batch-tokens'] as const;
+export const PLANNED_FLAGS = ['chat-template', ...TRAINED] as const;
+
+type PlannedFlags = Pick<CommandContext<typeof doctorCommand>['flags'], (typeof PLANNED_FLAGS)[number]>;
+
+/** Those of the line, then those that `train` of temporal.config.ts gives to every run. */
+export async function readPlannedFlags(context: CommandContext<typeof doctorCommand>): Promise<PlannedFlags> {
+  const { flags, project, env } = context;
+  const words = flagWords(await loadConfig(project, env));
+  const line = parseCommandLine({ ...doctorCommand, flags: RUN_FLAGS }, words);
+  const usual = line.isHelp ? flags : line.flags;
+  const chosen = PLANNED_FLAGS.map((name) => [name, flags[name] ?? usual[name]]);
+  return Object.fromEntries(chosen) as PlannedFlags;
+}
+
+/** Checked as `temper train` checks it. */
+export function trainOf(planned: PlannedFlags): TrainConfig {
+  const given = TRAINED.filter((name) => planned[name] !== null);
+  const values = new Map(given.map((name) => [RUN_FLAGS[name].path, planned[name]]));
+  return applyRunFlags({ run: 'any', agent: 'any', baseModel: 'any' }, values).train;
+}
