@@ -4,10 +4,11 @@ import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
 import { engine } from './engine.ts';
 import { long } from './long.ts';
+import { memory } from './memory.ts';
 import { soak } from './soak.ts';
 import { step } from './step.ts';
 
-const BENCHES: readonly Bench[] = [step, call, engine, long, soak];
+const BENCHES: readonly Bench[] = [step, call, engine, long, memory, soak];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

@@ -30,6 +30,22 @@ def expert_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
     return {path: module for path, module in model.named_modules() if path.rpartition(".")[2] == "experts"}
 
 
+def experts_per_token(config: PreTrainedConfig) -> int:
+    """Of a mixture; nobody asks it of a model without one."""
+    return getattr(config, "num_experts_per_tok", None) or 1
+
+
+def few_layers(model: PreTrainedModel) -> tuple[int, int]:
+    """The first layers that have all there is in the model, and after how many layers the last of them comes again."""
+    with_experts = {path.removesuffix(".experts").rpartition(".")[0] for path in expert_layers(model)}
+    decoder = {module: path for path, module in model.named_modules()}
+    owners = [decoder[layer] in with_experts for layer in model.get_decoder().layers]
+    layers = list(zip(layer_kinds(model.config), owners, strict=True))
+    last = max(map(layers.index, set(layers)))
+    following = (index for index in range(last + 1, len(layers)) if layers[index] == layers[last])
+    return last + 1, next(following, last + 1) - last
+
+
 def require_known_attention(name: str, config: PreTrainedConfig) -> None:
     kinds, window = set(layer_kinds(config)), getattr(config, "sliding_window", None)
     if not kinds <= {FULL, SLIDING}:

@@ -108,7 +108,7 @@ def embedded_parts(
         Part("always", "policies", policies.count * policies.bytes_each, f"{policies.count} × {kind}"),
         Part("always", "key-value cache", capacity.num_bytes, f"{capacity.bytes_per_token:,} bytes a token"),
     ]
-    if context is not None and not expert_layers(model):
+    if context is not None:
         num_bytes = embedded.pass_bytes(model, dtype, settings, context, merged)
         parts.append(Part("serving", "forward pass", num_bytes, "activations of a layer, logits, sampling"))
     return parts
@@ -150,11 +150,10 @@ def plan_all(
 
 
 def micro_batch_part(model: PreTrainedModel, batches: trainer.MicroBatches, recomputes: bool) -> Part:
-    if expert_layers(model):
-        return Part("training", "micro-batch", 0, "not known: which experts compute a token depends on numbers")
     what = "inputs of layers, one layer's activations" if recomputes else "activations"
-    reason = f"{what} and logits of {batches.num_tokens:,} tokens"
-    return Part("training", "micro-batch", batches.num_bytes(recomputes), reason)
+    routing = ", all at the same experts" if expert_layers(model) else ""
+    reason = f"{what} and logits of {batches.num_tokens:,} tokens{routing}"
+    return Part("training", "micro-batch", batches.num_bytes(model, recomputes), reason)
 
 
 def shares_memory(device: torch.device, settings: VllmSettings) -> bool:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
+from transformers.integrations.sdpa_attention import repeat_kv
 
 from temper_gpu.contract import LoraConfig
+from temper_gpu.model.alike_routing import AlikeRouting
+from temper_gpu.model.layers import attention_windows, few_layers, layer_kinds
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import adapter_shapes, target_modules
 from temper_gpu.model.models import BaseModel
@@ -21,8 +24,6 @@ from temper_gpu.training.policy import MOMENTS, TrainablePolicy, is_recomputed, 
 STATE_DTYPE = torch.float32
 META = torch.device("meta")
 FUSED = "temper_fused"
-# Layers are alike: what the second adds, each further one adds.
-FEW_LAYERS = 1
 
 
 def adapter_state_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
@@ -48,13 +49,17 @@ class MicroBatches:
         """As the trainer decides it where so much is free."""
         return is_recomputed(self.num_tokens * saved_bytes_per_token(model), free)
 
-    def num_bytes(self, recomputes: bool) -> int:
+    def num_bytes(self, model: PreTrainedModel, recomputes: bool) -> int:
         """The most that its forward and backward pass take: activations, logits, and new gradients beside those of the
-        micro-batch before."""
+        micro-batch before. Layers repeat: what the next ones add, each further one adds."""
         num_layers: int = self.config.num_hidden_layers
-        few = min(FEW_LAYERS, num_layers)
-        first = self._traced(few, recomputes)
-        return first + (num_layers - few) * (self._traced(few + 1, recomputes) - first) if num_layers > few else first
+        first, period = few_layers(model)
+        # The next ones again: the worst moment of very few layers may be another one.
+        few = first + period
+        if num_layers < few + period:
+            return self._traced(num_layers, recomputes)
+        start = self._traced(few, recomputes)
+        return start + (num_layers - few) * (self._traced(few + period, recomputes) - start) // period
 
     def _traced(self, num_layers: int, recomputes: bool) -> int:
         config = shortened(self.config, num_layers)
@@ -64,7 +69,8 @@ class MicroBatches:
         for parameter in policy.parameters.values():
             # Of the micro-batch before.
             parameter.grad = torch.zeros_like(parameter)
-        return peak_bytes(lambda: policy.log_probabilities(batch).logprobs_N.sum().backward())
+        with AlikeRouting(config):
+            return peak_bytes(lambda: policy.log_probabilities(batch).logprobs_N.sum().backward())
 
     def _batch(self) -> MicroBatch:
         num_sampled = self.num_tokens - 1
@@ -84,21 +90,42 @@ class Outline(TrainablePolicy):
     def recomputes(self, num_tokens: int) -> bool:
         return self._recomputes
 
+    def _attention_mask(self, batch: MicroBatch) -> Tensor | dict[str, Tensor | None] | None:
+        """Of one sequence, which needs a mask where a layer does not see all of it. transformers makes it."""
+        if self.base.attention != "sdpa":
+            return super()._attention_mask(batch)
+        num_tokens = batch.token_ids_BT.shape[1]
+        windows = dict(zip(layer_kinds(self.base.config), attention_windows(self.base.config), strict=True))
+        masks = {
+            kind: None if window is None or num_tokens < window else self._empty_mask(num_tokens)
+            for kind, window in windows.items()
+        }
+        return masks if len(masks) > 1 else next(iter(masks.values()))
+
+    def _empty_mask(self, num_tokens: int) -> Tensor:
+        return torch.empty(1, 1, num_tokens, num_tokens, dtype=torch.bool, device=META)
+
     def _require_plain_head(self) -> None:
         """There is nothing to compare."""
 
 
 class FusedBase(BaseModel):
-    """Without a mask, which rows of one sequence do not need."""
+    """With the attention below in the place of torch's fast one."""
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
-        return super().instantiate(FUSED, overrides)
+        return super().instantiate(FUSED if attention == "sdpa" else attention, overrides)
 
 
 def fused_attention(module, query, key, value, attention_mask, scaling, **options):
     """As CPUs and GPUs compute it. On `meta`, torch would take it apart into products of all tokens with all."""
+    if attention_mask is not None:
+        # As transformers and torch do: heads that share keys get copies, and each layer adds a mask of its own.
+        key, value = (repeat_kv(tensor, module.num_key_value_groups) for tensor in (key, value))
+        attention_mask = attention_mask.to(query.dtype)
     fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    return fused(query, key, value, is_causal=True, scale=scaling)[0].transpose(1, 2), None
+    is_causal = attention_mask is None
+    output, _ = fused(query, key, value, is_causal=is_causal, attn_mask=attention_mask, scale=scaling)
+    return output.transpose(1, 2), None
 
 
 AttentionInterface.register(FUSED, fused_attention)

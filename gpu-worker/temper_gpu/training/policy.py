@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import attention_windows, layer_kinds
+from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token, layer_kinds
 from temper_gpu.model.lora import adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.memory import free_bytes
 from temper_gpu.model.models import BaseModel
@@ -185,9 +185,14 @@ def is_recomputed(num_bytes: int, free: int) -> bool:
 
 def saved_bytes_per_token(model: PreTrainedModel) -> int:
     """About what the backward pass needs of one token, rather more than less: for each linear layer its input in
-    float32, as LoRA reads it, and what it and the activation after it wrote."""
+    float32, as LoRA reads it, and what it and the activation after it wrote; for each expert that a token takes, what
+    this wrote."""
     layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
-    return sum(4 * layer.in_features + 2 * layer.weight.itemsize * layer.out_features for layer in layers)
+    linear = sum(4 * layer.in_features + 2 * layer.weight.itemsize * layer.out_features for layer in layers)
+    weights = [weight for experts in expert_layers(model).values() for weight in experts.parameters()]
+    # [experts, inputs, outputs], or with the last two the other way round.
+    written = sum(2 * weight.itemsize * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
+    return linear + experts_per_token(model.config) * written
 
 
 @contextmanager

@@ -22,6 +22,8 @@ from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.embedded.sizes import Sizes, sizes_for
 from temper_gpu.engine.embedded.slots import Slots
 from temper_gpu.engine.embedded.tiles import MIN_TABLE_ROWS
+from temper_gpu.model.alike_routing import AlikeRouting
+from temper_gpu.model.layers import few_layers
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import adapted_layers
 from temper_gpu.model.memory_plan import count_parameters
@@ -79,12 +81,12 @@ def loaded_policies(
 
 def pass_bytes(model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int, merged: bool) -> int:
     """The most that a forward pass takes, the sampling after it included. Layers follow one another in the same memory,
-    so one of them shows it."""
+    so those show it of which the others are repetitions."""
     sizes = sizes_for(count_parameters(model), settings.max_pass_tokens)
-    base = without_numbers(shortened(model.config, 1), dtype, META)
+    base = without_numbers(shortened(model.config, few_layers(model)[0]), dtype, META)
     adapted = trial_model(base, sizes, merged)
     max_slots = sizes.most_slots(settings.max_slots)
-    with torch.inference_mode():
+    with torch.inference_mode(), AlikeRouting(model.config):
         return max(prefill_bytes(adapted, base, sizes, context), decode_bytes(adapted, base, sizes, max_slots))
 
 
