@@ -58,7 +58,6 @@ MIXTURE = Qwen3MoeConfig(
     num_hidden_layers=8,
     num_attention_heads=16,
     num_key_value_heads=4,
-    head_dim=64,
     num_experts=32,
     num_experts_per_tok=8,
 )

@@ -38,8 +38,9 @@ def experts_per_token(config: PreTrainedConfig) -> int:
 def few_layers(model: PreTrainedModel) -> tuple[int, int]:
     """The first layers that have all there is in the model, and after how many layers the last of them comes again."""
     with_experts = {path.removesuffix(".experts").rpartition(".")[0] for path in expert_layers(model)}
-    decoder = {module: path for path, module in model.named_modules()}
-    owners = [decoder[layer] in with_experts for layer in model.get_decoder().layers]
+    paths = {module: path for path, module in model.named_modules()}
+    decoder: Any = model.get_decoder()
+    owners = [paths[layer] in with_experts for layer in decoder.layers]
     layers = list(zip(layer_kinds(model.config), owners, strict=True))
     last = max(map(layers.index, set(layers)))
     following = (index for index in range(last + 1, len(layers)) if layers[index] == layers[last])
