@@ -91,9 +91,7 @@ def make(folder: str, kind: str) -> None:
         model = architecture(config).to(torch.bfloat16)
     model = model.to_empty(device="cpu")
     for name, parameter in model.named_parameters():
-        torch.nn.init.normal_(
-            parameter, std=0.02
-        ) if parameter.dim() > 1 else torch.nn.init.ones_(parameter)
+        torch.nn.init.normal_(parameter, std=0.02) if parameter.dim() > 1 else torch.nn.init.ones_(parameter)
         if name.endswith("bias"):
             torch.nn.init.zeros_(parameter)
     model.tie_weights()
@@ -107,20 +105,13 @@ def serve(folder: str, dtype: torch.dtype) -> list[Part]:
     model = outline(folder)
     # As much as these requests fill.
     per_token = capacity_of(model, dtype, SETTINGS, CONTEXT).bytes_per_token
-    num_bytes = (NUM_REQUESTS + 1) * CONTEXT * per_token * 21 // 20 + (
-        SETTINGS.prefix_cache_bytes or 0
-    )
+    num_bytes = (NUM_REQUESTS + 1) * CONTEXT * per_token * 21 // 20 + (SETTINGS.prefix_cache_bytes or 0)
     settings = replace(SETTINGS, kv_cache_bytes=num_bytes)
     parts = plan_serving(model, Machine(CPU, dtype, settings), LORA, CONTEXT).parts
     del model
     engine = EmbeddedEngine(load_base("bench", folder, dtype, CPU), settings)
-    policies: list[AdapterSource | None] = [
-        adapter_of(engine.base, number) for number in range(num_policies(parts))
-    ]
-    futures = [
-        engine.submit(policies[number % len(policies)], request(number), 3000)
-        for number in range(NUM_REQUESTS)
-    ]
+    policies: list[AdapterSource | None] = [adapter_of(engine.base, number) for number in range(num_policies(parts))]
+    futures = [engine.submit(policies[number % len(policies)], request(number), 3000) for number in range(NUM_REQUESTS)]
     for future in futures:
         future.result(3000)
     engine.close()
@@ -153,23 +144,13 @@ def request(number: int) -> GenerationRequest:
     return GenerationRequest((*tokens, number), 24, 0.8, number)
 
 
-def train(
-    folder: str, dtype: torch.dtype, num_tokens: int, recomputes: bool
-) -> list[Part]:
+def train(folder: str, dtype: torch.dtype, num_tokens: int, recomputes: bool) -> list[Part]:
     """Two micro-batches of one row each, and a step of the optimizer."""
     model = outline(folder)
     machine = Machine(CPU, dtype, SETTINGS)
     kept = ("weights", "adapter in training", "optimizer", "gradients")
-    parts = [
-        part
-        for part in plan_all(model, machine, LORA, 64, 64).parts
-        if part.name in kept
-    ]
-    parts.append(
-        micro_batch_part(
-            model, MicroBatches(model.config, dtype, LORA, num_tokens), recomputes
-        )
-    )
+    parts = [part for part in plan_all(model, machine, LORA, 64, 64).parts if part.name in kept]
+    parts.append(micro_batch_part(model, MicroBatches(model.config, dtype, LORA, num_tokens), recomputes))
     TrainablePolicy.recomputes = lambda self, num_tokens: recomputes  # type: ignore[method-assign]
     policy = TrainablePolicy(load_base("bench", folder, dtype, CPU), LORA)
     start = initial_tensors(model, policy.targets, LORA.rank, 0)
