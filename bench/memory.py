@@ -14,6 +14,14 @@ from pathlib import Path
 
 import peft  # noqa: F401  (before the measurement begins)
 import torch
+from transformers import (
+    AutoTokenizer,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
+
 from temper_gpu.contract import LoraConfig
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.needs import capacity_of
@@ -26,13 +34,6 @@ from temper_gpu.process.needs import Machine, micro_batch_part, plan_all, plan_s
 from temper_gpu.training.needs import MicroBatches
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
-from transformers import (
-    AutoTokenizer,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3MoeConfig,
-    Qwen3MoeForCausalLM,
-)
 
 CPU = torch.device("cpu")
 LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
