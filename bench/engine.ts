@@ -10,7 +10,7 @@ import { openTools } from '../test/run/tools.ts';
 import { defineConfig } from '../workers/config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER } from '../workers/folders.ts';
 import { vllmPythonOf } from '../workers/install/vllm-environment.ts';
-import { countFlag, median, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
+import { countFlag, median, quantile, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
 import { planWorkload, WORKLOADS, type Workload } from './engine-workloads.ts';
 import { runScript, startScript } from './python.ts';
 
@@ -93,7 +93,7 @@ async function measure(peers: readonly Peer[], name: string, requests: number, r
   }
   for (const { name: peer } of peers) {
     const { first, peakBytes } = last[peer]!;
-    const waits = [quantile(first, 0.5), quantile(first, 0.99)].map((seconds) => seconds.toFixed(2)).join(' / ');
+    const waits = [median(first), quantile(first, 0.99)].map((seconds) => seconds.toFixed(2)).join(' / ');
     const memory = `${(peakBytes / 2 ** 30).toFixed(2)} GiB at most`;
     console.log(
       `  ${name.padEnd(13)} ${peer.padEnd(9)} ${showSpread(speeds[peer]!, 0)} tokens/s   first token p50 / p99 ${waits} s   ${memory}`,
@@ -178,9 +178,4 @@ function readNames(flag: string, text: string, known: readonly string[]): string
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return names;
   throw new UsageError(`--${flag} must name some of ${known.join(', ')}, got ${unknown}`);
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return share === 0.5 ? median(values) : (sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN);
 }

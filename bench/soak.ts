@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { openTools } from '../test/run/tools.ts';
-import { countFlag, median, type Bench, type Flags } from './bench.ts';
+import { countFlag, median, quantile, type Bench, type Flags } from './bench.ts';
 import { CASES, chat, resultOf, type Case, type Result, type Round } from './soak-cases.ts';
 import type { Client, Outcome } from './soak-client.ts';
 import { holdsWithin, MODELS, startSoakServer, type Gauges, type SoakServer } from './soak-server.ts';
@@ -178,7 +178,7 @@ function judge({ found, load, rests, begin, peakMib }: Found): object {
   const firstMs = load.outcomes.flatMap((outcome) => outcome.firstMs ?? []);
   const ordinary = {
     ...tallyOf([resultOf('200', load.outcomes, isRight)]),
-    firstMs: { p50: quantile(firstMs, 0.5), p99: quantile(firstMs, 0.99) },
+    firstMs: { p50: median(firstMs), p99: quantile(firstMs, 0.99) },
   };
   const compared = rests.slice(WARM_UP_ROUNDS);
   const growth = growthOf(compared);
@@ -219,9 +219,4 @@ function growthOf(rests: readonly Rest[]): number {
       .map((earlier) => ((later.residentMib - earlier.residentMib) * MINUTE_MS) / (later.atMs - earlier.atMs)),
   );
   return median(slopes);
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }
