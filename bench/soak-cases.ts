@@ -1,7 +1,7 @@
 /** The ten cases of `npm run bench -- soak`, each with the outcome that is right for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Ask, Outcome } from './soak-client.ts';
+import type { Ask, Ending, Outcome } from './soak-client.ts';
 import { holdsWithin, MODELS, type SoakServer } from './soak-server.ts';
 
 export interface Round {
@@ -16,11 +16,10 @@ export interface Case {
   play(round: Round): Promise<Result[]>;
 }
 
-/** Requests of one kind: how many ended how, and those that ended as they should not. */
+/** Requests of one kind: how each ended, and those that ended as they should not. */
 export interface Result {
   readonly wanted: string;
-  readonly asked: number;
-  readonly endings: Readonly<Record<string, number>>;
+  readonly endings: readonly Ending[];
   readonly wrong: readonly Outcome[];
 }
 
@@ -196,7 +195,6 @@ function results(
 }
 
 export function resultOf(wanted: string, outcomes: readonly Outcome[], isRight: (outcome: Outcome) => boolean): Result {
-  const endings: Record<string, number> = {};
-  for (const { ending } of outcomes) endings[ending] = (endings[ending] ?? 0) + 1;
-  return { wanted, asked: outcomes.length, endings, wrong: outcomes.filter((outcome) => !isRight(outcome)) };
+  const endings = outcomes.map(({ ending }) => ending);
+  return { wanted, endings, wrong: outcomes.filter((outcome) => !isRight(outcome)) };
 }

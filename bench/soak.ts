@@ -83,8 +83,8 @@ async function playCase({ name, ...each }: Case, round: Round): Promise<Result[]
   const startedAt = performance.now();
   const results = await each.play(round);
   const took = ((performance.now() - startedAt) / 1000).toFixed(1);
-  for (const { wanted, asked, wrong } of results) {
-    const shown = `  ${name.padEnd(22)} ${wanted.padEnd(36)} ${asked - wrong.length} of ${asked}`;
+  for (const { wanted, endings, wrong } of results) {
+    const shown = `  ${name.padEnd(22)} ${wanted.padEnd(36)} ${endings.length - wrong.length} of ${endings.length}`;
     console.log(`${shown.padEnd(74)} ${took} s`);
     for (const { ending, text } of wrong.slice(0, 2)) console.log(`    ${ending}: ${text.slice(0, 200)}`);
   }
@@ -204,11 +204,10 @@ function judge({ found, load, rests, begin, peakMib }: Found): object {
 }
 
 function tallyOf(results: readonly Result[]): Tally {
-  const sum: Record<string, number> = {};
-  for (const [ending, count] of results.flatMap(({ endings }) => Object.entries(endings)))
-    sum[ending] = (sum[ending] ?? 0) + count;
-  const wrong = results.reduce((total, result) => total + result.wrong.length, 0);
-  return { asked: results.reduce((total, { asked }) => total + asked, 0), endings: sum, wrong };
+  const all = results.flatMap(({ endings }) => endings);
+  const counts: Record<string, number> = {};
+  for (const ending of all) counts[ending] = (counts[ending] ?? 0) + 1;
+  return { asked: all.length, endings: counts, wrong: results.flatMap(({ wrong }) => wrong).length };
 }
 
 /** Of memory at rest: the median over all pairs of rounds, which one odd round does not move. */
