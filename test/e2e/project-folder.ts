@@ -55,9 +55,14 @@ export class ProjectFolder {
       .map((line) => JSON.parse(line) as T);
   }
 
-  async close(): Promise<void> {
+  /** Of those that were started here. */
+  async endCommands(): Promise<void> {
     for (const command of this.#started) command.interrupt();
     await Promise.all(this.#started.map(({ ended }) => ended));
+  }
+
+  async close(): Promise<void> {
+    await this.endCommands();
     await until('the stack is gone', () => this.alive().length === 0, 30_000);
     rmSync(this.#home, { recursive: true, force: true });
   }

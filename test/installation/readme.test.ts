@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { until } from '../crash/project.ts';
 import { linesOf, type Command } from '../e2e/command.ts';
 import { ProjectFolder } from '../e2e/project-folder.ts';
@@ -60,6 +60,9 @@ describe('in an installation', async () => {
     expect(code, stdout + stderr).toBe(0);
     serving = await startServing(project, port);
   });
+
+  // The test that ends `temper serve` may not be among those that run.
+  afterAll(() => project.endCommands());
 
   test.each(commands.filter((command) => RUNNABLE.test(command)))('README: %s', async (command) => {
     // A training's first steps: all of them take minutes.
