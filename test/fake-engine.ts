@@ -205,7 +205,7 @@ class Fake implements FakeEngine {
       ...(request.logprobs === true
         ? {
             logprobs: {
-              content: tokenIds.map((id) => ({ token: String(id), logprob: -id / 100, bytes: null, top_logprobs: [] })),
+              content: tokenIds.map((id) => ({ token: String.fromCodePoint(id), logprob: -id / 100, bytes: null, top_logprobs: [] })),
             },
           }
         : {}),

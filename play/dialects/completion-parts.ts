@@ -21,8 +21,43 @@ export function callsOf({ choices }: Completion): AnsweredCall[] {
   return (choices[0]?.message.tool_calls ?? []) as AnsweredCall[];
 }
 
+/** Empty where the model did not think. */
+export function thoughtsOf({ choices }: Completion): string {
+  const thoughts = choices[0]?.message['reasoning_content'];
+  return typeof thoughts === 'string' ? thoughts : '';
+}
+
+/** Of the text alone, without thoughts, calls and the token that ends an answer. Empty where nobody wants them. */
+export function textLogprobsOf(completion: Completion): readonly object[] {
+  const tokens = completion.choices[0]?.logprobs?.content ?? [];
+  const [thoughts, text] = [thoughtsOf(completion), contentOf(completion)];
+  if (text === '') return [];
+  const told = tokens.map((each) => String((each as { token?: unknown }).token));
+  const sampled = told.join('');
+  const begin = sampled.indexOf(text, Math.max(0, sampled.indexOf(thoughts)) + thoughts.length);
+  // Tokens that are parts of a character do not spell the text: it is not known which of them are its own.
+  if (begin < 0) return tokens;
+  let read = 0;
+  return tokens.filter((_, index) => {
+    const from = read;
+    read += told[index]!.length;
+    return read > begin && from < begin + text.length;
+  });
+}
+
+interface Usage {
+  readonly prompt_tokens?: number;
+  readonly completion_tokens?: number;
+  readonly completion_tokens_details?: { readonly reasoning_tokens?: number };
+}
+
 /** 0 where the engine did not count. */
-export function tokensOf({ usage }: Completion): { promptTokens: number; completionTokens: number } {
-  const { prompt_tokens = 0, completion_tokens = 0 } = (usage ?? {}) as Record<string, number>;
-  return { promptTokens: prompt_tokens, completionTokens: completion_tokens };
+export function tokensOf({ usage }: Completion): {
+  promptTokens: number;
+  completionTokens: number;
+  thoughtTokens: number;
+} {
+  const { prompt_tokens = 0, completion_tokens = 0, completion_tokens_details: details } = (usage ?? {}) as Usage;
+  const thoughtTokens = details?.reasoning_tokens ?? 0;
+  return { promptTokens: prompt_tokens, completionTokens: completion_tokens, thoughtTokens };
 }

@@ -1,6 +1,14 @@
 /** An answer as OpenAI's responses, whole and in events. */
 import type { Completion } from '../recorder/answer.ts';
-import { callsOf, contentOf, idOf, tokensOf } from './completion-parts.ts';
+import {
+  type AnsweredCall,
+  callsOf,
+  contentOf,
+  idOf,
+  textLogprobsOf,
+  thoughtsOf,
+  tokensOf,
+} from './completion-parts.ts';
 import type { ParsedCall } from './dialect.ts';
 
 interface OutputItem {
@@ -17,16 +25,33 @@ interface ResponseEvent {
 
 const TEXT = { type: 'output_text', annotations: [], logprobs: [] };
 
-/** The text, unless calls stand alone, and the calls. */
+/** What the model thought, the text, unless calls or thoughts stand alone, and the calls. */
 export function outputOf(completion: Completion): OutputItem[] {
-  const [id, calls, status] = [idOf(completion), callsOf(completion), statusOf(completion)];
-  const text = contentOf(completion);
-  const content = [{ ...TEXT, text }];
-  const message = { id: `msg_${id}`, type: 'message', role: 'assistant', status, content };
-  const items = calls.map(({ id: callId, function: { name, arguments: args } }, index) => {
-    return { id: `fc_${id}-${index}`, type: 'function_call', call_id: callId, name, arguments: args, status };
-  });
-  return text === '' && calls.length > 0 ? items : [message, ...items];
+  const [text, calls, thoughts] = [contentOf(completion), callsOf(completion), thoughtsOf(completion)];
+  const stands = text !== '' || (calls.length === 0 && thoughts === '');
+  return [
+    ...(thoughts === '' ? [] : [thoughtItem(completion, thoughts)]),
+    ...(stands ? [messageItem(completion, text)] : []),
+    ...calls.map((call, index) => callItem(completion, call, index)),
+  ];
+}
+
+/** Summaries are OpenAI's, whose own thoughts are secret. */
+function thoughtItem(completion: Completion, text: string): OutputItem {
+  const content = [{ type: 'reasoning_text', text }];
+  return { id: `rs_${idOf(completion)}`, type: 'reasoning', summary: [], content, status: statusOf(completion) };
+}
+
+function messageItem(completion: Completion, text: string): OutputItem {
+  const content = [{ ...TEXT, text, logprobs: textLogprobsOf(completion) }];
+  const status = statusOf(completion);
+  return { id: `msg_${idOf(completion)}`, type: 'message', role: 'assistant', status, content };
+}
+
+function callItem(completion: Completion, call: AnsweredCall, index: number): OutputItem {
+  const { name, arguments: args } = call.function;
+  const [id, status] = [`fc_${idOf(completion)}-${index}`, statusOf(completion)];
+  return { id, type: 'function_call', call_id: call.id, name, arguments: args, status };
 }
 
 export function writeResponse(completion: Completion, { body }: ParsedCall): { id: string; status: string } {
@@ -73,12 +98,12 @@ function statusOf({ choices }: Completion): string {
 }
 
 function writeUsage(completion: Completion): object {
-  const { promptTokens, completionTokens } = tokensOf(completion);
+  const { promptTokens, completionTokens, thoughtTokens } = tokensOf(completion);
   return {
     input_tokens: promptTokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: completionTokens,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: thoughtTokens },
     total_tokens: promptTokens + completionTokens,
   };
 }
@@ -96,26 +121,42 @@ function* tellResponse(completion: Completion, call: ParsedCall): Generator<Told
   yield { type: 'response.created', response: begun };
   yield { type: 'response.in_progress', response: begun };
   for (const [index, item] of outputOf(completion).entries()) {
-    const empty = item.type === 'message' ? { content: [] } : { arguments: '' };
+    const empty = item.type === 'function_call' ? { arguments: '' } : { content: [] };
     yield {
       type: 'response.output_item.added',
       output_index: index,
       item: { ...item, ...empty, status: 'in_progress' },
     };
     const place = { item_id: item.id, output_index: index };
-    yield* item.type === 'message' ? tellText(item, place) : tellArguments(item, place);
+    yield* TELLERS[item.type]!(item, place);
     yield { type: 'response.output_item.done', output_index: index, item };
   }
   yield { type: `response.${response.status}`, response };
 }
 
-function* tellText({ content }: OutputItem, item: object): Generator<Told> {
-  const [part] = content as { text: string }[];
+const TELLERS: Record<string, (item: OutputItem, place: object) => Generator<Told>> = {
+  reasoning: tellThoughts,
+  message: tellText,
+  function_call: tellArguments,
+};
+
+function* tellThoughts({ content }: OutputItem, item: object): Generator<Told> {
+  const [part] = content as { type: string; text: string }[];
   const place = { ...item, content_index: 0 };
-  const text = part?.text ?? '';
+  const text = part!.text;
+  yield { type: 'response.content_part.added', ...place, part: { ...part, text: '' } };
+  yield { type: 'response.reasoning_text.delta', ...place, delta: text };
+  yield { type: 'response.reasoning_text.done', ...place, text };
+  yield { type: 'response.content_part.done', ...place, part };
+}
+
+function* tellText({ content }: OutputItem, item: object): Generator<Told> {
+  const [part] = content as { text: string; logprobs: readonly object[] }[];
+  const place = { ...item, content_index: 0 };
+  const { text, logprobs } = part!;
   yield { type: 'response.content_part.added', ...place, part: { ...TEXT, text: '' } };
-  if (text !== '') yield { type: 'response.output_text.delta', ...place, delta: text, logprobs: [] };
-  yield { type: 'response.output_text.done', ...place, text, logprobs: [] };
+  if (text !== '') yield { type: 'response.output_text.delta', ...place, delta: text, logprobs };
+  yield { type: 'response.output_text.done', ...place, text, logprobs };
   yield { type: 'response.content_part.done', ...place, part };
 }
 

@@ -12,16 +12,20 @@ interface Item {
   readonly [member: string]: unknown;
 }
 
-/** As chat completions have them; what they may be, the recorder decides. */
+/** As chat completions have them, those of vLLM among them; what they may be, the recorder decides. */
 const SHARED = namesOf(`
   model temperature top_p top_logprobs parallel_tool_calls user metadata store service_tier safety_identifier
-  prompt_cache_key prompt_cache_retention`);
+  prompt_cache_key prompt_cache_retention top_k min_p seed stop stop_token_ids ignore_eos logit_bias
+  frequency_penalty presence_penalty repetition_penalty chat_template_kwargs`);
 const TRANSLATED = namesOf(`
-  input instructions max_output_tokens previous_response_id tools tool_choice text reasoning stream stream_options`);
+  input instructions max_output_tokens previous_response_id tools tool_choice text reasoning stream stream_options
+  include`);
 /** For somebody's books. */
 const SILENT = namesOf('client_metadata');
-/** There is no reasoning whose encrypted content could be included. */
-const NEUTRAL = { include: [[], ['reasoning.encrypted_content']], background: [false], truncation: ['disabled'] };
+const NEUTRAL = { background: [false], truncation: ['disabled'] };
+const LOGPROBS = 'message.output_text.logprobs';
+/** Thoughts are told as they are: none is encrypted. */
+const INCLUDABLE: readonly unknown[] = [LOGPROBS, 'reasoning.encrypted_content'];
 
 export const responses: Dialect = {
   path: '/responses',
@@ -78,6 +82,7 @@ function translated({
   tool_choice: choice,
   text,
   reasoning,
+  include,
 }: RequestBody): RequestBody {
   const { format, verbosity } = (text ?? {}) as { format?: { type?: unknown }; verbosity?: unknown };
   const { effort } = (reasoning ?? {}) as { effort?: unknown };
@@ -89,7 +94,15 @@ function translated({
     ...(format === undefined || format.type === 'text' ? {} : { response_format: chatFormat(format) }),
     ...(verbosity === undefined ? {} : { verbosity }),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
+    ...(included(include).includes(LOGPROBS) ? { logprobs: true } : {}),
   };
+}
+
+function included(include: unknown = []): readonly unknown[] {
+  const wanted = Array.isArray(include) ? (include as unknown[]) : [include];
+  const other = wanted.find((each) => !INCLUDABLE.includes(each));
+  if (other === undefined) return wanted;
+  throw badParameter('include', other, `may only list ${INCLUDABLE.join(' and ')}`, 'leave it out');
 }
 
 function chatTool({ type, ...offered }: Item): object {
@@ -110,32 +123,41 @@ function chatFormat({ type, ...schema }: { type?: unknown }): object {
 
 function messagesOf(instructions: unknown, items: readonly Item[]): ChatMessage[] {
   const messages: ChatMessage[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
+  let thoughts = '';
   for (const item of items) {
     const last = messages.at(-1);
-    if (item.type === 'function_call' && last?.role === 'assistant')
-      messages.splice(-1, 1, { ...last, tool_calls: [...((last.tool_calls ?? []) as object[]), chatCall(item)] });
-    else messages.push(...messageOf(item));
+    if (item.type === 'reasoning') thoughts = thoughtOf(item);
+    else if (item.type === 'function_call' && last?.role === 'assistant')
+      messages.splice(-1, 1, withCall(last, item, thoughts));
+    else if (item.type === 'function_call')
+      messages.push(withCall({ role: 'assistant', content: null }, item, thoughts));
+    else messages.push(messageOf(item));
+    // They are those of one answer.
+    if (messages.at(-1)?.role !== 'assistant' && item.type !== 'reasoning') thoughts = '';
   }
   if (messages.length > 0) return messages;
   throw badParameter('input', items, 'must be a text or a list of at least one item', "see OpenAI's responses");
 }
 
-/** None for what the model thought: the chat template has no place for it. */
-function messageOf(item: Item): ChatMessage[] {
+/** What the model thought before it called is told to it again, and nothing else that it thought: as OpenAI does. */
+function withCall(message: ChatMessage, { call_id: id, name, arguments: text }: Item, thoughts: string): ChatMessage {
+  const call = { id, type: 'function', function: { name, arguments: text } };
+  const calls = [...((message.tool_calls ?? []) as object[]), call];
+  return { ...message, tool_calls: calls, ...(thoughts === '' ? {} : { reasoning_content: thoughts }) };
+}
+
+function thoughtOf({ content }: Item): string {
+  const parts = asList('content of reasoning', content ?? []) as { text?: unknown }[];
+  return parts.map(({ text }) => (typeof text === 'string' ? text : '')).join('');
+}
+
+function messageOf(item: Item): ChatMessage {
   switch (item.type ?? 'message') {
     case 'message':
-      return [{ role: String(item['role']), content: textOfParts(item['content']) }];
-    case 'function_call':
-      return [{ role: 'assistant', content: null, tool_calls: [chatCall(item)] }];
+      return { role: String(item['role']), content: textOfParts(item['content']) };
     case 'function_call_output':
-      return [{ role: 'tool', tool_call_id: item['call_id'], content: textOfParts(item['output']) }];
-    case 'reasoning':
-      return [];
+      return { role: 'tool', tool_call_id: item['call_id'], content: textOfParts(item['output']) };
     default:
       throw badParameter('an item of input', item, 'must be a message, a function call or its output', 'leave it out');
   }
-}
-
-function chatCall({ call_id: id, name, arguments: text }: Item): object {
-  return { id, type: 'function', function: { name, arguments: text } };
 }
