@@ -33,7 +33,15 @@ export interface ParsedCall {
 /** What the attempt was answered, by the ids in the answers. One for each attempt; a journal replay fills it again. */
 export interface Memory {
   get(id: string): readonly object[] | undefined;
-  set(id: string, items: readonly object[]): unknown;
+  set(id: string, items: readonly object[], kept?: Kept): unknown;
+}
+
+/** For a memory that outlives an attempt. */
+export interface Kept {
+  /** Under the answer's own id: all of it, as the client was told. */
+  readonly answer?: object | null;
+  /** False where the client asks that nothing be stored. */
+  readonly isStored?: boolean;
 }
 
 export interface DialectError {

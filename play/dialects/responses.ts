@@ -51,9 +51,10 @@ export const responses: Dialect = {
 
 function keep(completion: Completion, call: ParsedCall, memory: Memory): void {
   const output = outputOf(completion);
-  for (const item of output) memory.set(item.id, [item]);
-  const { id } = writeResponse(completion, call);
-  memory.set(id, [...(call.body['input'] as Item[]), ...output]);
+  const isStored = call.body['store'] !== false;
+  for (const item of output) memory.set(item.id, [item], { isStored });
+  const answer = writeResponse(completion, call);
+  memory.set(answer.id, [...(call.body['input'] as Item[]), ...output], { answer, isStored });
 }
 
 /** What was said before, and what is said now. */

@@ -17,6 +17,8 @@ export interface FrontOptions {
   readonly key: string;
   /** As `/v1/models` lists them. */
   readonly models: readonly string[];
+  /** Of `/v1/responses`, by their ids. */
+  readonly kept: { answer(id: string): object | null; forget(id: string): void };
   /** Rejects where the client has gone away. */
   readonly answer: (request: ModelRequest) => Promise<ModelReply>;
 }
@@ -98,11 +100,45 @@ class Desk {
     this.#checkHost(request.headers.host ?? '');
     if (path === '/health') return json({ status: 'ok' });
     this.#checkKey(request);
-    if (path === '/v1/models') return json(listOf(this.#options.models));
+    const { method = 'GET' } = request;
+    const [, place, id] = /^\/v1\/(models|responses)(?:\/([^/]+))?$/.exec(path) ?? [];
+    if (place === 'models') return json(this.#model(method, id));
+    if (place === 'responses' && id !== undefined) return json(this.#kept(request, id));
     if (findDialect(path) === null)
       throw new HttpRefusal(404, `no endpoint ${path.slice(0, 80)}; see temper serve --help`, 'not_found');
-    if (request.method !== 'POST') throw new HttpRefusal(405, `${path} must be requested with POST`, 'method');
+    checkMethod(path, method, ['POST']);
     return this.#ask(request, path, signal);
+  }
+
+  /** All of them without an id. */
+  #model(method: string, id: string | undefined): object {
+    checkMethod('/v1/models', method, ['GET']);
+    const { models } = this.#options;
+    if (id === undefined) return listOf(models);
+    const name = decode(id);
+    if (models.includes(name)) return describeModel(name);
+    const rule = `model must be ${models.join(' or ')}, got ${JSON.stringify(name.slice(0, 80))}`;
+    throw new HttpRefusal(404, `${rule}; change it`, 'model_not_found');
+  }
+
+  #kept({ method = 'GET', url = '' }: IncomingMessage, id: string): object {
+    checkMethod('/v1/responses/ID', method, ['GET', 'DELETE']);
+    if (url.includes('stream=true'))
+      throw new HttpRefusal(
+        400,
+        'stream must be absent (an answer that is kept is told whole), got true; leave it out',
+      );
+    const { kept } = this.#options;
+    const answer = kept.answer(id);
+    if (answer === null)
+      throw new HttpRefusal(
+        404,
+        `Response with id ${JSON.stringify(id.slice(0, 80))} not found. temper serve keeps the newest ones, unless store is false`,
+        'not_found',
+      );
+    if (method === 'GET') return answer;
+    kept.forget(id);
+    return { id, object: 'response', deleted: true };
   }
 
   async #ask(request: IncomingMessage, path: string, signal: AbortSignal): Promise<ModelReply> {
@@ -156,8 +192,29 @@ function hostName(header: string): string {
   return (bracketed ?? header.split(':')[0] ?? '').toLowerCase();
 }
 
+function checkMethod(path: string, method: string, methods: readonly string[]): void {
+  if (!methods.includes(method))
+    throw new HttpRefusal(405, `${path} must be requested with ${methods.join(' or ')}, not with ${method}`, 'method');
+}
+
+/** What is no text stays as it was sent. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** As OpenAI lists them, and as Anthropic does. */
 function listOf(models: readonly string[]): object {
-  return { object: 'list', data: models.map((id) => ({ id, object: 'model', created: 0, owned_by: 'temper' })) };
+  const ends = { first_id: models[0] ?? null, last_id: models.at(-1) ?? null };
+  return { object: 'list', data: models.map(describeModel), has_more: false, ...ends };
+}
+
+function describeModel(id: string): object {
+  const epoch = new Date(0).toISOString();
+  return { id, object: 'model', created: 0, owned_by: 'temper', type: 'model', display_name: id, created_at: epoch };
 }
 
 function json(body: object, status = 200): ModelReply {

@@ -63,10 +63,11 @@ export class PolicyAnswerer implements Answerer {
 
   #translate(asked: AskedRequest, { boundsTokens = false }: CallOptions): object {
     const { name, names, rollout } = this.#policy;
-    const wanted = asked['model'];
+    // There is one to ask.
+    const wanted = asked['model'] ?? name;
     if (typeof wanted !== 'string' || !names.includes(wanted))
       throw this.#refuse(404, {
-        message: `model must be ${names.join(' or ')}, got ${JSON.stringify(wanted) ?? 'nothing'}; change it, or start another temper serve for that model`,
+        message: `model must be ${names.join(' or ')}, got ${JSON.stringify(wanted)}; change it, or start another temper serve for that model`,
         code: 'model_not_found',
         param: 'model',
       });

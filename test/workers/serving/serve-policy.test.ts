@@ -100,6 +100,7 @@ describe('who is answered', () => {
   test('nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
     expect(await ask('/v1/embeddings', KNOWN, asked())).toMatchObject({ status: 404 });
     expect(await ask(CHAT, KNOWN)).toMatchObject({ status: 405 });
+    expect(await ask('/v1/models', KNOWN, '{}')).toMatchObject({ status: 405 });
     const long = asked({ messages: [{ role: 'user', content: 'x'.repeat(17 << 20) }] });
     expect(await ask(CHAT, { ...KNOWN, 'content-length': String(long.length) }, long)).toMatchObject({ status: 413 });
     expect(await ask(CHAT, { ...KNOWN, 'transfer-encoding': 'chunked' }, long)).toMatchObject({ status: 413 });
@@ -128,6 +129,11 @@ describe('what is asked of the engine', () => {
     expect(received().model).toBe('demo@2');
   });
 
+  test('is the policy where a client names no model', async () => {
+    expect((await client.responses.create({ input: 'n?' })).model).toBe('demo@2');
+    expect(await ask(CHAT, KNOWN, asked({ model: undefined }))).toMatchObject({ status: 200 });
+  });
+
   test('the same by a stream, told in pieces', async () => {
     const stream = client.chat.completions.stream({
       ...ASKED,
@@ -148,6 +154,8 @@ describe('what is asked of the engine', () => {
   test('models are listed', async () => {
     const { data } = await client.models.list();
     expect(data.map(({ id }) => id)).toEqual(['demo@2', 'demo', 'demo@best']);
+    expect(await client.models.retrieve('demo@best')).toEqual(data[2]);
+    await expect(client.models.retrieve('gpt-5')).rejects.toBeInstanceOf(OpenAI.NotFoundError);
   });
 });
 
@@ -164,6 +172,22 @@ describe('in other dialects', () => {
     expect(received().messages.map(({ content }) => content)).toEqual(['n?', 'greedy', 'and m?']);
     const stream = client.responses.stream({ model: 'demo', input: 'n?', temperature: 0 });
     expect((await stream.finalResponse()).output_text).toBe('greedy');
+  });
+
+  test('responses: an answer is kept, until it is deleted or where its client wants it stored', async () => {
+    const wanted = { model: 'demo', input: 'n?', temperature: 0, metadata: { of: 'a test' } };
+    const { output_text, ...told } = await client.responses.create(wanted);
+    const { output_text: again, ...kept } = await client.responses.retrieve(told.id);
+    expect([again, kept]).toEqual([output_text, told]);
+    await expect(client.responses.retrieve(told.id, { stream: true })).rejects.toMatchObject({ status: 400 });
+    await client.responses.delete(told.id);
+    const gone = `Response with id "${told.id}" not found.`;
+    await expect(client.responses.retrieve(told.id)).rejects.toThrow(gone);
+    await expect(client.responses.delete(told.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    const reference = { type: 'item_reference' as const, id: told.output[0]!.id! };
+    await expect(client.responses.create({ model: 'demo', input: [reference] })).rejects.toMatchObject({ status: 400 });
+    await client.responses.create({ ...wanted, store: false });
+    await expect(client.responses.retrieve(told.id)).rejects.toThrow(gone);
   });
 
   test('messages: the same prompt, and a token limit that nobody chose is the run’s', async () => {
