@@ -28,6 +28,11 @@ export const serveCommand = defineCommand({
       placeholder: 'NAME',
       description: 'host name that clients may use, besides --host and localhost; repeatable',
     },
+    'model-name': {
+      kind: 'texts',
+      placeholder: 'NAME',
+      description: 'name that clients may send as model, besides RUN and RUN@STEP; repeatable',
+    },
     device: {
       ...ENGINE_FLAGS.device,
       description: 'where the engine computes [engine.device of temporal.config.ts, or "auto": a GPU if there is one]',

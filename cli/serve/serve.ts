@@ -23,7 +23,7 @@ export async function serve(context: ServeContext): Promise<number> {
   const config = await loadConfig(project, env);
   const trained = await findTrainedPolicy(await openConfiguredStore(project, config), name);
   const { checkpoint, name: policy } = trained;
-  const names = [...new Set([policy, checkpoint.run, args.checkpoint])];
+  const names = [...new Set([policy, checkpoint.run, args.checkpoint, ...flags['model-name']])];
   const { adapterSha256 } = checkpoint;
   const served = { name: policy, adapterSha256, names, rollout: trained.config.rollout };
   let engine: ServedEngine | null = null;

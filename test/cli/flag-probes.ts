@@ -122,7 +122,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'export --format': byTest('cli/export.test.ts', 'is told as JSON'),
   'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
   'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
-  ...shownBy(SERVED, ['serve'], ['host', 'port', 'device', 'dtype', 'json']),
+  ...shownBy(SERVED, ['serve'], ['host', 'port', 'model-name', 'device', 'dtype', 'json']),
   'serve --allow-host': byTest(
     'cli/serve.test.ts',
     'an address that is open to other machines needs a key of the environment, and names of its own',

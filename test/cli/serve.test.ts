@@ -146,13 +146,24 @@ describe('with an engine', () => {
     const { env, started } = await engineThat(await answering());
     const port = await freePort();
     const stop = new AbortController();
-    const flags = ['--device', 'cpu', '--dtype', 'bfloat16', '--host', 'localhost', '--allow-host', 'gpu-1'];
+    const flags = [
+      '--device',
+      'cpu',
+      '--dtype',
+      'bfloat16',
+      '--host',
+      'localhost',
+      '--allow-host',
+      'gpu-1',
+      '--model-name',
+      'gpt-5',
+    ];
     const serving = runCli(project, ['serve', 'demo@2', '--port', String(port), ...flags, '--json'], {
       env: { ...env, OPENAI_API_KEY: "a provider's" },
       signal: stop.signal,
     });
     const client = new OpenAI({ baseURL: `http://localhost:${port}/v1`, apiKey: KEY, maxRetries: 0 });
-    const asking = () => client.chat.completions.create({ model: 'demo', messages: [{ role: 'user', content: '?' }] });
+    const asking = () => client.chat.completions.create({ model: 'gpt-5', messages: [{ role: 'user', content: '?' }] });
     let answer: Awaited<ReturnType<typeof asking>> | null = null;
     await until('it answers', async () => (answer = await asking().catch(() => null)) !== null, 30_000, 50);
     expect(JSON.parse(answer!.choices[0]!.message.content!)).toMatchObject({
@@ -166,7 +177,7 @@ describe('with an engine', () => {
     expect(JSON.parse(stdout)).toEqual({
       baseUrl: `http://localhost:${port}/v1`,
       model: 'demo@2',
-      models: ['demo@2', 'demo'],
+      models: ['demo@2', 'demo', 'gpt-5'],
       adapterSha256: expect.any(String),
       keyVariable: 'TEMPER_SERVE_KEY',
     });
@@ -221,6 +232,7 @@ test('temper serve --help', async () => {
       --host ADDRESS     address to listen on; one that is not loopback needs TEMPER_SERVE_KEY [127.0.0.1]
       --port N           port to listen on [8018]
       --allow-host NAME  host name that clients may use, besides --host and localhost; repeatable
+      --model-name NAME  name that clients may send as model, besides RUN and RUN@STEP; repeatable
       --device NAME      where the engine computes [engine.device of temporal.config.ts, or "auto": a GPU if there is one]
       --dtype NAME       type of the base model; default: that of the checkpoint
       --json             print one JSON object when it is ready; needs TEMPER_SERVE_KEY
