@@ -1,5 +1,7 @@
 """What an assistant's text says: thoughts, an answer and calls; and, while it is sampled, what of it is certain."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from temper_gpu.server import harmony
@@ -8,6 +10,9 @@ from temper_gpu.server.sampling import Sampling, before_stop
 from temper_gpu.server.thoughts import split_thoughts
 from temper_gpu.server.tool_calls import ToolCall
 from temper_gpu.server.tool_choice import ToolChoice
+
+# What a decoder writes for bytes that are no character, or not one yet.
+UNFINISHED = "\ufffd"
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,20 @@ class Reading:
         parsed = form.parse(opening + (text if form is harmony.HARMONY_TOOLS else told))
         calls = parsed.calls[:1] if self._is_single else parsed.calls
         return Answer(thoughts, parsed.content, calls, parsed.num_malformed)
+
+    def num_thought_tokens(self, token_ids: Sequence[int]) -> int:
+        """How many of an answer's tokens come before the answer itself; 0 if its thoughts are not told apart."""
+        decode = self.prompts.decode
+        told = len(self.whole(decode(list(token_ids))).thoughts or "")
+        if told == 0:
+            return 0
+
+        def has_all(count: int) -> bool:
+            # Half a character is none yet.
+            thoughts, _ = self._split(decode(list(token_ids[:count])).rstrip(UNFINISHED))
+            return len(thoughts or "") >= told
+
+        return bisect_left(range(len(token_ids)), True, key=has_all)
 
     def certain(self, text: str) -> tuple[str, str]:
         """Thoughts and answer so far, as their beginnings will be whatever comes."""

@@ -136,7 +136,7 @@ def chat_response(
         "choices": [
             choice(request, index, generation, reading, request_id) for index, generation in enumerate(generations)
         ],
-        "usage": usage([prompt_ids], generations),
+        "usage": chat_usage(prompt_ids, generations, reading),
         "adapter_sha256": adapter_sha256,
     }
     if request.telling.with_token_ids:
@@ -152,6 +152,12 @@ def usage(prompts: list[tuple[int, ...]], generations: list[Generation]) -> dict
         "completion_tokens": completion_tokens,
         "total_tokens": prompt_tokens + completion_tokens,
     }
+
+
+def chat_usage(prompt_ids: tuple[int, ...], generations: list[Generation], reading: Reading) -> dict[str, Any]:
+    num_thought = sum(reading.num_thought_tokens(generation.token_ids) for generation in generations)
+    details = {"completion_tokens_details": {"reasoning_tokens": num_thought}} if num_thought else {}
+    return {**usage([prompt_ids], generations), **details}
 
 
 def choice(

@@ -6,12 +6,10 @@ from typing import Any, Protocol
 import orjson
 
 from temper_gpu.engine.interface import Generation
-from temper_gpu.server.chat import ChatRequest, chat_response, choice, logprob_entries, reading_of, usage
+from temper_gpu.server.answer_text import UNFINISHED
+from temper_gpu.server.chat import ChatRequest, chat_response, chat_usage, choice, logprob_entries, reading_of
 from temper_gpu.server.prompts import THOUGHTS, Prompts
 from temper_gpu.server.sampling import Sampled, Sampling, sampled_of
-
-# What a decoder writes for bytes that are no character, or not one yet.
-UNFINISHED = "\ufffd"
 
 
 def event(data: dict[str, Any]) -> bytes:
@@ -149,7 +147,7 @@ class ChatWriter:
         yield last
 
     def used(self, generations: list[Generation]) -> dict[str, Any]:
-        return {**self._head, "choices": [], "usage": usage([self._prompt_ids], generations)}
+        return {**self._head, "choices": [], "usage": chat_usage(self._prompt_ids, generations, self._reading)}
 
     def _call(self, index: int, number: int, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
         function = call["function"]

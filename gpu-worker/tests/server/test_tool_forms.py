@@ -252,6 +252,29 @@ def test_thoughts_are_told_apart(text: str, thoughts: str | None, content: str):
     assert left == {"role": "assistant", "content": text, "refusal": None}
 
 
+@pytest.mark.parametrize(
+    ("text", "before_answer"),
+    [
+        ("<think>\nHm.\n</think>\n\nIt is free.", "<think>\nHm."),
+        ("<think>Hm… é", "<think>Hm… é"),
+        ("<think></think>It is free.", ""),
+        ("It is free.", ""),
+    ],
+)
+def test_tokens_of_thoughts_are_counted(text: str, before_answer: str):
+    prompts = prompts_by(templates.THINKING)
+    token_ids = prompts.tokenise(text)
+    generation = Generation(token_ids, [0.0] * len(token_ids), "stop")
+    request = parse(tools=None)
+    used = chat_response(request, (1,), [generation, generation], prompts, None, "id")["usage"]
+    num_thought = 2 * len(prompts.tokenise(before_answer))
+    assert used.get("completion_tokens_details", {"reasoning_tokens": 0}) == {"reasoning_tokens": num_thought}
+    assert used["completion_tokens"] == 2 * len(token_ids)
+    assert ChatWriter(request, (1,), prompts, None, "id").used([generation, generation])["usage"] == used
+    left = chat_response(parse(tools=None, separate_reasoning=False), (1,), [generation], prompts, None, "id")
+    assert "completion_tokens_details" not in left["usage"]
+
+
 def test_a_template_may_begin_the_thoughts():
     opened = templates.QWEN.replace("{{- '<|assistant|>\n' -}}{%- endif", "{{- '<|assistant|>\n<think>\n' -}}{%- endif")
     prompts = prompts_by(opened + "{#- </think> -#}")
