@@ -66,6 +66,8 @@ export interface FakeEngineOptions {
   /** What stands under a policy's name; by default a hash of its branch and step, `null` for a base model. */
   adapterSha256?: (model: string) => string | null;
   delayMs?: number;
+  /** Log-probabilities tell the text of each token, and not its id. */
+  spellsTokens?: boolean;
 }
 
 export interface FakeEngine {
@@ -205,7 +207,12 @@ class Fake implements FakeEngine {
       ...(request.logprobs === true
         ? {
             logprobs: {
-              content: tokenIds.map((id) => ({ token: String.fromCodePoint(id), logprob: -id / 100, bytes: null, top_logprobs: [] })),
+              content: tokenIds.map((id) => ({
+                token: this.#options.spellsTokens ? String.fromCodePoint(id) : String(id),
+                logprob: -id / 100,
+                bytes: null,
+                top_logprobs: [],
+              })),
             },
           }
         : {}),

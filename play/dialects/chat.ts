@@ -3,7 +3,7 @@ import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
 import { badParameter } from '../recorder/asked-request.ts';
 import type { Dialect, ParsedCall } from './dialect.ts';
-import { parseBody } from './request-body.ts';
+import { asList, parseBody } from './request-body.ts';
 import { writeEvent } from './server-sent-events.ts';
 
 export const chat: Dialect = {
@@ -11,9 +11,10 @@ export const chat: Dialect = {
   parse(text) {
     const body = parseBody(text);
     const { messages, stream } = body;
-    if (!Array.isArray(messages) || messages.length === 0)
+    const list = asList('messages', messages) as ChatMessage[];
+    if (list.length === 0)
       throw badParameter('messages', messages, 'must be a list of at least one message', 'see the OpenAI API');
-    return { asked: { ...body, messages: messages as ChatMessage[] }, isStreamed: stream === true, body };
+    return { asked: { ...body, messages: list }, isStreamed: stream === true, body };
   },
   write: (completion) => completion,
   *events(completion, call) {

@@ -105,10 +105,10 @@ function chatTool(tool: Block): object {
   return { type: 'function', function: { name, description, parameters, ...rest } };
 }
 
-const CHOICES: Record<string, string> = { auto: 'auto', any: 'required', none: 'none' };
+const CHOICES = new Map<unknown, string>(Object.entries({ auto: 'auto', any: 'required', none: 'none' }));
 
 function chatChoice({ type, name, disable_parallel_tool_use: isSingle }: Block): RequestBody {
-  const choice = type === 'tool' ? { type: 'function', function: { name } } : CHOICES[String(type)];
+  const choice = type === 'tool' ? { type: 'function', function: { name } } : CHOICES.get(type);
   if (choice === undefined) throw badParameter('tool_choice', type, 'must be auto, any, tool or none', 'change it');
   return { tool_choice: choice, ...(isSingle === true ? { parallel_tool_calls: false } : {}) };
 }

@@ -32,7 +32,8 @@ export function checkNames(
   neutral: Record<string, readonly unknown[]>,
 ): void {
   for (const [name, value] of Object.entries(body)) {
-    if (known.includes(name) || neutral[name]?.some((each) => canonicalJson(each) === canonicalJson(value))) continue;
+    const accepted = Object.hasOwn(neutral, name) ? neutral[name]! : [];
+    if (known.includes(name) || accepted.some((each) => canonicalJson(each) === canonicalJson(value))) continue;
     throw badParameter(name, value, 'is not supported', 'leave it out');
   }
 }

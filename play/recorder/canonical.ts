@@ -76,7 +76,7 @@ function isTold(name: string, value: unknown): boolean {
 
 function functionCalls({ tool_calls: calls }: ChatMessage): FunctionCall[] {
   if (!Array.isArray(calls)) return [];
-  const wrong = (calls as Partial<FunctionCall>[]).find((call) => typeof call?.function !== 'object');
+  const wrong = (calls as Partial<FunctionCall>[]).find((call) => !isObject(call?.function));
   if (wrong === undefined) return calls as FunctionCall[];
   throw badParameter(
     'tool_calls of a message',
@@ -134,7 +134,7 @@ function parseJson(text: string): unknown {
 /** Prompts show tools as JSON, in this order. */
 function canonicalTool(tool: unknown): object {
   const { type, function: offered, ...rest } = (tool ?? {}) as { type?: unknown; function?: object };
-  if (type !== 'function' || typeof offered !== 'object')
+  if (type !== 'function' || !isObject(offered))
     throw badParameter('tools', tool, 'must be functions', 'run other tools in the rollout');
   const { name, description, parameters, ...more } = told(offered) as Record<string, unknown>;
   const { $schema: _, ...schema } = (parameters ?? {}) as Record<string, unknown>;
@@ -148,6 +148,10 @@ function canonicalTool(tool: unknown): object {
     },
     ...told(rest),
   };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function told(members: object): object {

@@ -113,7 +113,7 @@ function checkTemperature(value: unknown, temperature: number): void {
 /** A value that changes nothing. */
 export function isNeutral(name: string, value: unknown): boolean {
   if (name === 'response_format') return (value as { type?: unknown }).type === 'text';
-  return NEUTRAL[name]?.includes(value) ?? false;
+  return Object.hasOwn(NEUTRAL, name) && NEUTRAL[name]!.includes(value);
 }
 
 function refuseTraining(name: string, value: unknown): TemperError {

@@ -7,7 +7,7 @@ import { TemperError } from '../../core/failures.ts';
 import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
 import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
-import { headersOf, HttpRefusal, keyOf, readBody, writeReply } from '../../play/transports/http.ts';
+import { discardBody, headersOf, HttpRefusal, keyOf, readBody, writeReply } from '../../play/transports/http.ts';
 
 export interface FrontOptions {
   readonly host: string;
@@ -90,6 +90,8 @@ class Desk {
     try {
       await writeReply(response, await this.#answer(request, path, gone.signal));
     } catch (error) {
+      // On a connection that ends with the answer, what is not taken would take the refusal along.
+      if (!response.headersSent) await discardBody(request);
       if (gone.signal.aborted) return;
       if (response.headersSent) response.destroy();
       else await writeReply(response, refuse(path, error));

@@ -25,6 +25,7 @@ const callEvents = [
 /** Thinks before each answer, as its tokens tell. */
 async function startThinker(): Promise<FakeEngine> {
   const thinker = await startFakeEngine({
+    spellsTokens: true,
     answer: ({ messages }) => {
       const isTold = messages.some(({ role }) => role === 'tool');
       const call = { id: 'call-a', type: 'function', function: { name: 'look', arguments: ARGUMENTS } };

@@ -97,6 +97,14 @@ describe('who is answered', () => {
     }
   });
 
+  test('a refusal reaches a client that sends all of a long body first, on a connection that ends with it', async () => {
+    const long = asked({ messages: [{ role: 'user', content: 'x'.repeat(8 << 20) }] });
+    const wrong = { authorization: 'Bearer wrong' };
+    for (const headers of [wrong, { ...wrong, 'content-length': `${long.length}` }])
+      expect(await ask(CHAT, headers, long)).toMatchObject({ status: 401 });
+    expect(await ask('/v1/embeddings', KNOWN, long)).toMatchObject({ status: 404 });
+  });
+
   test('nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
     expect(await ask('/v1/embeddings', KNOWN, asked())).toMatchObject({ status: 404 });
     expect(await ask(CHAT, KNOWN)).toMatchObject({ status: 405 });
@@ -253,6 +261,24 @@ describe('what is refused', () => {
     expect(await ask(CHAT, KNOWN, '{')).toMatchObject({ status: 400, error: { type: 'BadConfig' } });
     const image = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }];
     expect(await ask(CHAT, KNOWN, asked({ messages: image }))).toMatchObject({ status: 400 });
+    expect(engine.received).toBe(0);
+  });
+
+  test.each([
+    [CHAT, { messages: [null] }, 'messages'],
+    [CHAT, { messages: [{ role: 'assistant', tool_calls: [{ function: null }] }] }, 'tool_calls'],
+    [CHAT, { tools: [{ type: 'function', function: null }] }, 'tools'],
+    ['/v1/responses', { input: 'n?', constructor: 1 }, 'constructor'],
+    ['/v1/responses', { input: 'n?', include: 5 }, 'include'],
+    ['/v1/messages', { max_tokens: 5, valueOf: 1 }, 'valueOf'],
+    ['/v1/messages', { max_tokens: 5, tool_choice: { type: 'constructor' } }, 'tool_choice'],
+  ])('to %s what has not the shape that it must have: %j', async (path, more, name) => {
+    const { messages, ...rest } = ASKED;
+    const body = JSON.stringify({ ...(path === '/v1/responses' ? rest : { messages, ...rest }), ...more });
+    expect(await ask(path, KNOWN, body)).toMatchObject({
+      status: 400,
+      error: { message: expect.stringContaining(name) },
+    });
     expect(engine.received).toBe(0);
   });
 
