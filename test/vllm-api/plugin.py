@@ -1,19 +1,14 @@
-"""A pytest plugin: vLLM's own tests of its OpenAI server, against the GPU worker's server.
+"""A pytest plugin: vLLM's own tests of its OpenAI server, against the GPU worker's server and `temper serve`.
 
 The tests import `tests.utils`, which starts vLLM, and parts of vLLM itself. Modules of the same names stand in for them
-here: the server is one GPU worker for all tests, which serves a tiny random model under each name that a test asks for.
-table.json says which tests apply. run.ts fetches the tests and starts pytest with this plugin.
+here; which server takes vLLM's place, the name of the model says that a test asks for. table.json says which tests
+apply. run.ts fetches the tests and starts pytest with this plugin.
 """
 
 import ast
 import json
-import os
-import subprocess
 import sys
-import tempfile
-import threading
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -21,134 +16,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import httpx
 import openai
 import pytest
 import requests
-import torch
-from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
+from servers import AUTHORIZED, KEY, Serving, Worker
+from transformers import AutoTokenizer
 
 HERE = Path(__file__).parent
-GPU_WORKER = HERE.parents[1] / "gpu-worker"
-POCKET = GPU_WORKER / "temper_gpu/pocket/model"
 TABLE = json.loads((HERE / "table.json").read_text())
 TESTS = Path("tests/entrypoints")
 APPLIES = "applies"
-# The key that vLLM's tests send.
-KEY = "token-abc123"
-AUTHORIZED = {"authorization": f"Bearer {KEY}"}
-CONTEXT = 8192
-PRINTABLE = slice(0x20, 0x7F)
-START_S = 300
 
-# Some tests turn thinking off.
-SWITCH = "{%- if enable_thinking is false -%}{%- endif -%}"
-
-
-def make_model(folder: Path) -> None:
-    """Says random letters and never ends by itself, so that lengths are those that a request asks for."""
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(POCKET)
-    tokenizer.chat_template = SWITCH + tokenizer.chat_template
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=CONTEXT,
-        initializer_range=0.2,
-        tie_word_embeddings=False,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    model = Qwen2ForCausalLM(config)
-    with torch.no_grad():
-        head = model.lm_head.weight
-        letters = head[PRINTABLE].clone() * 3
-        head.zero_()
-        head[PRINTABLE] = letters
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-class Worker:
-    """One GPU worker for all tests, started by the first of them that needs it."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="temper-vllm-api-")
-        self._process: subprocess.Popen[str] | None = None
-        self._last: deque[str] = deque(maxlen=20)
-        self._port = 0
-
-    @property
-    def model(self) -> Path:
-        return Path(self._folder.name, "model")
-
-    def url(self) -> str:
-        if self._process is None:
-            self._start()
-        return f"http://127.0.0.1:{self._port}"
-
-    def close(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(30)
-        self._folder.cleanup()
-
-    def _start(self) -> None:
-        folder = Path(self._folder.name)
-        make_model(self.model)
-        (folder / "store").mkdir()
-        (folder / "models.json").write_text(json.dumps({name: str(self.model) for name in TABLE["models"]}))
-        place = ["--store", f"file://{folder}/store", "--models", str(folder / "models.json"), "--port", "0"]
-        # The packages of the tests are not the GPU worker's.
-        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "temper_gpu", *place, "--no-temporal", "--leash", "--slots", "16"],
-            cwd=GPU_WORKER,
-            env={**own, "TEMPER_ENGINE_KEY": KEY},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._port = self._read_port(self._process)
-        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
-        for name in TABLE["models"]:
-            self._load(name)
-
-    def _read_port(self, process: subprocess.Popen[str]) -> int:
-        for line in self._lines(process):
-            if line.startswith("{") and json.loads(line).get("msg") == "ready":
-                return json.loads(line)["port"]
-        raise RuntimeError("the GPU worker ended while it started: " + "".join(self._last))
-
-    def _listen(self, process: subprocess.Popen[str]) -> None:
-        """Its pipe must not fill."""
-        for _ in self._lines(process):
-            pass
-
-    def _lines(self, process: subprocess.Popen[str]) -> Iterator[str]:
-        for line in process.stdout or ():
-            self._last.append(line)
-            yield line
-
-    def _load(self, name: str) -> None:
-        body = {"model": name, "prompt": "1", "max_tokens": 1}
-        end = time.monotonic() + START_S
-        while True:
-            url = f"http://127.0.0.1:{self._port}/v1/completions"
-            answer = httpx.post(url, json=body, headers=AUTHORIZED, timeout=60, trust_env=False)
-            if answer.status_code == 200:
-                return
-            if answer.status_code != 503 or time.monotonic() > end:
-                raise RuntimeError(f"{name} was not loaded: {answer.text}")
-            time.sleep(0.5)
-
-
-WORKER = Worker()
+WORKER = Worker(TABLE["models"])
+SERVING = Serving(TABLE["servedModels"])
 
 
 class RemoteOpenAIServer:
@@ -157,14 +37,15 @@ class RemoteOpenAIServer:
     DUMMY_API_KEY = KEY
 
     def __init__(self, model: str, vllm_serve_args: list[str], **_: Any) -> None:
-        assert model in TABLE["models"], f"{model} must be among the models of table.json"
-        self.url_root = WORKER.url()
+        server = next((each for each in (WORKER, SERVING) if model in each.models), None)
+        assert server is not None, f"{model} must be among the models of table.json"
+        self.url_root = server.url()
 
     def __enter__(self) -> "RemoteOpenAIServer":
         return self
 
     def __exit__(self, *_: object) -> None:
-        """The GPU worker goes on for the next tests."""
+        """It goes on for the next tests."""
 
     def url_for(self, *parts: str) -> str:
         return "/".join([self.url_root, *(part.strip("/") for part in parts if part)])
@@ -205,6 +86,9 @@ STANDING_IN: dict[str, dict[str, Any]] = {
     "vllm.config": {"ModelConfig": ModelConfig},
     "vllm.tokenizers": {"get_tokenizer": lambda tokenizer_name: AutoTokenizer.from_pretrained(WORKER.model)},
     "vllm.transformers_utils.repo_utils": {"hf_api": Hub},
+    # Only asked whether they are there, and imported.
+    "gpt_oss": {},
+    "openai_harmony": {},
     "tests.utils": {"RemoteOpenAIServer": RemoteOpenAIServer, "ROCM_EXTRA_ARGS": []},
 }
 
@@ -281,3 +165,4 @@ def listed_cases() -> set[tuple[str, str]]:
 
 def pytest_unconfigure() -> None:
     WORKER.close()
+    SERVING.close()

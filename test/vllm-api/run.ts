@@ -1,6 +1,7 @@
 /**
- * `npm run test:vllm-api`: vLLM's own tests of its OpenAI server, against the GPU worker's server. They are taken from
- * vLLM's source archive, by hash, into the cache; `table.json` says which apply. What follows `--` goes to pytest.
+ * `npm run test:vllm-api`: vLLM's own tests of its OpenAI server, against the GPU worker's server and, those of responses,
+ * against `temper serve`. They are taken from vLLM's source archive, by hash, into the cache; `table.json` says which
+ * apply. What follows `--` goes to pytest.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Which of vLLM's tests of its OpenAI server apply to the GPU worker's server, and why the others do not. */
+/** Which of vLLM's tests of its OpenAI server apply to the GPU worker's server and `temper serve`, and why the others do not. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -9,8 +9,10 @@ interface Table {
   readonly version: string;
   /** Below tests/entrypoints. */
   readonly folders: readonly string[];
-  /** Names of models that the tests ask for. */
+  /** Names of models that the tests ask for, of the GPU worker. */
   readonly models: readonly string[];
+  /** Of `temper serve`. */
+  readonly servedModels: readonly string[];
   /** For people, by the names that `files` uses. */
   readonly reasons: Readonly<Record<string, string>>;
   /** Below tests/entrypoints: by `applies` or a reason. A case is `test_name[case]`, and goes before its test. */
