@@ -19,6 +19,8 @@ export interface FrontOptions {
   readonly models: readonly string[];
   /** Of `/v1/responses`, by their ids. */
   readonly kept: { answer(id: string): object | null; forget(id: string): void };
+  /** Of all requests that are answered at the same time; by default 512 MiB. */
+  readonly maxHeldBytes?: number;
   /** Rejects where the client has gone away. */
   readonly answer: (request: ModelRequest) => Promise<ModelReply>;
 }
@@ -35,7 +37,6 @@ const KEEP_ALIVE_MS = 75_000;
 const STALLED_MS = 600_000;
 /** More than the engine lets wait; one more would be hung up without an answer. */
 const MAX_CONNECTIONS = 16_384;
-/** Of all requests that are answered at the same time. */
 const MAX_HELD_BYTES = 512 * 1024 ** 2;
 
 export async function openFront(options: FrontOptions): Promise<Front> {
@@ -88,7 +89,9 @@ class Desk {
     // Written to after the client has gone: nobody is left to tell.
     response.on('error', () => gone.abort());
     try {
-      await writeReply(response, await this.#answer(request, path, gone.signal));
+      const found = this.#find(request, path);
+      if (found === null) await this.#ask(request, response, gone.signal);
+      else await writeReply(response, json(found));
     } catch (error) {
       // On a connection that ends with the answer, what is not taken would take the refusal along.
       if (!response.headersSent) await discardBody(request);
@@ -98,18 +101,19 @@ class Desk {
     }
   }
 
-  async #answer(request: IncomingMessage, path: string, signal: AbortSignal): Promise<ModelReply> {
+  /** Null where the model must be asked. */
+  #find(request: IncomingMessage, path: string): object | null {
     this.#checkHost(request.headers.host ?? '');
-    if (path === '/health') return json({ status: 'ok' });
+    if (path === '/health') return { status: 'ok' };
     this.#checkKey(request);
     const { method = 'GET' } = request;
     const [, place, id] = /^\/v1\/(models|responses)(?:\/([^/]+))?$/.exec(path) ?? [];
-    if (place === 'models') return json(this.#model(method, id));
-    if (place === 'responses' && id !== undefined) return json(this.#kept(request, id));
+    if (place === 'models') return this.#model(method, id);
+    if (place === 'responses' && id !== undefined) return this.#kept(request, id);
     if (findDialect(path) === null)
       throw new HttpRefusal(404, `no endpoint ${path.slice(0, 80)}; see temper serve --help`, 'not_found');
     checkMethod(path, method, ['POST']);
-    return this.#ask(request, path, signal);
+    return null;
   }
 
   /** All of them without an id. */
@@ -143,16 +147,18 @@ class Desk {
     return { id, object: 'response', deleted: true };
   }
 
-  async #ask(request: IncomingMessage, path: string, signal: AbortSignal): Promise<ModelReply> {
+  /** Its body is held until the answer is told, which may be a stream that has just begun. */
+  async #ask(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     let held = 0;
     const hold = (bytes: number): boolean => {
       held += bytes;
       this.#heldBytes += bytes;
-      return this.#heldBytes <= MAX_HELD_BYTES;
+      return this.#heldBytes <= (this.#options.maxHeldBytes ?? MAX_HELD_BYTES);
     };
     try {
       const body = await readBody(request, hold);
-      return await this.#options.answer({ path, headers: headersOf(request), body, signal });
+      const path = pathOf(request);
+      await writeReply(response, await this.#options.answer({ path, headers: headersOf(request), body, signal }));
     } finally {
       this.#heldBytes -= held;
     }

@@ -1,5 +1,6 @@
 /** One request to a served policy: what the client asks, as an evaluation of its run would have asked it. */
 import { TemperError } from '../../core/failures.ts';
+import { DEADLINE_HEADER } from '../../core/wire-constants.ts';
 import type { EngineConnection, HttpAnswer } from '../../play/connections/engine-connection.ts';
 import type { Answerer } from '../../play/dialects/answer-request.ts';
 import { checkPolicy, parseCompletion, type Completion } from '../../play/recorder/answer.ts';
@@ -25,20 +26,34 @@ interface Told {
   readonly headers: Record<string, string>;
 }
 
-/** The engine's own deadline is shorter: it says more than a connection that is given up. */
-const DEADLINE_MS = 330_000;
+/** Of the engine, where a client sets none; a connection is given up after it, because the engine says more. */
+const DEADLINE_MS = 300_000;
+const GRACE_MS = 30_000;
+/** Timers know no longer one. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+export interface AnswererOptions {
+  readonly policy: ServedPolicy;
+  /** Null while there is none yet. */
+  readonly connection: EngineConnection | null;
+  /** What the policy was heard to say, so that it is told to it in its own words. */
+  readonly answered: AnsweredCalls;
+  /** As the client sent it; the engine reads it. */
+  readonly deadline: string | null;
+}
 
 export class PolicyAnswerer implements Answerer {
   readonly #policy: ServedPolicy;
   readonly #connection: EngineConnection | null;
   readonly #answered: AnsweredCalls;
+  readonly #deadline: string | null;
   #told: Told | null = null;
 
-  /** `answered`: what the policy was heard to say, so that it is told to it in its own words. */
-  constructor(policy: ServedPolicy, connection: EngineConnection | null, answered: AnsweredCalls) {
+  constructor({ policy, connection, answered, deadline }: AnswererOptions) {
     this.#policy = policy;
     this.#connection = connection;
     this.#answered = answered;
+    this.#deadline = deadline;
   }
 
   /** Null where nothing was refused. */
@@ -80,7 +95,9 @@ export class PolicyAnswerer implements Answerer {
     const signals = signal === null ? [] : [signal];
     try {
       if (this.#connection === null) throw new Error('it starts');
-      const answer = await this.#connection.post(body, { headers: {}, deadlineMs: DEADLINE_MS, signals });
+      const headers = this.#deadline === null ? {} : { [DEADLINE_HEADER]: this.#deadline };
+      const deadlineMs = Math.min((Number(this.#deadline) || DEADLINE_MS) + GRACE_MS, LONGEST_MS);
+      const answer = await this.#connection.post(body, { headers, deadlineMs, signals });
       if (answer.status === 200) return answer;
       throw this.#refuse(answer.status, errorOf(answer.text), answer.retryAfter);
     } catch (error) {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import OpenAI from 'openai';
+import OpenAI, { NotFoundError } from 'openai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectEngine, type EngineConnection } from '../../../play/connections/engine-connection.ts';
 import { writeReply } from '../../../play/transports/http.ts';
@@ -159,11 +159,18 @@ describe('what is asked of the engine', () => {
     expect(choices[0]!.logprobs?.content?.length).toBeGreaterThan(0);
   });
 
+  test('by the deadline that the client sets', async () => {
+    await ask(CHAT, { ...KNOWN, 'x-temper-deadline-ms': '4321' }, asked());
+    expect(engine.executed.at(-1)!.headers['x-temper-deadline-ms']).toBe('4321');
+    await ask(CHAT, KNOWN, asked());
+    expect(engine.executed.at(-1)!.headers['x-temper-deadline-ms']).toBeUndefined();
+  });
+
   test('models are listed', async () => {
     const { data } = await client.models.list();
     expect(data.map(({ id }) => id)).toEqual(['demo@2', 'demo', 'demo@best']);
     expect(await client.models.retrieve('demo@best')).toEqual(data[2]);
-    await expect(client.models.retrieve('gpt-5')).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    await expect(client.models.retrieve('gpt-5')).rejects.toBeInstanceOf(NotFoundError);
   });
 });
 
@@ -191,7 +198,7 @@ describe('in other dialects', () => {
     await client.responses.delete(told.id);
     const gone = `Response with id "${told.id}" not found.`;
     await expect(client.responses.retrieve(told.id)).rejects.toThrow(gone);
-    await expect(client.responses.delete(told.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    await expect(client.responses.delete(told.id)).rejects.toBeInstanceOf(NotFoundError);
     const reference = { type: 'item_reference' as const, id: told.output[0]!.id! };
     await expect(client.responses.create({ model: 'demo', input: [reference] })).rejects.toMatchObject({ status: 400 });
     await client.responses.create({ ...wanted, store: false });
