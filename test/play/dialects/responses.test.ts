@@ -127,7 +127,7 @@ describe('responses', () => {
       });
       return 1;
     });
-    const told = thinker.executed.map(({ request }) => request.messages.map((message) => ({ ...message }) as object));
+    const told = thinker.executed.map(({ request }) => request.messages as object[]);
     expect(told[1]![1]).toMatchObject({ tool_calls: [{}], reasoning_content: 'Hm.' });
     expect(told[2]![3]).toEqual({ role: 'assistant', content: 'Under the mat.' });
   });
@@ -142,7 +142,7 @@ describe('responses', () => {
       const whole = await openai.responses.create({ ...body, include });
       const partOf = ({ output: items }: OpenAI.Responses.Response) =>
         items.flatMap((item) => (item.type === 'message' ? item.content : []))[0];
-      const logprobs = [...'Under the mat.'].map((letter) => ({ token: letter, logprob: expect.any(Number) }));
+      const logprobs = Array.from('Under the mat.', (letter) => ({ token: letter, logprob: expect.any(Number) }));
       expect(partOf(whole)).toMatchObject({ logprobs });
       const stream = openai.responses.stream({ ...body, include });
       stream.on('response.output_text.delta', (event) => expect(event.logprobs).toMatchObject(logprobs));
@@ -153,7 +153,7 @@ describe('responses', () => {
   });
 
   test.each([
-    ['seed', { seed: 7 } as object],
+    ['seed', { seed: 7 }],
     ['previous_response_id', { previous_response_id: 'resp_1' }],
     ['conversation', { conversation: 'conv_1' }],
     ['tools', { tools: [{ type: 'web_search' as const }] }],

@@ -1,38 +1,38 @@
 import { once } from 'node:events';
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { writeReply } from '../../../play/transports/http.ts';
 import { openFront, type FrontOptions } from '../../../workers/serving/front.ts';
 import { until } from '../../crash/project.ts';
+import { askAt } from './asking.ts';
 
 const KEY = 'a key of this test';
 const BODY = 'x'.repeat(60);
+const CHAT = '/v1/chat/completions';
+const KNOWN = { authorization: `Bearer ${KEY}` };
 
 interface Asked {
   readonly asking: ClientRequest;
   readonly response: IncomingMessage;
 }
 
-async function openFrontOf(answer: FrontOptions['answer'], maxHeldBytes: number): Promise<() => Promise<Asked>> {
+const silent: FrontOptions['answer'] = () => Promise.reject(new Error('nothing is to be asked'));
+
+async function openFrontOf(answer: FrontOptions['answer'], maxHeldBytes = 512 << 20): Promise<number> {
   const kept = { answer: () => null, forget: () => undefined };
-  const front = await openFront({
-    host: '127.0.0.1',
-    port: 0,
-    hosts: [],
-    key: KEY,
-    models: [],
-    kept,
-    answer,
-    maxHeldBytes,
-  });
+  const options = { host: '127.0.0.1', port: 0, hosts: ['models.internal'], key: KEY, models: ['demo'], kept };
+  const front = await openFront({ ...options, answer, maxHeldBytes });
   onTestFinished(() => front.close());
-  return async () => {
-    const headers = { authorization: `Bearer ${KEY}` };
-    const asking = request({ port: front.port, path: '/v1/responses', method: 'POST', headers, agent: false });
-    asking.on('error', () => undefined).end(BODY);
-    const [response] = (await once(asking, 'response')) as [IncomingMessage];
-    response.on('error', () => undefined).resume();
-    return { asking, response };
-  };
+  return front.port;
+}
+
+async function begin(port: number): Promise<Asked> {
+  const asking = request({ port, path: '/v1/responses', method: 'POST', headers: KNOWN, agent: false });
+  asking.on('error', () => undefined).end(BODY);
+  const [response] = (await once(asking, 'response')) as [IncomingMessage];
+  response.on('error', () => undefined).resume();
+  return { asking, response };
 }
 
 async function* forever(): AsyncGenerator<string> {
@@ -43,11 +43,64 @@ async function* forever(): AsyncGenerator<string> {
 }
 
 test('a body counts among those that are held until its stream has ended', async () => {
-  const ask = await openFrontOf(() => Promise.resolve({ status: 200, headers: {}, events: forever() }), 100);
-  const first = await ask();
+  const port = await openFrontOf(() => Promise.resolve({ status: 200, headers: {}, events: forever() }), 100);
+  const first = await begin(port);
   expect(first.response.statusCode).toBe(200);
-  const second = await ask();
+  const second = await begin(port);
   expect([second.response.statusCode, second.response.headers['retry-after']]).toEqual([429, '1']);
   first.asking.destroy();
-  await until('there is room again', async () => (await ask()).response.statusCode === 200);
+  await until('there is room again', async () => (await begin(port)).response.statusCode === 200);
+});
+
+test('under a name that it was told, and no other one', async () => {
+  const port = await openFrontOf(silent);
+  for (const host of ['localhost', '[::1]:8018', 'models.internal:8018'])
+    expect(await askAt(port, '/v1/models', { ...KNOWN, host })).toMatchObject({ status: 200 });
+  for (const host of ['evil.example', 'models.internal.evil.example']) {
+    const { status, error } = await askAt(port, '/v1/models', { ...KNOWN, host });
+    expect([status, error.code]).toEqual([403, 'host']);
+  }
+});
+
+test('a refusal reaches a client that sends all of a long body first, on a connection that ends with it', async () => {
+  const port = await openFrontOf(silent);
+  const long = 'x'.repeat(8 << 20);
+  const wrong = { authorization: 'Bearer wrong' };
+  for (const headers of [wrong, { ...wrong, 'content-length': `${long.length}` }])
+    expect(await askAt(port, CHAT, headers, long)).toMatchObject({ status: 401 });
+  expect(await askAt(port, '/v1/embeddings', KNOWN, long)).toMatchObject({ status: 404 });
+});
+
+test('nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
+  const port = await openFrontOf(silent);
+  expect(await askAt(port, '/v1/embeddings', KNOWN, BODY)).toMatchObject({ status: 404 });
+  expect(await askAt(port, CHAT, KNOWN)).toMatchObject({ status: 405 });
+  expect(await askAt(port, '/v1/models', KNOWN, '{}')).toMatchObject({ status: 405 });
+  const long = 'x'.repeat(17 << 20);
+  expect(await askAt(port, CHAT, { ...KNOWN, 'content-length': String(long.length) }, long)).toMatchObject({
+    status: 413,
+  });
+  expect(await askAt(port, CHAT, { ...KNOWN, 'transfer-encoding': 'chunked' }, long)).toMatchObject({ status: 413 });
+});
+
+test('a client that goes away without reading ends its answer', async () => {
+  let isEnded = false;
+  async function* endless(): AsyncGenerator<string> {
+    try {
+      for (;;) yield 'x'.repeat(1 << 16);
+    } finally {
+      isEnded = true;
+    }
+  }
+  const server = createServer(
+    (_, response) => void writeReply(response, { status: 200, headers: {}, events: endless() }),
+  );
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const asking = request({ port: (server.address() as AddressInfo).port, agent: false });
+  asking.on('error', () => undefined).end();
+  const [response] = (await once(asking, 'response')) as [IncomingMessage];
+  response.on('error', () => undefined);
+  asking.destroy();
+  await until('the answer is ended', () => isEnded);
+  server.close();
 });

@@ -1,14 +1,13 @@
 /** The front of `temper serve` before a scripted engine: who is answered, what is asked, and what becomes of refusals. */
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request, type IncomingMessage } from 'node:http';
 import OpenAI, { NotFoundError } from 'openai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectEngine, type EngineConnection } from '../../../play/connections/engine-connection.ts';
-import { writeReply } from '../../../play/transports/http.ts';
 import type { Front } from '../../../workers/serving/front.ts';
 import { openPolicyFront } from '../../../workers/serving/serve-policy.ts';
 import { until } from '../../crash/project.ts';
+import { askAt } from './asking.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 
 const KEY = 'a key of this test';
@@ -47,26 +46,8 @@ afterEach(async () => {
   await engine.close();
 });
 
-interface Answer {
-  status: number;
-  headers: IncomingMessage['headers'];
-  error: { message?: string; code?: string; type?: string };
-  body: string;
-}
-
-async function ask(
-  path: string,
-  headers: Record<string, string> = {},
-  body: string | Buffer | null = null,
-): Promise<Answer> {
-  const asking = request({ port: front.port, path, method: body === null ? 'GET' : 'POST', headers, agent: false });
-  asking.end(body ?? undefined);
-  const [response] = (await once(asking, 'response')) as [IncomingMessage];
-  const text = Buffer.concat((await response.toArray()) as Buffer[]).toString('utf8');
-  const error = (JSON.parse(text) as { error?: Answer['error'] }).error ?? {};
-  return { status: response.statusCode ?? 0, headers: response.headers, error, body: text };
-}
-
+const ask = (path: string, headers?: Record<string, string>, body?: string | Buffer) =>
+  askAt(front.port, path, headers, body);
 const KNOWN = { authorization: `Bearer ${KEY}` };
 const CHAT = '/v1/chat/completions';
 const asked = (more: object = {}) => JSON.stringify({ ...ASKED, ...more });
@@ -87,33 +68,6 @@ describe('who is answered', () => {
       expect(engine.received).toBe(0);
     },
   );
-
-  test('under a name that it was told, and no other one', async () => {
-    for (const host of ['localhost', '[::1]:8018', 'models.internal:8018'])
-      expect(await ask('/v1/models', { ...KNOWN, host })).toMatchObject({ status: 200 });
-    for (const host of ['evil.example', 'models.internal.evil.example']) {
-      const { status, error } = await ask('/v1/models', { ...KNOWN, host });
-      expect([status, error.code]).toEqual([403, 'host']);
-    }
-  });
-
-  test('a refusal reaches a client that sends all of a long body first, on a connection that ends with it', async () => {
-    const long = asked({ messages: [{ role: 'user', content: 'x'.repeat(8 << 20) }] });
-    const wrong = { authorization: 'Bearer wrong' };
-    for (const headers of [wrong, { ...wrong, 'content-length': `${long.length}` }])
-      expect(await ask(CHAT, headers, long)).toMatchObject({ status: 401 });
-    expect(await ask('/v1/embeddings', KNOWN, long)).toMatchObject({ status: 404 });
-  });
-
-  test('nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
-    expect(await ask('/v1/embeddings', KNOWN, asked())).toMatchObject({ status: 404 });
-    expect(await ask(CHAT, KNOWN)).toMatchObject({ status: 405 });
-    expect(await ask('/v1/models', KNOWN, '{}')).toMatchObject({ status: 405 });
-    const long = asked({ messages: [{ role: 'user', content: 'x'.repeat(17 << 20) }] });
-    expect(await ask(CHAT, { ...KNOWN, 'content-length': String(long.length) }, long)).toMatchObject({ status: 413 });
-    expect(await ask(CHAT, { ...KNOWN, 'transfer-encoding': 'chunked' }, long)).toMatchObject({ status: 413 });
-    expect(engine.received).toBe(0);
-  });
 });
 
 describe('what is asked of the engine', () => {
@@ -341,28 +295,6 @@ test('clients that cut a stream off at any place leave the server as it was', as
     await cut;
   }
   expect(await ask('/health')).toMatchObject({ status: 200 });
-});
-
-test('a client that goes away without reading ends its answer', async () => {
-  let isEnded = false;
-  async function* endless(): AsyncGenerator<string> {
-    try {
-      for (;;) yield 'x'.repeat(1 << 16);
-    } finally {
-      isEnded = true;
-    }
-  }
-  const server = createServer(
-    (_, response) => void writeReply(response, { status: 200, headers: {}, events: endless() }),
-  );
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const asking = request({ port: (server.address() as AddressInfo).port, agent: false });
-  asking.on('error', () => undefined).end();
-  const [response] = (await once(asking, 'response')) as [IncomingMessage];
-  response.on('error', () => undefined);
-  asking.destroy();
-  await until('the answer is ended', () => isEnded);
-  server.close();
 });
 
 test('what the model called is told to it in its own words', async () => {
