@@ -11,12 +11,21 @@ import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
 import { endChild } from '../workers/local-stack/child-process.ts';
 import { createClient, type Client } from './soak-client.ts';
 
-const KEY = 'a key of this bench';
+export const KEY = 'a key of this bench';
 /** The pocket model, and a copy of it that takes prompts of 10,000 tokens. */
 export const MODELS = { short: { name: 'pocket', context: 4096 }, long: { name: 'long', context: 16_384 } } as const;
+/** Tokens, and tools: the larger model takes so many, and the smaller one does not. */
+export const LONG_PROMPT = 10_000;
+export const TOOLS = 200;
 
 export interface SoakServer {
   readonly ask: Client;
+  /** Of what answers by the name of the smaller model: prompts of `beyond` tokens and so many tools are too long for it. */
+  readonly short: { readonly context: number; readonly beyond: number; readonly tools: number };
+  /** Of a body that is announced as too long, all is taken before it is refused. */
+  readonly takesAll: boolean;
+  /** That take a body. */
+  readonly paths: readonly string[];
   gauges(): Promise<Gauges>;
   close(): Promise<void>;
 }
@@ -30,9 +39,11 @@ export interface Gauges {
   readonly tasks: number;
   readonly files: number;
   readonly residentMib: number;
+  /** Of the process before the engine; 0 where there is none. */
+  readonly frontMib: number;
 }
 
-const NAMES: Readonly<Record<keyof Gauges, string>> = {
+const NAMES: Readonly<Record<keyof Omit<Gauges, 'frontMib'>, string>> = {
   running: 'vllm:num_requests_running',
   waiting: 'vllm:num_requests_waiting',
   kvCacheUsage: 'vllm:kv_cache_usage_perc',
@@ -41,29 +52,37 @@ const NAMES: Readonly<Record<keyof Gauges, string>> = {
   files: 'process_open_fds',
   residentMib: 'process_resident_memory_bytes',
 };
-const MIB = 1 << 20;
-/** Of each model: small, so that all of it was in use before the memory is compared. */
-const CACHE = ['--kv-cache-bytes', String(768 * MIB), '--prefix-cache-bytes', String(32 * MIB)];
+export const MIB = 1 << 20;
+/** For keys and values of all requests, and of kept prompts; of each model: small, so that all of it was in use before the memory is compared. */
+export const CACHE = [768 * MIB, 32 * MIB] as const;
 const LAST_LINES = 20;
-const STOP_MS = 10_000;
+export const STOP_MS = 10_000;
 
 export async function startSoakServer(python: string, folder: string): Promise<SoakServer> {
   const models = join(folder, 'models.json');
   writeFileSync(models, JSON.stringify({ [MODELS.long.name]: makeLongModel(folder) }));
   mkdirSync(join(folder, 'store'));
   const place = ['--store', `file://${join(folder, 'store')}`, '--models', models, '--port', '0'];
-  const args = [...place, '--no-temporal', '--leash', ...CACHE];
+  const cache = ['--kv-cache-bytes', `${CACHE[0]}`, '--prefix-cache-bytes', `${CACHE[1]}`];
+  const args = [...place, '--no-temporal', '--leash', ...cache];
   const child = spawn(python, ['-m', 'temper_gpu', ...args], {
     env: { ...process.env, PYTHONPATH: GPU_WORKER_FOLDER, PYTHONUNBUFFERED: '1', [ENGINE_KEY_VARIABLE]: KEY },
     // Its end ends the worker, should this process die.
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const ask = createClient(await readPort(child), KEY);
-  return { ask, gauges: () => readGauges(ask), close: () => endChild(child, STOP_MS) };
+  const ask = createClient(Number(await readLine(child, 'the GPU worker', readyPort)), KEY);
+  return {
+    ask,
+    short: { context: MODELS.short.context, beyond: LONG_PROMPT, tools: TOOLS },
+    takesAll: false,
+    paths: ['/v1/chat/completions', '/v1/completions', '/tokenize', '/detokenize'],
+    gauges: () => readGauges(ask),
+    close: () => endChild(child, STOP_MS),
+  };
 }
 
 /** The same weights: positions are turned, not learned, so that there may be more of them. */
-function makeLongModel(folder: string): string {
+export function makeLongModel(folder: string): string {
   const model = join(folder, MODELS.long.name);
   cpSync(join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model'), model, { recursive: true });
   const config = JSON.parse(readFileSync(join(model, 'config.json'), 'utf8')) as object;
@@ -74,24 +93,34 @@ function makeLongModel(folder: string): string {
   return model;
 }
 
-async function readPort(child: ChildProcess): Promise<number> {
+function readyPort(line: string): string | undefined {
+  if (!line.includes('"ready"')) return undefined;
+  const { msg, port } = JSON.parse(line) as { msg?: string; port?: number };
+  return msg === 'ready' ? port?.toString() : undefined;
+}
+
+/** What the first line says that says something; a server that ends before is an error. */
+export async function readLine(
+  child: ChildProcess,
+  name: string,
+  read: (line: string) => string | undefined,
+): Promise<string> {
   const last: string[] = [];
-  const found = new Promise<number>((resolve) => {
+  const found = new Promise<string>((resolve) => {
     collectLines(child, (line) => {
       last.push(line);
       if (last.length > LAST_LINES) last.shift();
-      if (!line.includes('"ready"')) return;
-      const { msg, port } = JSON.parse(line) as { msg?: string; port?: number };
-      if (msg === 'ready' && port !== undefined) resolve(port);
+      const said = read(line);
+      if (said !== undefined) resolve(said);
     });
   });
   const ended = once(child, 'exit').then(() => {
-    throw new Error(`the GPU worker ended:\n${last.join('\n')}`);
+    throw new Error(`${name} ended:\n${last.join('\n')}`);
   });
   return Promise.race([found, ended]);
 }
 
-async function readGauges(ask: Client): Promise<Gauges> {
+export async function readGauges(ask: Client): Promise<Gauges> {
   const { text } = await ask({ path: '/metrics' });
   const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const sum = (name: string): number =>
@@ -100,7 +129,7 @@ async function readGauges(ask: Client): Promise<Gauges> {
       .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
   const gauges = Object.fromEntries(Object.entries(NAMES).map(([gauge, name]) => [gauge, sum(name)]));
   const { prefixMib, residentMib, ...counts } = gauges as unknown as Gauges;
-  return { ...counts, prefixMib: prefixMib / MIB, residentMib: residentMib / MIB };
+  return { ...counts, prefixMib: prefixMib / MIB, residentMib: residentMib / MIB, frontMib: 0 };
 }
 
 /** True once it holds; false if it did not within this time. */

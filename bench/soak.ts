@@ -8,19 +8,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools } from '../test/run/tools.ts';
 import { countFlag, median, quantile, type Bench, type Flags } from './bench.ts';
 import { CASES, chat, resultOf, type Case, type Result, type Round } from './soak-cases.ts';
 import type { Client, Outcome } from './soak-client.ts';
+import { startSoakServe } from './soak-serve.ts';
 import { holdsWithin, MODELS, startSoakServer, type Gauges, type SoakServer } from './soak-server.ts';
 
 export const soak: Bench = {
   name: 'soak',
   summary: 'ten kinds of abuse beside an ordinary load: statuses, hangs, memory, and what is in use afterwards',
-  flags: { minutes: '5', beside: '4' },
+  flags: { minutes: '5', beside: '4', server: 'engine' },
   run,
 };
 
+/** The GPU worker's own server, and `temper serve` before one. */
+const SERVERS: Readonly<Record<string, typeof startSoakServer>> = { engine: startSoakServer, serve: startSoakServe };
 const SAMPLE_MS = 1000;
 const MINUTE_MS = 60_000;
 /** After a round: what is not free by then is not freed at all. */
@@ -46,9 +50,12 @@ interface Tally {
 
 async function run(flags: Flags): Promise<object> {
   const [minutes, beside] = [countFlag(flags, 'minutes'), countFlag(flags, 'beside')];
+  const start = SERVERS[flags.server!];
+  if (start === undefined)
+    throw new UsageError(`--server must be ${Object.keys(SERVERS).join(' or ')}, got ${flags.server}`);
   const folder = mkdtempSync(join(tmpdir(), 'temper-bench-soak-'));
   const { python } = await openTools();
-  const server = await startSoakServer(python, folder);
+  const server = await start(python, folder);
   try {
     return await measure(server, minutes, beside);
   } finally {
@@ -72,8 +79,9 @@ async function measure(server: SoakServer, minutes: number, beside: number): Pro
     for (const each of CASES) found.set(each.name, [...(found.get(each.name) ?? []), ...(await playCase(each, round))]);
     await load.stop();
     rests.push(await waitForRest(server, begin));
-    const { residentMib, tasks, files } = rests.at(-1)!;
-    console.log(`round ${number + 1} at rest: ${residentMib.toFixed(0)} MiB, ${tasks} tasks, ${files} files`);
+    const { residentMib, frontMib, tasks, files } = rests.at(-1)!;
+    const memory = `${residentMib.toFixed(0)} MiB, ${frontMib.toFixed(0)} MiB before it`;
+    console.log(`round ${number + 1} at rest: ${memory}, ${tasks} tasks, ${files} files`);
   }
   const peakMib = peak.stop();
   return judge({ found, load, rests, begin, peakMib });
@@ -152,7 +160,7 @@ function watchPeak(server: SoakServer): { stop(): number } {
   let peakMib = 0;
   const timer = setInterval(() => {
     server.gauges().then(
-      ({ residentMib }) => (peakMib = Math.max(peakMib, residentMib)),
+      (gauges) => (peakMib = Math.max(peakMib, totalMib(gauges))),
       () => undefined,
     );
   }, SAMPLE_MS);
@@ -182,10 +190,10 @@ function judge({ found, load, rests, begin, peakMib }: Found): object {
   };
   const compared = rests.slice(WARM_UP_ROUNDS);
   const growth = growthOf(compared);
-  const grownMib = compared.at(-1)!.residentMib - compared[0]!.residentMib;
+  const grownMib = totalMib(compared.at(-1)!) - totalMib(compared[0]!);
   const memory = {
-    beginMib: begin.residentMib,
-    restMib: rests.map(({ residentMib }) => Math.round(residentMib)),
+    beginMib: totalMib(begin),
+    restMib: rests.map((rest) => Math.round(totalMib(rest))),
     peakMib,
     mibPerMinute: growth,
     grownMib,
@@ -210,12 +218,17 @@ function tallyOf(results: readonly Result[]): Tally {
   return { asked: all.length, endings: counts, wrong: results.flatMap(({ wrong }) => wrong).length };
 }
 
+/** Of both processes. */
+function totalMib({ residentMib, frontMib }: Gauges): number {
+  return residentMib + frontMib;
+}
+
 /** Of memory at rest: the median over all pairs of rounds, which one odd round does not move. */
 function growthOf(rests: readonly Rest[]): number {
   const slopes = rests.flatMap((later, index) =>
     rests
       .slice(0, index)
-      .map((earlier) => ((later.residentMib - earlier.residentMib) * MINUTE_MS) / (later.atMs - earlier.atMs)),
+      .map((earlier) => ((totalMib(later) - totalMib(earlier)) * MINUTE_MS) / (later.atMs - earlier.atMs)),
   );
   return median(slopes);
 }

@@ -60,7 +60,8 @@ export async function openFront(options: FrontOptions): Promise<Front> {
 }
 
 async function listen(server: Server, { host, port }: FrontOptions): Promise<void> {
-  server.listen({ host, port });
+  // As many may come at once: what the system does not queue is reset.
+  server.listen({ host, port, backlog: MAX_CONNECTIONS });
   try {
     await once(server, 'listening');
   } catch (cause) {
