@@ -60,7 +60,7 @@ test('they and the agents of docs/sdks are typed as their frameworks want it', a
 test.concurrent('without an engine, against scripted answers, the SDKs do what their pages say', () =>
   succeed(commands.run('node', '--import', 'temper-rl/typescript', 'scripted/main.ts')));
 
-test.concurrent('the programs of docs/programs.md and OpenAI’s client for Python run', async () => {
+test.concurrent('the programs of docs/programs.md run, and the clients for Python and calls of tools by all clients', async () => {
   const python = env['TEMPER_PYTHON']!;
   const packages = join(folder, 'python-packages');
   const pip = ['-m', 'pip', '--python', python, 'install', '--quiet', '--disable-pip-version-check'];
@@ -69,9 +69,32 @@ test.concurrent('the programs of docs/programs.md and OpenAI’s client for Pyth
   const PATH = [dirname(python), process.env['PATH']].join(delimiter);
   const programs = new ProjectFolder(folder, { env: { ...env, PATH, PYTHONPATH: packages } });
   await succeed(programs.run('node', '--import', 'temper-rl/typescript', 'scripted/programs.ts'));
-  const { engine, key } = engineOf(commands);
-  await succeed(programs.run(python, 'clients.py', engine, key));
+  await withServed(`${CALM}@0`, async (serve) => {
+    const { engine, key } = engineOf(commands);
+    const places = { engine: { url: engine, apiKey: key, model: 'pocket-tools' }, serve };
+    const asked = ['env', `PLACES=${JSON.stringify(places)}`];
+    await succeed(programs.run(...asked, 'node', '--import', 'temper-rl/typescript', 'clients-calls.ts'));
+    await succeed(programs.run(...asked, python, 'clients.py'));
+  });
 });
+
+/** By `temper serve`. Untrained, the model calls tools as it was taught to. */
+async function withServed(
+  model: string,
+  use: (place: { url: string; apiKey: string; model: string }) => Promise<void>,
+) {
+  const apiKey = 'a key of this test';
+  const serving = new ProjectFolder(folder, { env: { ...env, TEMPER_SERVE_KEY: apiKey } });
+  const command = serving.start(TEMPER, 'serve', model, '--port', '0', '--json');
+  try {
+    const ready = until('it is served', () => command.stdout().includes('\n}'));
+    await Promise.race([ready, command.ended.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
+    const { baseUrl } = JSON.parse(command.stdout()) as { baseUrl: string };
+    await use({ url: baseUrl.replace(/\/v1$/, ''), apiKey, model });
+  } finally {
+    await serving.endCommands();
+  }
+}
 
 // At once: most of the time they wait for a heartbeat that does not come.
 test.concurrent.each(FRAMEWORKS)(

@@ -25,10 +25,12 @@ test('the page names the versions of the clients that are installed', () => {
   const { dependencies } = JSON.parse(read('test/installation/project/package.json')) as {
     dependencies: Record<string, string>;
   };
-  const python = /^openai==(\S+)/m.exec(read('test/installation/project/scripted/requirements.txt'))?.[1];
+  const python = read('test/installation/project/scripted/requirements.txt');
+  const locked = (name: string) => new RegExp(`^${name}==(\\S+)`, 'm').exec(python)?.[1];
   for (const [client, version] of [
     ['OpenAI (JavaScript)', dependencies['openai']],
-    ['OpenAI (Python)', python],
+    ['OpenAI (Python)', locked('openai')],
+    ['Anthropic (Python)', locked('anthropic')],
     ['Anthropic (JavaScript)', dependencies['@anthropic-ai/sdk']],
     ['AI SDK (`ai`)', dependencies['ai']],
     ['LangChain.js (`@langchain/openai`)', dependencies['@langchain/openai']],

@@ -1,13 +1,13 @@
 /**
  * The official clients against real engines: the GPU worker's own server, and `temper serve`. PLACES says where both
- * are. The table "Clients that were tried" of docs/http-api.md names what is tried here.
+ * are. Calls of tools: `clients-calls.ts`. The table "Clients that were tried" of docs/http-api.md names what is tried here.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { ChatOpenAI } from '@langchain/openai';
-import { APICallError, generateText, jsonSchema, Output, streamText, tool } from 'ai';
+import { APICallError, generateText, Output, streamText } from 'ai';
 import OpenAI from 'openai';
 import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
@@ -20,10 +20,7 @@ interface Place {
 
 const places = JSON.parse(process.env['PLACES']!) as Readonly<Record<'engine' | 'serve', Place>>;
 const { engine, serve } = places;
-/** A model that was taught to call `search`. */
-const TAUGHT = 'pocket-tools';
 const BOARD = '1x34o6789';
-const QUESTION = 'What is BOC?';
 const WRONG_KEY = 'another key';
 /** More than is computed before a client gives it up, whatever the machine. */
 const LONG = 4000;
@@ -35,17 +32,6 @@ const Move = z.object({ cell: z.enum(['1', '2', '3']) });
 /** Between the parts of a JSON value a model may write blanks. */
 const forMove = { temperature: 1, seed: 3, max_tokens: 512 };
 const query = { type: 'object' as const, properties: { query: { type: 'string' as const } }, required: ['query'] };
-const id = { type: 'object' as const, properties: { id: { type: 'number' as const } }, required: ['id'] };
-/** As the taught model knows them. */
-const TAUGHT_TOOLS = {
-  search: { description: 'Ids of what has the word.', parameters: query },
-  read: { description: 'The text of an id.', parameters: id },
-};
-const tools = Object.entries(TAUGHT_TOOLS).map(([name, { description, parameters }]) => ({
-  type: 'function' as const,
-  function: { name, description, parameters },
-}));
-
 function soon(): AbortSignal {
   return AbortSignal.timeout(LONG_ENOUGH_MS);
 }
@@ -173,58 +159,6 @@ for (const [name, { url, apiKey, model }] of Object.entries(places)) {
 }
 
 const openai = new OpenAI({ baseURL: `${engine.url}/v1`, apiKey: engine.apiKey });
-const asked = {
-  model: TAUGHT,
-  messages: [{ role: 'user' as const, content: QUESTION }],
-  tools,
-  tool_choice: 'required' as const,
-  temperature: 0,
-  max_tokens: 64,
-};
-
-test('openai, engine: a call of a tool, and the same as a stream', async () => {
-  const { choices } = await openai.chat.completions.create(asked);
-  assert.equal(choices[0]?.finish_reason, 'tool_calls');
-  const [call] = choices[0].message.tool_calls ?? [];
-  assert.ok(call?.type === 'function');
-  assert.equal(call.function.name, 'search');
-  assert.equal(typeof JSON.parse(call.function.arguments).query, 'string');
-  const streamed = await openai.chat.completions.stream(asked).finalChatCompletion();
-  const [again] = streamed.choices[0]?.message.tool_calls ?? [];
-  assert.ok(again?.type === 'function');
-  assert.deepEqual([again.function.name, again.function.arguments], [call.function.name, call.function.arguments]);
-});
-
-test('AI SDK, engine: a call of a tool', async () => {
-  const policy = createOpenAICompatible({ name: 'temper', baseURL: `${engine.url}/v1`, apiKey: engine.apiKey });
-  const { search, read } = TAUGHT_TOOLS;
-  const { toolCalls } = await generateText({
-    model: policy(TAUGHT),
-    prompt: QUESTION,
-    tools: {
-      search: tool({ ...search, inputSchema: jsonSchema<{ query: string }>(query) }),
-      read: tool({ ...read, inputSchema: jsonSchema<{ id: number }>(id) }),
-    },
-    toolChoice: 'required',
-    temperature: 0,
-    maxOutputTokens: 64,
-  });
-  assert.deepEqual(
-    toolCalls.map(({ toolName }) => toolName),
-    ['search'],
-  );
-});
-
-test('LangChain.js, engine: a call of a tool', async () => {
-  const configuration = { baseURL: `${engine.url}/v1` };
-  const { apiKey } = engine;
-  const model = new ChatOpenAI({ model: TAUGHT, temperature: 0, maxTokens: 64, apiKey, configuration });
-  const { tool_calls: calls = [] } = await model.bindTools(tools, { tool_choice: 'required' }).invoke(QUESTION);
-  assert.deepEqual(
-    calls.map(({ name }) => name),
-    ['search'],
-  );
-});
 
 test('openai, engine: a completion, and the same as a stream', async () => {
   const completion = { model: engine.model, prompt: BOARD, ...sampling };
@@ -248,6 +182,12 @@ test('openai, serve: a response, the same as a stream, and one of a schema', asy
   const streamed = await client.responses.stream(wanted).finalResponse();
   assert.equal(streamed.output_text, whole.output_text);
   assert.deepEqual(streamed.usage, whole.usage);
+  const wantsLogprobs = { include: ['message.output_text.logprobs' as const], top_logprobs: 2 };
+  const { output } = await client.responses.create({ ...wanted, ...wantsLogprobs });
+  const parts = output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  const logprobs = parts.flatMap((part) => (part.type === 'output_text' ? (part.logprobs ?? []) : []));
+  assert.equal(logprobs.map(({ token }) => token).join(''), whole.output_text);
+  assert.ok(logprobs.every(({ top_logprobs: likely }) => likely.length === 2));
   const text = { format: zodTextFormat(Move, 'move') };
   const { output_parsed: move } = await client.responses.parse({
     ...wanted,
@@ -267,7 +207,7 @@ test('anthropic, serve: a message, and the same as a stream with its usage', asy
   assert.deepEqual(streamed.content, whole.content);
   assert.deepEqual(streamed.stop_reason, whole.stop_reason);
   assert.equal(streamed.usage.output_tokens, whole.usage.output_tokens);
-  const offered = [{ name: 'search', description: TAUGHT_TOOLS.search.description, input_schema: query }];
+  const offered = [{ name: 'search', description: 'Ids of what has the word.', input_schema: query }];
   const given = { ...message, tools: offered, system: 'Play.' };
   assert.equal((await anthropic.messages.create(given)).role, 'assistant');
 });

@@ -52,7 +52,7 @@ test('a body counts among those that are held until its stream has ended', async
   await until('there is room again', async () => (await begin(port)).response.statusCode === 200);
 });
 
-test('under a name that it was told, and no other one', async () => {
+test('answers under a name that it was told, and no other one', async () => {
   const port = await openFrontOf(silent);
   for (const host of ['localhost', '[::1]:8018', 'models.internal:8018'])
     expect(await askAt(port, '/v1/models', { ...KNOWN, host })).toMatchObject({ status: 200 });
@@ -71,7 +71,7 @@ test('a refusal reaches a client that sends all of a long body first, on a conne
   expect(await askAt(port, '/v1/embeddings', KNOWN, long)).toMatchObject({ status: 404 });
 });
 
-test('nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
+test('answers nothing at other addresses, by other methods, or of more bytes than the engine takes', async () => {
   const port = await openFrontOf(silent);
   expect(await askAt(port, '/v1/embeddings', KNOWN, BODY)).toMatchObject({ status: 404 });
   expect(await askAt(port, CHAT, KNOWN)).toMatchObject({ status: 405 });
