@@ -81,9 +81,10 @@ def loaded_policies(
 
 def pass_bytes(model: PreTrainedModel, dtype: torch.dtype, settings: EngineSettings, context: int, merged: bool) -> int:
     """The most that a forward pass takes, the sampling after it included. Layers follow one another in the same memory,
-    so those show it of which the others are repetitions."""
+    so those show it of which the others are repetitions, and one that begins with what the layer before it left."""
     sizes = sizes_for(count_parameters(model), settings.max_pass_tokens)
-    base = without_numbers(shortened(model.config, few_layers(model)[0]), dtype, META)
+    num_layers = min(few_layers(model)[0] + 1, model.config.num_hidden_layers)
+    base = without_numbers(shortened(model.config, num_layers), dtype, META)
     adapted = trial_model(base, sizes, merged)
     max_slots = sizes.most_slots(settings.max_slots)
     with torch.inference_mode(), AlikeRouting(model.config):

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+# Tensors without numbers are reckoned as a CPU would have them.
+CPU = ("cpu", "meta")
 # Two vectors of AVX-512 in the smallest type, of which a loop takes as many at once.
 WHOLE_VECTORS = 64
 # The least elements that torch gives a thread; some kernels take less, all of them a power of two.
@@ -21,7 +23,7 @@ GRAINS = (32768, 16384, 4096, 2048, 1024)
 def elementwise(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
     """Of inputs of one shape."""
     first = inputs[0]
-    if first.device.type != "cpu":
+    if first.device.type not in CPU:
         return function(*inputs)
     num_elements = first.numel()
     padding = padded_size(num_elements, torch.get_num_threads()) - num_elements
