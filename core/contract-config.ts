@@ -42,6 +42,11 @@ export const TrainConfig = z
     maxLogprobMismatch: z.number().positive(),
     /** Upper bound of padded tokens in one micro-batch; changes memory and speed, not the result beyond rounding. */
     microBatchTokens: positive,
+    // Absent, here and below: as runs had it before there was this option. Then its neutral value is never recorded.
+    /** How often a step goes over its groups; absent: once. */
+    passes: positive.optional(),
+    /** Into how many parts of whole groups each pass is cut, with an update for each; absent: one. */
+    miniBatches: positive.optional(),
   })
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;

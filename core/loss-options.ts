@@ -3,9 +3,8 @@ import type { LossConfig, TrainConfig } from './contract.ts';
 import { DEFAULT_LOSS, LOSS_DEFAULTS, LOSS_NAMES, usersOfOption } from './contract-losses.ts';
 import { TemperError } from './failures.ts';
 
-/** Why no loss option acts yet, to be put after "has no effect". */
-export const ONE_PASS =
-  'each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient';
+const ONE_UPDATE =
+  'with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or miniBatches to 2 or more, or leave';
 
 /** Options given on top of those of the loss that they name, or of the default. */
 export function fillLoss(options: Partial<LossConfig>): LossConfig {
@@ -18,11 +17,13 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
   return { ...LOSS_DEFAULTS[name], ...options } as LossConfig;
 }
 
+type Updates = Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'>;
+
 /**
  * Names the loss options that would do nothing; null where there are none. Values that equal the defaults are accepted:
- * they are what is recorded. The rule of the single pass ends here once a step can make several.
+ * they are what is recorded.
  */
-export function complaintAboutLoss({ loss }: Pick<TrainConfig, 'loss'>): string | null {
+export function complaintAboutLoss({ loss, passes = 1, miniBatches = 1 }: Updates): string | null {
   const defaults = new Map<string, unknown>(Object.entries(LOSS_DEFAULTS[loss.name]));
   const changed = Object.entries(loss).filter(([option, value]) => value !== defaults.get(option));
   const unused = changed.find(([option]) => !usersOfOption(option).has(loss.name));
@@ -32,9 +33,10 @@ export function complaintAboutLoss({ loss }: Pick<TrainConfig, 'loss'>): string 
     const rule = `only ${users.join(' and ')} ${users.length === 1 ? 'uses' : 'use'} it`;
     return `loss.${option} ${value} has no effect with the loss ${loss.name} (${rule}); leave loss.${option} out`;
   }
+  if (passes * miniBatches > 1) return null;
   const inert = loss.name === DEFAULT_LOSS ? changed : [['name', loss.name], ...changed];
   if (inert.length === 0) return null;
   const given = inert.map(([option, value]) => `loss.${option} ${value}`);
   const names = inert.map(([option]) => `loss.${option}`);
-  return `${given.join(' and ')} ${inert.length === 1 ? 'has' : 'have'} no effect: ${ONE_PASS}; leave ${names.join(' and ')} out`;
+  return `${given.join(' and ')} ${inert.length === 1 ? 'has' : 'have'} no effect: ${ONE_UPDATE} ${names.join(' and ')} out`;
 }

@@ -32,6 +32,9 @@ const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
   microBatchTokens: 16_384,
 };
 
+/** Recorded as absent: runs from before such an option have the same bytes, and the same configuration. */
+export const NEUTRAL_TRAIN = { passes: 1, miniBatches: 1 } satisfies Partial<TrainConfig>;
+
 const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
   seed: 1,
   steps: 100,
@@ -76,7 +79,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {
       ...TRAIN,
-      ...train,
+      ...withoutNeutral(train),
       lora: { ...LORA, ...train.lora },
       loss: fillLoss(train.loss ?? {}),
       optimizer: { ...OPTIMIZER, ...train.optimizer },
@@ -84,6 +87,12 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
   };
   checkRunConfig(config, recorded);
   return config;
+}
+
+function withoutNeutral<T extends object>(options: T): T {
+  const neutral = new Map<string, unknown>(Object.entries(NEUTRAL_TRAIN));
+  const kept = Object.entries(options).filter(([name, value]) => !neutral.has(name) || neutral.get(name) !== value);
+  return Object.fromEntries(kept) as T;
 }
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */

@@ -57,6 +57,9 @@ async function findForkParent(store: Store, name: CheckpointName, recorded: RunC
   return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
 }
 
+/** Whether a loss acts depends on them. */
+const UPDATES = ['passes', 'miniBatches'] as const;
+
 /**
  * The parent's configuration, except for defaults that depend on a changed flag, and for a loss with options that have no
  * effect, unless the fork itself was `recorded` with it.
@@ -64,7 +67,11 @@ async function findForkParent(store: Store, name: CheckpointName, recorded: RunC
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
   const { finalLearningRateShare, train, ...others } = parent;
   const isChanged = (path: string, value: string) => values.has(path) && values.get(path) !== value;
-  const isAccepted = complaintAboutLoss(train) === null || canonicalJson(train.loss) === canonicalJson(recorded);
+  const updates = Object.fromEntries(
+    UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
+  );
+  const isAccepted =
+    complaintAboutLoss({ ...train, ...updates }) === null || canonicalJson(train.loss) === canonicalJson(recorded);
   const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
   return {
     ...others,

@@ -1,5 +1,4 @@
 /** `KEY=VALUE` as `temper set` takes it: named and held to the rules as the flags of `temper train` are. */
-import { ONE_PASS } from '../../core/loss-options.ts';
 import { SETTINGS, type Setting, type Settings } from '../../core/settings.ts';
 import type { NumberFlag } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -39,7 +38,6 @@ function findSetting(key: string, { help }: Place): FoundSetting {
   const name = row && SETTINGS.find((setting) => setting === leaf(row));
   if (name !== undefined && row !== undefined && isNumberFlag(row)) return { name, row };
   const names = SETTINGS.join(', ');
-  if (row?.path.startsWith('train.loss.')) throw new UsageError(`${key} has no effect: ${ONE_PASS}; leave ${key} out`);
   if (row !== undefined)
     throw new UsageError(
       `${key} cannot be changed after a run has started, only ${names} can; start another run with --${flag}`,

@@ -1,12 +1,13 @@
 /** What help says of a run's flags that follows from the contract and the defaults, which a command's definition does not import. */
 import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defaultRunConfig, NEUTRAL_TRAIN } from '../../core/run-defaults.ts';
 import { RUN_FLAG_ROWS, type RunFlag } from './run-flag-table.ts';
 
 const OTHER_LOSSES = LOSS_NAMES.filter((name) => name !== DEFAULT_LOSS);
-const LOSS = `${DEFAULT_LOSS}; ${OTHER_LOSSES.join(' and ')} have no effect yet, and are refused`;
+const LOSS = `${DEFAULT_LOSS}; with --passes or --mini-batches above 1 also ${OTHER_LOSSES.join(', ')}`;
 
-const DEFAULTS: object = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
+const CONFIG = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
+const DEFAULTS: object = { ...CONFIG, train: { ...NEUTRAL_TRAIN, ...CONFIG.train } };
 /** Its default depends on another flag, or is none. */
 const NO_DEFAULT = new Set(['baseModel', 'finalLearningRateShare', 'train.loss.epsilonLow', 'train.loss.epsilonHigh']);
 

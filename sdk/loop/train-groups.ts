@@ -50,7 +50,10 @@ export async function trainGroups(
   checkOptions('model.train', options);
   const given = groups.map((group) => findOrigin(run, group, 'train'));
   const step = findStep(run, given, options);
-  const settings = readSettings(run, options, await findRecordedLoss(run, step));
+  const settings = readSettings(run, options, {
+    groups: groups.length,
+    recorded: await findRecordedLoss(run, step),
+  });
   const results = await judgeAll(run, given, settings);
   if (results.every(({ calls }) => calls === 0) && !settings.allowEmptyStep) throw nothingSampled(run);
   const refs = trainedGroups(results).map(toGroupRef);

@@ -20,14 +20,16 @@ export interface TrainSettings {
   train: TrainConfig;
 }
 
+/** How many groups there are to train, and the loss that stands in the store. */
+interface Given {
+  readonly groups: number;
+  readonly recorded: LossConfig;
+}
+
 /** Fills in defaults and checks every value. A loss that has no effect is refused unless it was `recorded`. */
-export function readSettings({ config }: LoopRun, options: TrainOptions, recorded: LossConfig): TrainSettings {
+export function readSettings({ config }: LoopRun, options: TrainOptions, given: Given): TrainSettings {
   const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
-  const { run, agent, baseModel } = config;
-  const { lora, loss: usual } = config.train;
-  const { loss = usual } = train;
-  const known = loss === usual ? usual : recorded;
-  const filled = defaultRunConfig({ run, agent, baseModel, train: { ...train, lora, loss } }, known).train;
+  const filled = fill(config, train, given);
   const { error } = TrainConfigSchema.safeParse(filled);
   const issue = error?.issues[0];
   if (issue !== undefined)
@@ -43,4 +45,15 @@ export function readSettings({ config }: LoopRun, options: TrainOptions, recorde
       `minimumGroupSize must be a whole number of at least 2 (an advantage is relative to its group), got ${minimumGroupSize}; pass 2`,
     );
   return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };
+}
+
+function fill(
+  { run, agent, baseModel, train: { lora, loss: usual } }: LoopRun['config'],
+  train: NonNullable<RunOptions['train']>,
+  { groups, recorded }: Given,
+): TrainConfig {
+  const { loss = usual } = train;
+  const known = loss === usual ? usual : recorded;
+  const options = { run, agent, baseModel, train: { ...train, lora, loss } };
+  return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }, known).train;
 }

@@ -75,6 +75,8 @@ export const OPTION_TABLES = {
     truncated: 'optional',
     maxLogprobMismatch: 'optional',
     microBatchTokens: 'optional',
+    passes: 'optional',
+    miniBatches: 'optional',
   },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
   retry: {

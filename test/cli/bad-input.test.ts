@@ -118,18 +118,18 @@ describe('flags', () => {
     );
   });
 
-  test('losses and ranges that have no effect while a step makes one pass', async () => {
+  test('losses and ranges that have no effect in steps of one update', async () => {
     expect(await train('--loss', 'ppo')).toMatchInlineSnapshot(
-      `"temper: --loss ppo has no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave --loss out"`,
+      `"temper: --loss ppo has no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or leave --loss out"`,
     );
     expect(await train('--loss', 'importance_sampling', '--epsilon-low', '0.2')).toMatchInlineSnapshot(
       `"temper: --epsilon-low 0.2 has no effect with the loss importance_sampling (only cispo and ppo use it); leave --epsilon-low out"`,
     );
     expect(await train('--epsilon-low', '0.5', '--epsilon-high', '0.5')).toMatchInlineSnapshot(
-      `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave --epsilon-low and --epsilon-high out"`,
+      `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or leave --epsilon-low and --epsilon-high out"`,
     );
     expect(await complaint(['set', 'demo', 'loss=ppo'])).toMatchInlineSnapshot(
-      `"temper: loss has no effect: each step makes a single pass over what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; leave loss out"`,
+      `"temper: loss cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --loss"`,
     );
     const timing = ['--name', 'nightly', '--every', '1d', '--base-model', 'pocket', '--loss', 'ppo'];
     expect(await complaint(['schedule', 'create', agent, ...timing])).toContain('--loss ppo has no effect');

@@ -172,6 +172,10 @@ describe('plans', () => {
     const recorded = { ...config, train: { ...config.train, loss } };
     await store.replace(runKey('demo'), runFile(recorded));
     expect((await plan('demo@1')).train.loss).toEqual(config.train.loss);
+    expect((await plan('demo@1', { passes: '2' })).train).toMatchObject({ passes: 2, loss });
+    await store.replace(runKey('demo'), runFile({ ...recorded, train: { ...recorded.train, passes: 2 } }));
+    expect((await plan('demo@1')).train).toMatchObject({ passes: 2, loss });
+    expect((await plan('demo@1', { passes: '1' })).train.loss).toEqual(config.train.loss);
   });
 
   test('a loss that the fork was recorded with, given by a flag or by its parent', async () => {

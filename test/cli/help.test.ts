@@ -113,10 +113,12 @@ test('train', async () => {
       --attempt-timeout-ms N         time limit of an attempt; waiting for an unavailable engine does not count [600000]
       --call-timeout-ms N            time limit of one call [120000]
       --call-retry-budget-ms N       how long a call is retried while the engine is unavailable [300000]
-      --loss NAME                    cispo; ppo and importance_sampling have no effect yet, and are refused ["cispo"]
-      --epsilon-low X                lower end of the range that the ratio is clipped to; no effect yet, refused
-      --epsilon-high X               upper end of that range; no effect yet, refused
-      --dual-clip X                  ppo's bound for negative advantages; no effect yet, refused
+      --passes N                     how often a step trains its groups [1]
+      --mini-batches N               optimizer updates per pass, each on a part of the groups [1]
+      --loss NAME                    cispo; with --passes or --mini-batches above 1 also ppo, importance_sampling ["cispo"]
+      --epsilon-low X                lower end of the range that the ratio is clipped to, as a distance from 1
+      --epsilon-high X               upper end of that range, as a distance from 1
+      --dual-clip X                  ppo's bound for negative advantages
       --advantage-scale NAME         none, group-std or batch-std ["none"]
       --leave-one-out                baseline of an attempt is the mean of the others in its group
       --truncated NAME               attempts cut off by a token limit: mask, penalise or keep ["mask"]

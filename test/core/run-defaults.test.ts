@@ -22,6 +22,15 @@ test('what is said is kept, at any depth, and the rest is filled in', () => {
   expect(config.train.loss).toEqual({ name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null });
 });
 
+test.each([{ passes: 2 }, { miniBatches: 2 }])('with %j, losses and their ranges act', (updates) => {
+  const { train } = defaultRunConfig({ ...NAMED, train: { ...updates, loss: { name: 'ppo', epsilonLow: 0.1 } } });
+  expect(train).toMatchObject({ ...updates, loss: { name: 'ppo', epsilonLow: 0.1, epsilonHigh: 0.28 } });
+});
+
+test('one pass and one mini-batch are what a configuration without them means', () => {
+  expect(defaultRunConfig({ ...NAMED, train: { passes: 1, miniBatches: 1 } })).toEqual(defaultRunConfig(NAMED));
+});
+
 test.each(LOSS_NAMES)('the defaults of %s are the loss of that name', (name) => {
   expect(LossConfig.parse(LOSS_DEFAULTS[name])).toEqual(LOSS_DEFAULTS[name]);
   expect(LOSS_DEFAULTS[name].name).toBe(name);
@@ -40,7 +49,7 @@ test.each([
     'loss.name must be one of cispo, ppo, importance_sampling, got "grpo"; leave loss.name out for cispo',
   ],
   [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
-  [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: each step makes a single pass'],
+  [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: with a single update'],
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
   [
     { train: { loss: { name: 'importance_sampling', epsilonLow: 0.2 } } },
@@ -51,6 +60,7 @@ test.each([
     { train: { loss: { name: 'ppo', epsilonLow: 0.1, dualClip: 4 } } },
     'loss.name ppo and loss.epsilonLow 0.1 and loss.dualClip 4 have no effect',
   ],
+  [{ train: { miniBatches: 9 } }, 'miniBatches must be at most groupsPerStep (a mini-batch is made of whole groups)'],
   [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect without a judge'],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);

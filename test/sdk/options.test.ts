@@ -109,6 +109,8 @@ const HANDED_ON = {
   truncated: 'keep',
   maxLogprobMismatch: 0.5,
   microBatchTokens: 1234,
+  passes: 3,
+  miniBatches: 2,
 };
 
 test('what model.train is given goes to the trainer', async () => {
@@ -116,7 +118,8 @@ test('what model.train is given goes to the trainer', async () => {
   const asked = { learningRate: 0.25, train: { ...HANDED_ON, optimizer: { beta1: 0.5 } } };
   await withWorld(async (world) => {
     const model = await world.model();
-    await model.train(await sdk.gatherTrajectoryGroups([groupOf(model)], { model }), given);
+    const groups = [groupOf(model), groupOf(model)];
+    await model.train(await sdk.gatherTrajectoryGroups(groups, { model }), given);
     expect(world.works.at(-1)).toMatchObject({ kind: 'train', input: asked });
   });
 });
@@ -150,7 +153,7 @@ const USES: Partial<Record<keyof OptionTables, (watch: <T extends object>(option
   'model.train': (watch) =>
     withModel(async (model) =>
       model.train(
-        await sdk.gatherTrajectoryGroups([groupOf(model)], { model }),
+        await sdk.gatherTrajectoryGroups([groupOf(model), groupOf(model)], { model }),
         watch({ ...HANDED_ON, loss: {}, optimizer: {} } as sdk.TrainOptions),
       ),
     ),

@@ -12,10 +12,14 @@ from torch import Tensor
 
 from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
-from temper_gpu.training.losses import TokenLoss
+from temper_gpu.training.losses import CLIPPED_SHARE, TokenLoss
 from temper_gpu.training.rows import Rows, TruncatedPolicy
+from temper_gpu.training.updates import Update
 
 Metrics = dict[str, float]
+
+# Of an update, the policy that it changes with the one that sampled.
+_COMPARISON = ("logprobK3", "maxAbsLogRatio")
 
 
 def batch_metrics(
@@ -80,6 +84,28 @@ class TokenSums:
             **{name: value / self._num_tokens for name, value in zip(self._loss_metrics, of_loss, strict=True)},
             "entropy": entropy / self._num_tokens,
         }
+
+
+def update_metrics(measured: Sequence[tuple[Update, Metrics]]) -> Metrics:
+    """Of all updates: means over their tokens. Sampler and trainer are compared before the first update; how far the
+    policy has moved since is told of each pass."""
+    if len(measured) < 2:
+        return dict(measured[0][1]) if measured else {}
+    first = measured[0][1]
+    names = [name for name in first if name not in _COMPARISON]
+    metrics = {name: _token_mean(measured, name) for name in names} | {name: first[name] for name in _COMPARISON}
+    for number in sorted({update.pass_number for update, _ in measured}):
+        of_pass = [(update, found) for update, found in measured if update.pass_number == number]
+        metrics[f"pass{number}RatioK3"] = _token_mean(of_pass, "logprobK3")
+        metrics[f"pass{number}MaxAbsLogRatio"] = max(found["maxAbsLogRatio"] for _, found in of_pass)
+        if CLIPPED_SHARE in first:
+            metrics[f"pass{number}ClippedShare"] = _token_mean(of_pass, CLIPPED_SHARE)
+    return {"updates": len(measured), **metrics}
+
+
+def _token_mean(measured: Sequence[tuple[Update, Metrics]], name: str) -> float:
+    sizes = [update.rows.num_trained_tokens for update, _ in measured]
+    return sum(size * found[name] for size, (_, found) in zip(sizes, measured, strict=True)) / sum(sizes)
 
 
 def on_the_wire(metrics: Metrics) -> dict[str, float | None]:

@@ -7,7 +7,7 @@ advantages. Only sampled tokens are trained, and each of them once: in the row o
 stands in another row's prompt, it is context.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +19,10 @@ TruncatedPolicy = Literal["mask", "penalise", "keep"]
 
 @dataclass(frozen=True)
 class Rows:
+    """`attempts`: of each row, the place of its attempt among the step's."""
+
     rows: list[Row]
+    attempts: list[int]
 
     @property
     def num_trained_tokens(self) -> int:
@@ -29,6 +32,11 @@ class Rows:
     def have_signal(self) -> bool:
         """Some trained token is better or worse than its group."""
         return any(map(any, (row.advantages for row in self.rows)))
+
+    def of_attempts(self, attempts: Collection[int]) -> "Rows":
+        """Those of some attempts, in the same order."""
+        kept = [(row, attempt) for row, attempt in zip(self.rows, self.attempts, strict=True) if attempt in attempts]
+        return Rows([row for row, _ in kept], [attempt for _, attempt in kept])
 
     @property
     def num_forks(self) -> int:
@@ -45,10 +53,13 @@ def build_rows(
 ) -> Rows:
     """`advantages`: None for an attempt that is no data. Truncated attempts are left out under `mask`."""
     rows: list[Row] = []
-    for attempt, of_attempt in zip(attempts, advantages, strict=True):
+    places: list[int] = []
+    for place, (attempt, of_attempt) in enumerate(zip(attempts, advantages, strict=True)):
         if of_attempt is not None and not (attempt.truncated and truncated == "mask"):
-            rows.extend(attempt_rows(attempt.calls, of_attempt))
-    return Rows(rows)
+            found = attempt_rows(attempt.calls, of_attempt)
+            rows.extend(found)
+            places.extend([place] * len(found))
+    return Rows(rows, places)
 
 
 def attempt_rows(calls: Sequence[Call], advantages: Sequence[float]) -> list[Row]:

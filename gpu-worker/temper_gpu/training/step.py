@@ -1,6 +1,7 @@
-"""One optimizer step, in the order in which it is spoken of:
+"""One step, in the order in which it is spoken of:
 
-advantages → pack → log-probabilities → loss → backward → clip → optimizer step. Load and commit: trainer.py.
+advantages → rows → updates; each of them pack → log-probabilities → loss → backward → clip → optimizer step. Load and
+commit: trainer.py.
 """
 
 import math
@@ -12,10 +13,11 @@ from temper_gpu.failures import TemperError
 from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import find_loss
-from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics
+from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, update_metrics
 from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
+from temper_gpu.training.updates import Update, plan_updates
 
 
 class StepCancelled(Exception):
@@ -29,8 +31,10 @@ def train_step(
     config: TrainConfig,
     learning_rate: float,
     is_cancelled: Callable[[], bool] = lambda: False,
+    seed: str = "",
 ) -> Metrics:
-    """Changes the policy in place by one optimizer step on these groups; returns what there is to know about it."""
+    """Changes the policy in place by the optimizer updates of one step on these groups; returns what there is to know
+    about it. `seed` orders the groups of several updates."""
     require_policy(groups, parent_sha256)
     attempts = list(chain.from_iterable(group.attempts for group in groups))
     advantages = attempt_advantages(
@@ -38,13 +42,25 @@ def train_step(
     )
     rows = build_rows(attempts, advantages, config.truncated)
     metrics = batch_metrics(groups, advantages, rows, config.truncated)
-    if not rows.have_signal:
-        # All attempts truncated, say. Momentum alone must not move the policy, so the step is an unchanged copy.
-        return metrics
+    measured: list[tuple[Update, Metrics]] = []
+    # None where all attempts are truncated, say: the step is an unchanged copy.
+    for update in plan_updates(groups, rows, config, seed):
+        found = backward(policy, update, config, is_cancelled)
+        if not measured:
+            require_agreement(found, groups, parent_sha256, config.max_logprob_mismatch)
+        require_sound(found)
+        policy.optimizer_step(config.optimizer, learning_rate)
+        require_finite_adapter(policy, learning_rate)
+        measured.append((update, found))
+    return metrics | update_metrics(measured)
+
+
+def backward(policy: TrainablePolicy, update: Update, config: TrainConfig, is_cancelled: Callable[[], bool]) -> Metrics:
+    """The gradient of one update's loss, clipped, and what the policy was like before the update."""
     policy.zero_grad()
     loss = find_loss(config.loss)
     sums = TokenSums(loss.metrics)
-    for batch in pack(rows.rows, rows.num_trained_tokens, config.micro_batch_tokens, policy.device):
+    for batch in pack(update.rows.rows, update.rows.num_trained_tokens, config.micro_batch_tokens, policy.device):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
@@ -53,12 +69,7 @@ def train_step(
         sums.add(losses, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
-    gradient_norm = policy.clip_gradients(config.optimizer.max_grad_norm)
-    metrics |= sums.metrics(gradient_norm)
-    require_sound(metrics, groups, parent_sha256, config.max_logprob_mismatch)
-    policy.optimizer_step(config.optimizer, learning_rate)
-    require_finite_adapter(policy, learning_rate)
-    return metrics
+    return sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))
 
 
 def require_policy(groups: Sequence[Group], parent_sha256: str) -> None:
@@ -72,14 +83,9 @@ def require_policy(groups: Sequence[Group], parent_sha256: str) -> None:
             )
 
 
-def require_sound(metrics: Metrics, groups: Sequence[Group], parent_sha256: str, max_mismatch: float) -> None:
-    """Before the update: the trainer's log-probabilities, the sampler's agreement with them, loss and gradient."""
-    if not math.isfinite(metrics["entropy"]):
-        raise TemperError(
-            "LossNotFinite",
-            "log-probabilities of the policy must be finite, but its weights have diverged; "
-            "roll back to an earlier step (temper rollback) and lower the learning rate",
-        )
+def require_agreement(metrics: Metrics, groups: Sequence[Group], parent_sha256: str, max_mismatch: float) -> None:
+    """Before the first update: sampler and trainer have the same weights, so the same log-probabilities."""
+    require_finite_scores(metrics)
     mismatch = metrics["logprobK3"]
     if not math.isfinite(mismatch) or mismatch > max_mismatch:
         sampler = ", ".join(sorted(map(str, samplers(groups))))
@@ -90,6 +96,20 @@ def require_sound(metrics: Metrics, groups: Sequence[Group], parent_sha256: str,
             f"trained from adapter {parent_sha256}; check that engine and trainer use the same base model, "
             "or raise maxLogprobMismatch",
         )
+
+
+def require_finite_scores(metrics: Metrics) -> None:
+    if not math.isfinite(metrics["entropy"]):
+        raise TemperError(
+            "LossNotFinite",
+            "log-probabilities of the policy must be finite, but its weights have diverged; "
+            "roll back to an earlier step (temper rollback) and lower the learning rate",
+        )
+
+
+def require_sound(metrics: Metrics) -> None:
+    """Before each update."""
+    require_finite_scores(metrics)
     if not (math.isfinite(metrics["loss"]) and math.isfinite(metrics["gradNorm"])):
         raise TemperError(
             "LossNotFinite",

@@ -167,9 +167,9 @@ class Trainer:
         groups: list[Group],
         is_cancelled: Callable[[], bool],
     ) -> Metrics:
-        parent_sha256 = parent.manifest.adapter.sha256
+        parent_sha256, seed = parent.manifest.adapter.sha256, f"{work.seed}/{work.step}"
         try:
-            return train_step(policy, parent_sha256, groups, work.train, work.learning_rate, is_cancelled)
+            return train_step(policy, parent_sha256, groups, work.train, work.learning_rate, is_cancelled, seed)
         except TemperError as error:
             raise TemperError(error.type, f"step {work.step} of {work.run}: {error.message}") from error
 

@@ -3,6 +3,7 @@
 Every call is a row of its own here, weights are merged by hand, the update is written out.
 """
 
+import hashlib
 import threading
 from pathlib import Path
 
@@ -59,7 +60,11 @@ def plain_loss(adapter: dict[str, torch.Tensor], groups: list[Group], loss_name:
     return torch.cat(losses).mean()
 
 
-def plain_step(adapter: dict, state: dict, groups: list[Group], loss_name: str, step: int) -> tuple[float, float]:
+def plain_order(step: int, number: int, num_groups: int) -> list[int]:
+    return sorted(range(num_groups), key=lambda g: hashlib.sha256(f"3/{step}/{number}/{g}".encode()).digest())
+
+
+def plain_update(adapter: dict, state: dict, groups: list[Group], loss_name: str, step: int) -> tuple[float, float]:
     """Loss and the gradient's norm before it is clipped."""
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in adapter.items()}
     loss = plain_loss(leaves, groups, loss_name)
@@ -94,10 +99,34 @@ def test_two_steps_agree_with_plain_torch(tmp_path: Path, loss_name: str, has_tu
         work = train_input(store, checkpoint, groups, train=config, learning_rate=LEARNING_RATE)
         commit = trainer.train(work, lambda: False).commit
         checkpoint = commit.checkpoint("demo")
-        loss_and_norm = plain_step(adapter, state, groups, loss_name, step)
+        loss_and_norm = plain_update(adapter, state, groups, loss_name, step)
         assert (commit.manifest.metrics["loss"], commit.manifest.metrics["gradNorm"]) == pytest.approx(
             loss_and_norm, rel=1e-3, abs=1e-5
         )
         trained = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
         for name, tensor in trained.items():
             torch.testing.assert_close(tensor, adapter[name], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
+def test_two_passes_of_two_mini_batches_agree_with_plain_torch(tmp_path: Path, loss_name: str):
+    """Four updates in a step, each the mean over its own tokens, and AdamW counts each of them."""
+    store = open_folder(tmp_path)
+    trainer = Trainer(TinyLibrary(), store, threading.Lock())  # pyright: ignore[reportArgumentType]  (a fake library)
+    parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
+    adapter = load(store.get_blob(read_parent(store, parent).manifest.adapter))
+    ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
+    loss = ppo if loss_name == "ppo" else train_config().loss
+    optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": MAX_NORM})
+    config = train_config(loss=loss, optimizer=optimizer, passes=2, mini_batches=2)
+    groups = sampled_groups(parent.adapter_sha256, 1, num_groups=3)
+    work = train_input(store, parent, groups, train=config, learning_rate=LEARNING_RATE)
+    commit = trainer.train(work, lambda: False).commit
+    state: dict = {}
+    orders = [plain_order(1, number, 3) for number in (1, 2)]
+    parts = [part for order in orders for part in (order[:1], order[1:])]
+    for update, part in enumerate(parts, 1):
+        plain_update(adapter, state, [groups[g] for g in part], loss_name, update)
+    trained = load(store.get_blob(commit.manifest.adapter))
+    for name, tensor in trained.items():
+        torch.testing.assert_close(tensor, adapter[name], atol=1e-4, rtol=0)

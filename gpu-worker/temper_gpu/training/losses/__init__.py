@@ -4,11 +4,11 @@ Notation (N sampled tokens): π the policy that is trained, μ the one that samp
 advantage, sg stops the gradient. Every ε is a distance from 1. A positive weight folded into A scales a loss by that
 weight, so the step's mean is a plain sum.
 
-A step makes one pass over what its own policy has just sampled, so ρ is 1 but for rounding: no range clips anything and
-all losses have the same gradient. `core/loss-options.ts` refuses their options until a step makes several passes.
+In a step's first update ρ is 1 but for rounding: no range clips anything, and all losses have the same gradient.
+`core/loss-options.ts` refuses their options in steps of a single update.
 """
 
-from temper_gpu.training.losses.loss import Loss, TokenLoss
+from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss, TokenLoss
 from temper_gpu.training.losses.table import find_loss
 
-__all__ = ["Loss", "TokenLoss", "find_loss"]
+__all__ = ["CLIPPED_SHARE", "Loss", "TokenLoss", "find_loss"]

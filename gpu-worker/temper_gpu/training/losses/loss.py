@@ -7,6 +7,8 @@ from torch import Tensor
 
 from temper_gpu.training.packing import MicroBatch
 
+CLIPPED_SHARE = "clippedShare"
+
 
 class TokenLoss(NamedTuple):
     """Of each sampled token: its share of the loss, and numbers whose mean over the step is a metric of that name."""

@@ -4,10 +4,9 @@ import torch
 from torch import Tensor, maximum, minimum, where
 
 from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, PpoLoss
-from temper_gpu.training.losses.loss import TokenLoss
+from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss
 from temper_gpu.training.packing import MicroBatch
 
-CLIPPED_SHARE = "clippedShare"
 # A ratio this far beyond its range got there because sampler and trainer add in another order: that is no clipping.
 ROUNDING = 1e-3
 

@@ -4,8 +4,8 @@ from functools import partial
 from typing import assert_never
 
 from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, PpoLoss
-from temper_gpu.training.losses.loss import Loss
-from temper_gpu.training.losses.policy_gradient import CLIPPED_SHARE, cispo, importance_sampling, ppo
+from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss
+from temper_gpu.training.losses.policy_gradient import cispo, importance_sampling, ppo
 
 
 def find_loss(config: LossConfig) -> Loss:

@@ -1,0 +1,48 @@
+"""The optimizer updates of a step, in order, and which rows each of them trains.
+
+A pass goes over all groups once; a mini-batch is an update on some of them. Groups stay whole: their advantages belong
+together, and they share prompts. Each pass orders the groups anew, by a hash of seed, pass and group, so that the same
+step has the same updates wherever and whenever it is made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate, chain, pairwise
+
+from temper_gpu.contract import TrainConfig
+from temper_gpu.training.groups import Group
+from temper_gpu.training.rows import Rows
+
+
+@dataclass(frozen=True)
+class Update:
+    """`pass_number` counts from 1."""
+
+    pass_number: int
+    rows: Rows
+
+
+def plan_updates(groups: Sequence[Group], rows: Rows, config: TrainConfig, seed: str) -> list[Update]:
+    """Without passes and mini-batches, one update on all rows. Rows without a signal are left out: what AdamW remembers
+    must not move the policy by itself."""
+    ends = list(accumulate((len(group.attempts) for group in groups), initial=0))
+    members = [set(range(start, end)).intersection(rows.attempts) for start, end in pairwise(ends)]
+    trained = [place for place, attempts in enumerate(members) if attempts]
+    updates = [
+        Update(number, rows.of_attempts(set(chain.from_iterable(members[place] for place in part))))
+        for number in range(1, (config.passes or 1) + 1)
+        for part in _split(_shuffled(trained, f"{seed}/{number}"), config.mini_batches or 1)
+    ]
+    return [update for update in updates if update.rows.have_signal]
+
+
+def _shuffled(places: Sequence[int], seed: str) -> list[int]:
+    return sorted(places, key=lambda place: sha256(f"{seed}/{place}".encode()).digest())
+
+
+def _split(places: Sequence[int], num_parts: int) -> list[Sequence[int]]:
+    """As even as can be, and none of them empty where there are places."""
+    num_parts = max(1, min(num_parts, len(places)))
+    bounds = [part * len(places) // num_parts for part in range(num_parts + 1)]
+    return [places[start:end] for start, end in pairwise(bounds)]

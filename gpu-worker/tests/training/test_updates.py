@@ -1,0 +1,131 @@
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from temper_gpu.commits.checkpoints import Manifest, manifest_key
+from temper_gpu.failures import TemperError
+from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.rows import Rows, build_rows
+from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.updates import Update, plan_updates
+from tests.training.samples import initialise_input, open_folder, sampled_groups, train_config, train_input
+from tests.training.test_losses import CISPO_5, PPO_28
+from tests.training.test_trainer import new_trainer
+
+
+def groups_of(rewards: list[list[float]]) -> list[Group]:
+    """Token 10 · group + attempt is what an attempt sampled."""
+    return [
+        Group(g, [Attempt(r, False, [Call([1], [10 * g + a], [-1.0], 1.0, None)]) for a, r in enumerate(of_group)])
+        for g, of_group in enumerate(rewards)
+    ]
+
+
+def plan(rewards: list[list[float]], seed: str = "3/1", **changes: object) -> list[Update]:
+    groups = groups_of(rewards)
+    attempts = list(chain.from_iterable(group.attempts for group in groups))
+    rows = build_rows(attempts, [[attempt.reward or 0.0] for attempt in attempts], "mask")
+    return plan_updates(groups, rows, train_config(**changes), seed)
+
+
+def trained(rows: Rows) -> list[int]:
+    return [row.token_ids[-1] for row in rows.rows]
+
+
+EIGHT = [[1.0, -1.0]] * 8
+
+
+def test_by_default_a_step_is_one_update_on_all_rows_in_plan_order():
+    [update] = plan(EIGHT)
+    assert (update.pass_number, trained(update.rows)) == (1, [10 * g + a for g in range(8) for a in range(2)])
+
+
+def test_each_pass_trains_every_group_once_and_whole():
+    updates = plan(EIGHT, passes=2, mini_batches=3)
+    assert [update.pass_number for update in updates] == [1, 1, 1, 2, 2, 2]
+    assert [len(update.rows.rows) for update in updates] == [4, 6, 6] * 2
+    for number in (1, 2):
+        tokens = [trained(update.rows) for update in updates if update.pass_number == number]
+        assert sorted(chain.from_iterable(tokens)) == trained(plan(EIGHT)[0].rows)
+        assert all(token + 1 in part for part in tokens for token in part if token % 10 == 0)
+
+
+def test_the_order_is_the_seeds_and_another_one_in_each_pass():
+    def orders(seed: str) -> list[list[int]]:
+        return [trained(update.rows) for update in plan(EIGHT, seed, passes=2, mini_batches=8)]
+
+    first = orders("3/1")
+    assert first == orders("3/1")
+    assert first != orders("3/2")
+    assert first[:8] != first[8:]
+
+
+def test_fewer_groups_than_mini_batches_make_fewer_updates_and_none_without_a_signal():
+    assert len(plan(EIGHT[:2], mini_batches=8)) == 2
+    [update] = plan([[0.0, 0.0], [1.0, -1.0]], mini_batches=2)
+    assert trained(update.rows) == [10, 11]
+
+
+def step_of(folder: Path, seed: Any = 3, **changes: object) -> Manifest:
+    store = open_folder(folder)
+    trainer = new_trainer(store)
+    parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
+    groups = sampled_groups(parent.adapter_sha256, num_groups=4)
+    work = train_input(store, parent, groups, train=train_config(**changes), seed=seed)
+    return trainer.train(work, lambda: False).commit.manifest
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize(("changes", "num_adapters"), [({}, 1), ({"passes": 2}, 2), ({"mini_batches": 4}, 2)])
+def test_losses_differ_where_a_later_update_clips(tmp_path: Path, changes: dict[str, int], num_adapters: int):
+    narrow = PPO_28.model_copy(update={"epsilon_low": 0.01, "epsilon_high": 0.01})
+    adapters = {step_of(tmp_path / loss.name, loss=loss, **changes).adapter.sha256 for loss in (CISPO_5, narrow)}
+    assert len(adapters) == num_adapters
+
+
+@pytest.mark.numerics
+def test_metrics_tell_how_far_each_pass_moved_from_the_sampler(tmp_path: Path):
+    once, twice = step_of(tmp_path / "once").metrics, step_of(tmp_path / "twice", passes=2, loss=PPO_28).metrics
+    assert "updates" not in once
+    assert twice["updates"] == 2
+    # Sampler and trainer are compared before anything has moved.
+    assert (twice["logprobK3"], twice["maxAbsLogRatio"]) == (once["logprobK3"], once["maxAbsLogRatio"])
+    assert twice["pass1RatioK3"] == twice["logprobK3"]
+    first, second = twice["pass1ClippedShare"], twice["pass2ClippedShare"]
+    assert first == 0
+    assert second is not None and 0 < second < 1
+    assert twice["clippedShare"] == pytest.approx(second / 2)
+    moved = twice["pass2MaxAbsLogRatio"]
+    assert moved is not None and moved > 0.28
+
+
+@pytest.mark.numerics
+def test_the_order_of_groups_is_that_of_the_runs_seed(tmp_path: Path):
+    adapters = [step_of(tmp_path / name, seed, mini_batches=4).adapter for name, seed in [("a", 3), ("b", 3), ("c", 4)]]
+    assert adapters[0] == adapters[1] != adapters[2]
+
+
+@pytest.mark.numerics
+def test_a_step_cancelled_between_its_updates_commits_nothing_and_leaves_no_trace(tmp_path: Path):
+    options = {"passes": 2, "mini_batches": 2, "loss": PPO_28}
+    undisturbed = step_of(tmp_path / "undisturbed", **options)
+    store = open_folder(tmp_path)
+    trainer = new_trainer(store)
+    parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
+    groups = sampled_groups(parent.adapter_sha256, num_groups=4)
+    work = train_input(store, parent, groups, train=train_config(**options))
+    polls = iter(range(100))
+    with pytest.raises(StepCancelled):
+        trainer.train(work, lambda: next(polls) > 7)
+    assert store.read(manifest_key("demo", 0, 1)) is None
+    assert trainer.train(work, lambda: False).commit.manifest == undisturbed
+
+
+@pytest.mark.numerics
+def test_a_policy_that_differs_from_its_sampler_is_refused_before_the_first_update(tmp_path: Path):
+    """Later updates differ from the sampler by design: the bound is not theirs."""
+    with pytest.raises(TemperError, match="k3"):
+        step_of(tmp_path / "strict", passes=2, max_logprob_mismatch=1e-30)
+    step_of(tmp_path / "wide", passes=2, max_logprob_mismatch=1e-8)
