@@ -1,5 +1,5 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
-import type { RunConfig } from './contract.ts';
+import type { RunConfig, TrainConfig } from './contract.ts';
 
 /** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
 export function complaintAbout(config: RunConfig): string | null {
@@ -12,7 +12,15 @@ export function complaintAbout(config: RunConfig): string | null {
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
   if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
     return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
-  return complaintAboutUpdates(config);
+  return complaintAboutUpdates(config) ?? complaintAboutReduction(config.train);
+}
+
+function complaintAboutReduction({ reduction = 'token', reductionTokens }: TrainConfig): string | null {
+  if (reduction === 'constant' && reductionTokens === undefined)
+    return 'reduction constant must be given reductionTokens (how many tokens an attempt counts as), got none; set reductionTokens to what an attempt samples at most';
+  if (reduction !== 'constant' && reductionTokens !== undefined)
+    return `reductionTokens ${reductionTokens} has no effect with the reduction ${reduction}; set reduction to constant, or leave reductionTokens out`;
+  return null;
 }
 
 function complaintAboutUpdates({ groupsPerStep, train: { miniBatches = 1 } }: RunConfig): string | null {

@@ -47,6 +47,10 @@ export const TrainConfig = z
     passes: positive.optional(),
     /** Into how many parts of whole groups each pass is cut, with an update for each; absent: one. */
     miniBatches: positive.optional(),
+    /** What each token counts in the loss; absent: `token`, the mean over all tokens. */
+    reduction: z.enum(['token', 'attempt', 'constant']).optional(),
+    /** Of `constant`: how many tokens an attempt counts as, whatever its length. */
+    reductionTokens: positive.optional(),
   })
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;

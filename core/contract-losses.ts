@@ -28,8 +28,20 @@ export const ImportanceSamplingLoss = z
   })
   .meta({ id: 'ImportanceSamplingLoss' });
 
+export const GspoLoss = z.strictObject({ name: z.literal('gspo'), epsilonLow, epsilonHigh }).meta({ id: 'GspoLoss' });
+
+/** `maxShift`: how far a token's probability may move; `logRatioPenalty`: the factor of (log ρ)². */
+export const DppoLoss = z
+  .strictObject({ name: z.literal('dppo'), maxShift: z.number().positive().lt(1), logRatioPenalty: z.number().min(0) })
+  .meta({ id: 'DppoLoss' });
+
+/** How fast the gradient fades, for positive and for negative advantages. */
+export const SapoLoss = z
+  .strictObject({ name: z.literal('sapo'), tauPositive: z.number().positive(), tauNegative: z.number().positive() })
+  .meta({ id: 'SapoLoss' });
+
 export const LossConfig = z
-  .discriminatedUnion('name', [CispoLoss, PpoLoss, ImportanceSamplingLoss])
+  .discriminatedUnion('name', [CispoLoss, PpoLoss, GspoLoss, DppoLoss, SapoLoss, ImportanceSamplingLoss])
   .meta({ id: 'LossConfig' });
 export type LossConfig = z.infer<typeof LossConfig>;
 export type LossName = LossConfig['name'];
@@ -39,6 +51,9 @@ export const DEFAULT_LOSS = 'cispo' satisfies LossName;
 export const LOSS_DEFAULTS: { readonly [Name in LossName]: Extract<LossConfig, { name: Name }> } = {
   cispo: { name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null },
   ppo: { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 },
+  gspo: { name: 'gspo', epsilonLow: 3e-4, epsilonHigh: 4e-4 },
+  dppo: { name: 'dppo', maxShift: 0.2, logRatioPenalty: 1e-3 },
+  sapo: { name: 'sapo', tauPositive: 1, tauNegative: 1.05 },
   importance_sampling: { name: 'importance_sampling', epsilonLow: 0, epsilonHigh: 0, dualClip: null },
 };
 

@@ -17,6 +17,9 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
   return { ...LOSS_DEFAULTS[name], ...options } as LossConfig;
 }
 
+/** Of GSPO, a hundred times what its paper uses. */
+const MAX_SEQUENCE_EPSILON = 0.04;
+
 type Updates = Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'>;
 
 /**
@@ -30,9 +33,11 @@ export function complaintAboutLoss({ loss, passes = 1, miniBatches = 1 }: Update
   if (unused !== undefined) {
     const [option, value] = unused;
     const users = [...usersOfOption(option).keys()];
-    const rule = `only ${users.join(' and ')} ${users.length === 1 ? 'uses' : 'use'} it`;
+    const rule = `only ${users.join(', ')} ${users.length === 1 ? 'uses' : 'use'} it`;
     return `loss.${option} ${value} has no effect with the loss ${loss.name} (${rule}); leave loss.${option} out`;
   }
+  if (loss.name === 'gspo' && Math.max(loss.epsilonLow, loss.epsilonHigh) > MAX_SEQUENCE_EPSILON)
+    return `loss.epsilonLow and loss.epsilonHigh of gspo must be at most ${MAX_SEQUENCE_EPSILON} (the mean ratio of a sequence moves by thousandths, so a wider range never clips), got ${loss.epsilonLow} and ${loss.epsilonHigh}; try 0.0003 and 0.0004`;
   if (passes * miniBatches > 1) return null;
   const inert = loss.name === DEFAULT_LOSS ? changed : [['name', loss.name], ...changed];
   if (inert.length === 0) return null;

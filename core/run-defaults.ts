@@ -33,7 +33,7 @@ const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
 };
 
 /** Recorded as absent: runs from before such an option have the same bytes, and the same configuration. */
-export const NEUTRAL_TRAIN = { passes: 1, miniBatches: 1 } satisfies Partial<TrainConfig>;
+export const NEUTRAL_TRAIN = { passes: 1, miniBatches: 1, reduction: 'token' } satisfies Partial<TrainConfig>;
 
 const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
   seed: 1,

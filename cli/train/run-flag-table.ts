@@ -187,6 +187,42 @@ export const RUN_FLAGS = {
     path: 'train.loss.dualClip',
     description: "ppo's bound for negative advantages",
   },
+  'max-shift': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.loss.maxShift',
+    description: "how far dppo lets a token's probability move",
+  },
+  'log-ratio-penalty': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.loss.logRatioPenalty',
+    description: "factor of dppo's squared log ratio",
+  },
+  'tau-positive': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.loss.tauPositive',
+    description: 'how fast the gradient of sapo fades, for positive advantages',
+  },
+  'tau-negative': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.loss.tauNegative',
+    description: 'the same for negative advantages',
+  },
+  reduction: {
+    kind: 'text',
+    placeholder: 'NAME',
+    path: 'train.reduction',
+    description: 'what counts the same in the loss: token, attempt or constant',
+  },
+  'reduction-tokens': {
+    kind: 'integer',
+    placeholder: 'N',
+    path: 'train.reductionTokens',
+    description: 'tokens that an attempt counts as, with --reduction constant',
+  },
   'advantage-scale': {
     kind: 'text',
     placeholder: 'NAME',

@@ -57,6 +57,17 @@ class CispoLoss(BaseModel):
     dual_clip: Annotated[None, Field(alias="dualClip")]
 
 
+class DppoLoss(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    name: Literal["dppo"]
+    max_shift: Annotated[float, Field(alias="maxShift", gt=0.0, lt=1.0)]
+    log_ratio_penalty: Annotated[float, Field(alias="logRatioPenalty", ge=0.0)]
+
+
 class EvalResult(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -111,6 +122,17 @@ class GroupResult(BaseModel):
     rewards: list[float]
     metrics: dict[str, float]
     use: Literal["trained", "no-variance", "too-few-attempts", "no-sampled-tokens", "all-truncated", "unjudged"]
+
+
+class GspoLoss(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    name: Literal["gspo"]
+    epsilon_low: Annotated[float, Field(alias="epsilonLow", ge=0.0, le=1.0)]
+    epsilon_high: Annotated[float, Field(alias="epsilonHigh", ge=0.0)]
 
 
 class ImportanceSamplingLoss(BaseModel):
@@ -319,6 +341,17 @@ class RolloutInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
+class SapoLoss(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    name: Literal["sapo"]
+    tau_positive: Annotated[float, Field(alias="tauPositive", gt=0.0)]
+    tau_negative: Annotated[float, Field(alias="tauNegative", gt=0.0)]
+
+
 class SettingChange(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -483,7 +516,8 @@ class Located(BaseModel):
 LossConfig = TypeAliasType(
     "LossConfig",
     Annotated[
-        CispoLoss | PpoLoss | ImportanceSamplingLoss, Field(discriminator="name")
+        CispoLoss | PpoLoss | GspoLoss | DppoLoss | SapoLoss | ImportanceSamplingLoss,
+        Field(discriminator="name"),
     ],
 )
 
@@ -547,6 +581,10 @@ class TrainConfig(BaseModel):
     passes: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
     mini_batches: Annotated[
         int | None, Field(alias="miniBatches", ge=1, le=9007199254740991)
+    ] = None
+    reduction: Literal["token", "attempt", "constant"] | None = None
+    reduction_tokens: Annotated[
+        int | None, Field(alias="reductionTokens", ge=1, le=9007199254740991)
     ] = None
 
 

@@ -77,6 +77,8 @@ export const OPTION_TABLES = {
     microBatchTokens: 'optional',
     passes: 'optional',
     miniBatches: 'optional',
+    reduction: 'optional',
+    reductionTokens: 'optional',
   },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
   retry: {

@@ -143,7 +143,10 @@ describe('a fork without evaluation scenarios', () => {
 test('a loss that has no effect is refused, but for a run that is recorded with it', async () => {
   world = await openWorld({});
   const { train, ...others } = config();
-  const ppo = { ...others, train: { ...train, loss: { ...train.loss, name: 'ppo' as const } } };
+  const ppo = {
+    ...others,
+    train: { ...train, loss: { name: 'ppo' as const, epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } },
+  };
   await expect(call(world.activities.prepare, { config: ppo })).rejects.toMatchObject({
     type: 'BadConfig',
     message: expect.stringContaining('loss.name ppo'),

@@ -99,7 +99,7 @@ describe('flags', () => {
 
   test('a choice that is none', async () => {
     expect(await train('--loss', 'grpo')).toMatchInlineSnapshot(
-      `"temper: --loss must be one of cispo, ppo, importance_sampling, got "grpo"; see temper train --help"`,
+      `"temper: --loss must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; see temper train --help"`,
     );
     expect(await train('--device', 'mps')).toMatchInlineSnapshot(
       `"temper: --device must be auto, cpu, cuda or cuda:N, got "mps"; pass --device cpu"`,
@@ -123,7 +123,7 @@ describe('flags', () => {
       `"temper: --loss ppo has no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or leave --loss out"`,
     );
     expect(await train('--loss', 'importance_sampling', '--epsilon-low', '0.2')).toMatchInlineSnapshot(
-      `"temper: --epsilon-low 0.2 has no effect with the loss importance_sampling (only cispo and ppo use it); leave --epsilon-low out"`,
+      `"temper: --epsilon-low 0.2 has no effect with the loss importance_sampling (only cispo, ppo, gspo use it); leave --epsilon-low out"`,
     );
     expect(await train('--epsilon-low', '0.5', '--epsilon-high', '0.5')).toMatchInlineSnapshot(
       `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or leave --epsilon-low and --epsilon-high out"`,

@@ -115,10 +115,16 @@ test('train', async () => {
       --call-retry-budget-ms N       how long a call is retried while the engine is unavailable [300000]
       --passes N                     how often a step trains its groups [1]
       --mini-batches N               optimizer updates per pass, each on a part of the groups [1]
-      --loss NAME                    cispo; with --passes or --mini-batches above 1 also ppo, importance_sampling ["cispo"]
+      --loss NAME                    cispo; with --passes or --mini-batches above 1 also ppo, gspo, dppo, sapo, importance_sampling ["cispo"]
       --epsilon-low X                lower end of the range that the ratio is clipped to, as a distance from 1
       --epsilon-high X               upper end of that range, as a distance from 1
       --dual-clip X                  ppo's bound for negative advantages
+      --max-shift X                  how far dppo lets a token's probability move
+      --log-ratio-penalty X          factor of dppo's squared log ratio
+      --tau-positive X               how fast the gradient of sapo fades, for positive advantages
+      --tau-negative X               the same for negative advantages
+      --reduction NAME               what counts the same in the loss: token, attempt or constant ["token"]
+      --reduction-tokens N           tokens that an attempt counts as, with --reduction constant
       --advantage-scale NAME         none, group-std or batch-std ["none"]
       --leave-one-out                baseline of an attempt is the mean of the others in its group
       --truncated NAME               attempts cut off by a token limit: mask, penalise or keep ["mask"]

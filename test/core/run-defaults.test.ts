@@ -27,8 +27,10 @@ test.each([{ passes: 2 }, { miniBatches: 2 }])('with %j, losses and their ranges
   expect(train).toMatchObject({ ...updates, loss: { name: 'ppo', epsilonLow: 0.1, epsilonHigh: 0.28 } });
 });
 
-test('one pass and one mini-batch are what a configuration without them means', () => {
-  expect(defaultRunConfig({ ...NAMED, train: { passes: 1, miniBatches: 1 } })).toEqual(defaultRunConfig(NAMED));
+test('neutral values are what a configuration without them means', () => {
+  expect(defaultRunConfig({ ...NAMED, train: { passes: 1, miniBatches: 1, reduction: 'token' } })).toEqual(
+    defaultRunConfig(NAMED),
+  );
 });
 
 test.each(LOSS_NAMES)('the defaults of %s are the loss of that name', (name) => {
@@ -46,14 +48,14 @@ test.each([
   [{ finalLearningRateShare: 0.5 }, 'no effect with a constant learning rate'],
   [
     { train: { loss: { name: 'grpo' as 'cispo' } } },
-    'loss.name must be one of cispo, ppo, importance_sampling, got "grpo"; leave loss.name out for cispo',
+    'loss.name must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; leave loss.name out for cispo',
   ],
   [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
   [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: with a single update'],
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
   [
     { train: { loss: { name: 'importance_sampling', epsilonLow: 0.2 } } },
-    'loss.epsilonLow 0.2 has no effect with the loss importance_sampling (only cispo and ppo use it); leave loss.epsilonLow out',
+    'loss.epsilonLow 0.2 has no effect with the loss importance_sampling (only cispo, ppo, gspo use it); leave loss.epsilonLow out',
   ],
   [{ train: { loss: { epsilonHigh: 0.3 } } }, 'loss.epsilonHigh 0.3 has no effect'],
   [
@@ -61,6 +63,17 @@ test.each([
     'loss.name ppo and loss.epsilonLow 0.1 and loss.dualClip 4 have no effect',
   ],
   [{ train: { miniBatches: 9 } }, 'miniBatches must be at most groupsPerStep (a mini-batch is made of whole groups)'],
+  [
+    { train: { passes: 2, loss: { name: 'gspo', epsilonLow: 0.2 } } },
+    'loss.epsilonLow and loss.epsilonHigh of gspo must be at most 0.04 (the mean ratio of a sequence moves by thousandths',
+  ],
+  [
+    { train: { passes: 2, loss: { name: 'sapo', epsilonLow: 0.2 } as object } },
+    'loss.epsilonLow 0.2 has no effect with the loss sapo (only cispo, ppo, gspo use it); leave loss.epsilonLow out',
+  ],
+  [{ train: { loss: { name: 'dppo', maxShift: 0.1 } } }, 'loss.name dppo and loss.maxShift 0.1 have no effect'],
+  [{ train: { reduction: 'constant' } }, 'reduction constant must be given reductionTokens'],
+  [{ train: { reductionTokens: 9 } }, 'reductionTokens 9 has no effect with the reduction token'],
   [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect without a judge'],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);

@@ -9,7 +9,8 @@ import { join, relative, sep } from 'node:path';
 import { once } from 'node:events';
 
 import { openTools } from '../run/tools.ts';
-import { MUTANTS, mutate, type Mutant } from './table.ts';
+import type { Mutant } from './mutant.ts';
+import { MUTANTS, mutate } from './table.ts';
 
 type Verdict = 'passed' | 'failed' | 'broken';
 

@@ -1,52 +1,10 @@
-/**
- * One broken line each, and the narrowest test that must notice. A mutant that survives is a missing test; an anchor
- * that is gone, or stands twice, is an error that names its mutant.
- */
-export interface Mutant {
-  /** What no longer holds. */
-  readonly name: string;
-  readonly file: string;
-  /** Must occur exactly once. */
-  readonly find: string;
-  readonly replace: string;
-  readonly test: string;
-}
+import { LOSSES } from './losses.ts';
+import type { Mutant } from './mutant.ts';
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
 const TRAINING_TESTS = 'gpu-worker/tests/training';
 const SAMPLING = 'gpu-worker/temper_gpu/engine/embedded/sampling.py';
 const SAMPLING_TEST = 'gpu-worker/tests/engine/embedded/test_sampling.py';
-
-const LOSSES: readonly Mutant[] = [
-  {
-    name: "cispo's weight has a gradient of its own",
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: '(logprobs_N.detach() - batch.sampled_logprobs_N)',
-    replace: '(logprobs_N - batch.sampled_logprobs_N)',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'ppo takes the better of both surrogates',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'objective_N = minimum(unclipped_N, clipped_N)',
-    replace: 'objective_N = maximum(unclipped_N, clipped_N)',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'dual clip bounds positive advantages',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'where(advantages_N < 0, dual_clip * advantages_N',
-    replace: 'where(advantages_N > 0, dual_clip * advantages_N',
-    test: `${TRAINING_TESTS}/test_losses.py`,
-  },
-  {
-    name: 'rounding is reported as clipping',
-    file: `${TRAINING}/losses/policy_gradient.py`,
-    find: 'ROUNDING = 1e-3',
-    replace: 'ROUNDING = 0.0',
-    test: `${TRAINING_TESTS}/test_step_by_hand.py`,
-  },
-];
 
 const ADVANTAGES: readonly Mutant[] = [
   {
@@ -82,16 +40,16 @@ const ADVANTAGES: readonly Mutant[] = [
 const PACKING: readonly Mutant[] = [
   {
     name: 'the loss is a sum, not a mean over tokens',
-    file: `${TRAINING}/packing/chains.py`,
-    find: '_micro_batch(part, 1 / num_trained_tokens, device)',
-    replace: '_micro_batch(part, 1.0, device)',
+    file: `${TRAINING}/tokens.py`,
+    find: 'weighted_F = (tokens.advantages_F * weights_F)',
+    replace: 'weighted_F = (tokens.advantages_F * 1.0)',
     test: `${TRAINING_TESTS}/test_step_by_hand.py`,
   },
   {
-    name: 'each micro-batch is a mean of its own',
-    file: `${TRAINING}/packing/chains.py`,
-    find: '_micro_batch(part, 1 / num_trained_tokens, device)',
-    replace: '_micro_batch(part, 1 / sum(len(row.positions) for row in part), device)',
+    name: 'tokens get the weights of others',
+    file: `${TRAINING}/tokens.py`,
+    find: 'weighted_advantages_N=weighted_F[places_N]',
+    replace: 'weighted_advantages_N=weighted_F[: len(places_N)]',
     test: `${TRAINING_TESTS}/test_step_by_hand.py`,
   },
   {

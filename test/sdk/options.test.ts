@@ -111,6 +111,8 @@ const HANDED_ON = {
   microBatchTokens: 1234,
   passes: 3,
   miniBatches: 2,
+  reduction: 'constant',
+  reductionTokens: 99,
 };
 
 test('what model.train is given goes to the trainer', async () => {

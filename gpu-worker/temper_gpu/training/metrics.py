@@ -4,7 +4,7 @@ Shapes: N sampled tokens of a micro-batch.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
-from temper_gpu.training.losses import CLIPPED_SHARE, TokenLoss
+from temper_gpu.training.losses import CLIPPED_SHARE
 from temper_gpu.training.rows import Rows, TruncatedPolicy
 from temper_gpu.training.updates import Update
 
@@ -66,11 +66,11 @@ class TokenSums:
         self._largest: list[Tensor] = []
 
     @torch.no_grad()
-    def add(self, losses: TokenLoss, entropy_N: Tensor, log_ratio_N: Tensor) -> None:
-        self._num_tokens += len(losses.loss_N)
+    def add(self, loss_N: Tensor, metrics: Mapping[str, Tensor], entropy_N: Tensor, log_ratio_N: Tensor) -> None:
+        self._num_tokens += len(loss_N)
         # k3 = ρ − log ρ − 1 ≥ 0 is 0 only where both agree (Schulman, "Approximating KL divergence").
         k3_N = log_ratio_N.expm1() - log_ratio_N
-        columns = (losses.loss_N, *(losses.metrics[name] for name in self._loss_metrics), entropy_N, k3_N)
+        columns = (loss_N, *(metrics[name] for name in self._loss_metrics), entropy_N, k3_N)
         self._sums.append(torch.stack([column.double().sum() for column in columns]))
         self._largest.append(log_ratio_N.abs().max())
 

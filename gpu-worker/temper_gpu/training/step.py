@@ -14,9 +14,9 @@ from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, update_metrics
-from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
+from temper_gpu.training.tokens import lay, tokens_of
 from temper_gpu.training.updates import Update, plan_updates
 
 
@@ -60,13 +60,14 @@ def backward(policy: TrainablePolicy, update: Update, config: TrainConfig, is_ca
     policy.zero_grad()
     loss = find_loss(config.loss)
     sums = TokenSums(loss.metrics)
-    for batch in pack(update.rows.rows, update.rows.num_trained_tokens, config.micro_batch_tokens, policy.device):
+    for batch, weights_N in lay(tokens_of(update.rows), config, policy.device):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
         losses = loss.function(batch, scores.logprobs_N)
-        losses.loss_N.sum().backward()
-        sums.add(losses, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)
+        loss_N = losses.total(weights_N)
+        loss_N.sum().backward()
+        sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
     return sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))

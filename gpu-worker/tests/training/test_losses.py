@@ -1,7 +1,7 @@
 """Numbers by hand: with log μ = −1, log π = −1 + ln ρ for the ratio ρ that a case needs."""
 
 from functools import partial
-from math import log
+from math import exp, log
 from typing import get_args
 
 import pytest
@@ -9,7 +9,15 @@ import torch
 from torch import Tensor
 
 from temper_gpu import contract
-from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, PpoLoss
+from temper_gpu.contract import (
+    CispoLoss,
+    DppoLoss,
+    GspoLoss,
+    ImportanceSamplingLoss,
+    LossConfig,
+    PpoLoss,
+    SapoLoss,
+)
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.packing import MicroBatch, Segment, SegmentTree
 
@@ -19,13 +27,19 @@ CISPO_5 = CispoLoss(name="cispo", epsilon_low=1, epsilon_high=4, dual_clip=None)
 PPO_28 = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
 PPO_SINGLE = PPO_28.model_copy(update={"dual_clip": None})
 IMPORTANCE_SAMPLING = ImportanceSamplingLoss(name="importance_sampling", epsilon_low=0, epsilon_high=0, dual_clip=None)
+GSPO = GspoLoss(name="gspo", epsilon_low=3e-4, epsilon_high=4e-4)
+DPPO = DppoLoss(name="dppo", max_shift=0.2, log_ratio_penalty=0.125)
+SAPO = SapoLoss(name="sapo", tau_positive=1, tau_negative=2)
+ALL = [CISPO_5, PPO_28, GSPO, DPPO, SAPO, IMPORTANCE_SAMPLING]
 # By name, as the contract has them.
 [UNION, _] = get_args(LossConfig.__value__)
 MEMBERS: dict[str, type] = {get_args(member.model_fields["name"].annotation)[0]: member for member in get_args(UNION)}
 
 
-def batch_of(sampled_logprobs_N: Tensor, advantages_N: Tensor) -> MicroBatch:
-    """All of the tokens are sampled, by one sequence."""
+def batch_of(
+    sampled_logprobs_N: Tensor, advantages_N: Tensor, weight: float = 1.0, num_sequences: int = 1
+) -> MicroBatch:
+    """All of the tokens are sampled, by sequences of one length."""
     places_N = torch.arange(len(advantages_N))
     return MicroBatch(
         token_ids_BT=torch.zeros(1, len(advantages_N) + 1, dtype=torch.long),
@@ -33,16 +47,24 @@ def batch_of(sampled_logprobs_N: Tensor, advantages_N: Tensor) -> MicroBatch:
         attention=SegmentTree((Segment(0, 0, len(advantages_N) + 1),)),
         sources_N=places_N,
         targets_N=torch.zeros_like(places_N),
-        sequences_N=torch.zeros_like(places_N),
-        num_sequences=1,
+        sequences_N=places_N * num_sequences // max(1, len(places_N)),
+        num_sequences=num_sequences,
         sampled_logprobs_N=sampled_logprobs_N,
         temperatures_N=torch.ones_like(advantages_N),
-        weighted_advantages_N=advantages_N,
+        weighted_advantages_N=advantages_N * weight,
     )
 
 
-def loss_of(config: LossConfig, logprobs_N: Tensor, sampled_N: Tensor, advantages_N: Tensor) -> Tensor:
-    return find_loss(config).function(batch_of(sampled_N, advantages_N), logprobs_N).loss_N
+def loss_of(
+    config: LossConfig,
+    logprobs_N: Tensor,
+    sampled_N: Tensor,
+    advantages_N: Tensor,
+    weight: float = 1.0,
+    num_sequences: int = 1,
+) -> Tensor:
+    batch = batch_of(sampled_N, advantages_N, weight, num_sequences)
+    return find_loss(config).function(batch, logprobs_N).total(torch.full_like(advantages_N, weight))
 
 
 def of(config: LossConfig, ratio: float, advantage: float) -> tuple[float, float, bool]:
@@ -50,8 +72,9 @@ def of(config: LossConfig, ratio: float, advantage: float) -> tuple[float, float
     logprobs_N = torch.tensor([log(ratio) - 1], dtype=torch.float64, requires_grad=True)
     sampled_N, advantages_N = torch.tensor([[-1.0], [advantage]], dtype=torch.float64)
     result = find_loss(config).function(batch_of(sampled_N, advantages_N), logprobs_N)
-    [slope] = torch.autograd.grad(result.loss_N.sum(), logprobs_N)
-    return result.loss_N.item(), slope.item(), bool(result.metrics["clippedShare"].item())
+    loss_N = result.total(torch.ones_like(advantages_N))
+    [slope] = torch.autograd.grad(loss_N.sum(), logprobs_N)
+    return loss_N.item(), slope.item(), bool(result.metrics.get("clippedShare", torch.zeros(1)).item())
 
 
 @pytest.mark.parametrize(
@@ -68,6 +91,19 @@ def of(config: LossConfig, ratio: float, advantage: float) -> tuple[float, float
         (PPO_28, 4.0, -2.0, 6.0, 0.0, True),  # dual clip: 3 · 2
         (PPO_SINGLE, 4.0, -2.0, 8.0, 8.0, False),
         (IMPORTANCE_SAMPLING, 4.0, -2.0, 8.0, 8.0, False),
+        (GSPO, 1.0003, 2.0, -2.0006, -2.0006, False),
+        (GSPO, 1.5, 2.0, -1.0004 * 2, 0.0, True),
+        (GSPO, 0.5, -2.0, 0.9997 * 2, 0.0, True),
+        # μ = 1/e. π = 1.5/e moved by 0.184, π = 1.6/e by 0.221: the first stays in the region, the second leaves it.
+        (DPPO, 1.5, 2.0, 0.125 * log(1.5) ** 2 - 3.0, 0.25 * log(1.5) - 3.0, False),
+        (DPPO, 1.6, 2.0, 0.125 * log(1.6) ** 2, 0.25 * log(1.6), True),
+        (DPPO, 1.6, -2.0, 0.125 * log(1.6) ** 2 + 3.2, 0.25 * log(1.6) + 3.2, False),
+        (DPPO, 0.25, -2.0, 0.125 * log(0.25) ** 2, 0.25 * log(0.25), True),
+        # At ρ = 1, σ = 1/2: (4 / τ) / 2 · A, and the slope of −ρA.
+        (SAPO, 1.0, 0.5, -1.0, -0.5, False),
+        (SAPO, 1.0, -0.5, 0.5, 0.5, False),
+        # σ(ln 3) = 3/4, σ' = 3/16: 4 · 3/4 · A, and 4 · 3/16 · ρ · A.
+        (SAPO, 1 + log(3), 0.5, -1.5, -0.375 * (1 + log(3)), False),
     ],
 )
 def test_loss_by_hand(
@@ -79,12 +115,15 @@ def test_loss_by_hand(
     assert clipped == is_clipped
 
 
-@pytest.mark.parametrize("config", [PPO_28, IMPORTANCE_SAMPLING])
-def test_gradients_are_the_finite_differences(config: LossConfig):
+@pytest.mark.parametrize(
+    ("config", "spread"), [(PPO_28, 0.3), (GSPO, 2e-3), (DPPO, 0.3), (SAPO, 0.3), (IMPORTANCE_SAMPLING, 0.3)]
+)
+def test_gradients_are_the_finite_differences(config: LossConfig, spread: float):
+    """Of five sequences, some of them clipped."""
     generator = torch.Generator().manual_seed(1)
     draws = torch.randn(2, 50, dtype=torch.float64, generator=generator)
-    logprobs_N, sampled_N, advantages_N = draws[0] - 2, draws[0] - 2 - 0.3 * draws[1], draws.prod(0)
-    loss = partial(loss_of, config, sampled_N=sampled_N, advantages_N=advantages_N)
+    logprobs_N, sampled_N, advantages_N = draws[0] - 2, draws[0] - 2 - spread * draws[1], draws.prod(0)
+    loss = partial(loss_of, config, sampled_N=sampled_N, advantages_N=advantages_N, num_sequences=5)
     torch.autograd.gradcheck(loss, logprobs_N.requires_grad_(), eps=1e-7)
 
 
@@ -101,12 +140,61 @@ def test_cispos_gradient_is_that_of_its_weighted_log_probability():
     torch.testing.assert_close(gradient_N, slopes_N, atol=1e-8, rtol=1e-6)
 
 
-@pytest.mark.parametrize("config", [CISPO_5, PPO_28, IMPORTANCE_SAMPLING])
+@pytest.mark.parametrize("config", ALL)
 def test_a_weight_folded_into_the_advantage_scales_the_loss(config: LossConfig):
     generator = torch.Generator().manual_seed(2)
     logprobs_N, sampled_N, advantages_N = torch.randn(3, 20, dtype=torch.float64, generator=generator)
-    weighted = loss_of(config, logprobs_N, sampled_N, advantages_N * 0.125)
+    weighted = loss_of(config, logprobs_N, sampled_N, advantages_N, weight=0.125)
     torch.testing.assert_close(weighted, loss_of(config, logprobs_N, sampled_N, advantages_N) * 0.125)
+
+
+def test_a_sequence_has_the_geometric_mean_of_its_ratios():
+    """Log ratios of two sequences: 0.002 and 0 (mean 0.001: clipped at 1.0004), −0.0004 and 0.0006 (0.0001)."""
+    log_ratios_N = torch.tensor([0.002, 0.0, -0.0004, 0.0006], dtype=torch.float64)
+    sampled_N, advantages_N = torch.full_like(log_ratios_N, -1), torch.tensor([1.0, 1.0, 1.0, 2.0]).double()
+    logprobs_N = (log_ratios_N - 1).requires_grad_()
+    result = find_loss(GSPO).function(batch_of(sampled_N, advantages_N, num_sequences=2), logprobs_N)
+    ratio = exp(0.0001)
+    assert result.loss_N.tolist() == pytest.approx([-1.0004, -1.0004, -ratio, -2 * ratio], rel=1e-12)
+    assert result.metrics["clippedShare"].tolist() == [True, True, False, False]
+    # Each token of the second sequence is half of its mean, which both of its tokens' losses hang on.
+    [gradient_N] = torch.autograd.grad(result.loss_N.sum(), logprobs_N)
+    assert gradient_N.tolist() == pytest.approx([0.0, 0.0, -1.5 * ratio, -1.5 * ratio], rel=1e-12)
+
+
+def trl_loss(config: LossConfig, logprobs_BT: Tensor, old_BT: Tensor, advantages_B1: Tensor) -> Tensor:
+    """TRL's GRPOTrainer, `_compute_loss` (huggingface/trl f2cd577), per token.
+
+    Its `delta` bounds ρ, our dual clip the objective; its `epsilon_high` of CISPO is the bound, ours a distance from 1.
+    """
+    log_ratio_BT = logprobs_BT - old_BT
+    level_BT = log_ratio_BT.mean(-1, keepdim=True) if config.name == "gspo" else log_ratio_BT
+    coef_1 = torch.exp(level_BT)
+    if isinstance(config, CispoLoss):
+        return -torch.clamp(coef_1, max=1 + config.epsilon_high).detach() * advantages_B1 * logprobs_BT
+    if isinstance(config, SapoLoss):
+        temperatures = torch.where(advantages_B1 > 0, config.tau_positive, config.tau_negative)
+        return -(torch.sigmoid(temperatures * (coef_1 - 1)) * 4 / temperatures) * advantages_B1
+    assert isinstance(config, PpoLoss | GspoLoss)
+    coef_2 = torch.clamp(coef_1, 1 - config.epsilon_low, 1 + config.epsilon_high)
+    if isinstance(config, PpoLoss) and config.dual_clip is not None:
+        coef_1 = torch.clamp(coef_1, max=config.dual_clip)
+    return (-torch.min(coef_1 * advantages_B1, coef_2 * advantages_B1)).expand_as(logprobs_BT)
+
+
+@pytest.mark.parametrize(("config", "spread"), [(CISPO_5, 1.5), (PPO_28, 1.0), (GSPO, 2e-3), (SAPO, 1.0)])
+def test_losses_and_gradients_are_those_of_trl(config: LossConfig, spread: float):
+    generator = torch.Generator().manual_seed(3)
+    draws_BT = torch.randn(2, 6, 7, dtype=torch.float64, generator=generator)
+    advantages_B1 = torch.randn(6, 1, dtype=torch.float64, generator=generator)
+    old_BT = draws_BT[0] - 2
+    ours_N, theirs_BT = ((old_BT + spread * draws_BT[1]).clone().requires_grad_() for _ in range(2))
+    found_N = loss_of(config, ours_N.flatten(), old_BT.flatten(), advantages_B1.expand(6, 7).flatten(), num_sequences=6)
+    expected_BT = trl_loss(config, theirs_BT, old_BT, advantages_B1)
+    torch.testing.assert_close(found_N, expected_BT.flatten())
+    [found] = torch.autograd.grad(found_N.sum(), ours_N)
+    [expected] = torch.autograd.grad(expected_BT.sum(), theirs_BT)
+    torch.testing.assert_close(found, expected)
 
 
 def test_the_union_of_the_contract_has_every_loss_of_the_contract():
@@ -115,7 +203,7 @@ def test_the_union_of_the_contract_has_every_loss_of_the_contract():
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_every_loss_of_the_contract_has_its_row_with_the_metrics_that_it_says(name: str):
-    config = next(config for config in (CISPO_5, PPO_28, IMPORTANCE_SAMPLING) if config.name == name)
+    config = next(config for config in ALL if config.name == name)
     loss = find_loss(config)
     losses = loss.function(batch_of(torch.full((3,), -1.0), torch.tensor([1.0, -1.0, 0.5])), torch.full((3,), -1.0))
     assert isinstance(config, MEMBERS[name])

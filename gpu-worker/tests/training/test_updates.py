@@ -11,7 +11,7 @@ from temper_gpu.training.rows import Rows, build_rows
 from temper_gpu.training.step import StepCancelled
 from temper_gpu.training.updates import Update, plan_updates
 from tests.training.samples import initialise_input, open_folder, sampled_groups, train_config, train_input
-from tests.training.test_losses import CISPO_5, PPO_28
+from tests.training.test_losses import CISPO_5, DPPO, GSPO, PPO_28, SAPO
 from tests.training.test_trainer import new_trainer
 
 
@@ -77,12 +77,38 @@ def step_of(folder: Path, seed: Any = 3, **changes: object) -> Manifest:
     return trainer.train(work, lambda: False).commit.manifest
 
 
+NARROW = PPO_28.model_copy(update={"epsilon_low": 0.01, "epsilon_high": 0.01})
+LOSSES = (CISPO_5, NARROW, GSPO, DPPO, SAPO)
+
+
 @pytest.mark.numerics
-@pytest.mark.parametrize(("changes", "num_adapters"), [({}, 1), ({"passes": 2}, 2), ({"mini_batches": 4}, 2)])
-def test_losses_differ_where_a_later_update_clips(tmp_path: Path, changes: dict[str, int], num_adapters: int):
-    narrow = PPO_28.model_copy(update={"epsilon_low": 0.01, "epsilon_high": 0.01})
-    adapters = {step_of(tmp_path / loss.name, loss=loss, **changes).adapter.sha256 for loss in (CISPO_5, narrow)}
-    assert len(adapters) == num_adapters
+@pytest.mark.parametrize("changes", [{"passes": 2}, {"mini_batches": 4}])
+def test_losses_differ_where_a_later_update_moved_ratios(tmp_path: Path, changes: dict[str, int]):
+    adapters = {step_of(tmp_path / loss.name, loss=loss, **changes).adapter.sha256 for loss in LOSSES}
+    assert len(adapters) == len(LOSSES)
+
+
+@pytest.mark.numerics
+def test_in_one_update_all_losses_have_the_same_gradient(tmp_path: Path):
+    cispo, ppo, *others = (step_of(tmp_path / loss.name, loss=loss) for loss in LOSSES)
+    assert cispo.adapter == ppo.adapter
+    for other in others:
+        assert other.metrics["gradNorm"] == pytest.approx(cispo.metrics["gradNorm"], rel=1e-4)
+
+
+@pytest.mark.numerics
+def test_reductions_differ_and_do_not_depend_on_micro_batches(tmp_path: Path):
+    constant = {"reduction": "constant", "reduction_tokens": 50}
+    options = [{}, {"reduction": "token"}, {"reduction": "attempt"}, constant]
+    whole, cut = (
+        [step_of(tmp_path / f"{size}-{i}", micro_batch_tokens=size, **o) for i, o in enumerate(options)]
+        for size in (64, 1)
+    )
+    assert whole[0].adapter == whole[1].adapter
+    assert len({manifest.adapter.sha256 for manifest in whole}) == 3
+    for one, other in zip(whole, cut, strict=True):
+        assert other.metrics["loss"] == pytest.approx(one.metrics["loss"], rel=1e-4)
+        assert other.metrics["gradNorm"] == pytest.approx(one.metrics["gradNorm"], rel=1e-4)
 
 
 @pytest.mark.numerics

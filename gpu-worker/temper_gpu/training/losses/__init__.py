@@ -2,13 +2,14 @@
 
 Notation (N sampled tokens): π the policy that is trained, μ the one that sampled, ρ = exp(log π − log μ), A the
 advantage, sg stops the gradient. Every ε is a distance from 1. A positive weight folded into A scales a loss by that
-weight, so the step's mean is a plain sum.
+weight, so the update's mean is a plain sum. What does not hang on A is weighed by itself.
 
 In a step's first update ρ is 1 but for rounding: no range clips anything, and all losses have the same gradient.
 `core/loss-options.ts` refuses their options in steps of a single update.
 """
 
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss, TokenLoss
+from temper_gpu.training.losses.reductions import token_weights
 from temper_gpu.training.losses.table import find_loss
 
-__all__ = ["CLIPPED_SHARE", "Loss", "TokenLoss", "find_loss"]
+__all__ = ["CLIPPED_SHARE", "Loss", "TokenLoss", "find_loss", "token_weights"]

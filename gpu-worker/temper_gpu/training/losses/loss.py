@@ -11,10 +11,17 @@ CLIPPED_SHARE = "clippedShare"
 
 
 class TokenLoss(NamedTuple):
-    """Of each sampled token: its share of the loss, and numbers whose mean over the step is a metric of that name."""
+    """Of each sampled token: its share of the loss, and numbers whose mean over the step is a metric of that name.
+
+    `penalty_N` does not hang on the advantage, which holds a token's weight: it has yet to be weighed.
+    """
 
     loss_N: Tensor
     metrics: Mapping[str, Tensor]
+    penalty_N: Tensor | None = None
+
+    def total(self, weights_N: Tensor) -> Tensor:
+        return self.loss_N if self.penalty_N is None else self.loss_N + weights_N * self.penalty_N
 
 
 class Loss(NamedTuple):

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, maximum, minimum, where
 
-from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, PpoLoss
+from temper_gpu.contract import CispoLoss, DppoLoss, ImportanceSamplingLoss, PpoLoss, SapoLoss
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, TokenLoss
 from temper_gpu.training.packing import MicroBatch
 
@@ -42,3 +42,27 @@ def importance_sampling(_config: ImportanceSamplingLoss, batch: MicroBatch, logp
     ratio_N = (logprobs_N - batch.sampled_logprobs_N).exp()
     nothing_N = ratio_N.new_zeros(ratio_N.shape, dtype=torch.bool)
     return TokenLoss(-ratio_N * batch.weighted_advantages_N, {CLIPPED_SHARE: nothing_N})
+
+
+def dppo(config: DppoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
+    """−keep · A · ρ + κ (log ρ)², keep = 0 where |π − μ| > δ and the advantage pushes further away.
+
+    The region is the binary total variation of DPPO (arXiv 2602.04879); the quadratic term is that of prime-rl's loss,
+    which adds it to every token: masked ones are pulled back.
+    """
+    log_ratio_N = logprobs_N - batch.sampled_logprobs_N
+    shift_N = (logprobs_N.exp() - batch.sampled_logprobs_N.exp()).detach()
+    was_clipped_N = (shift_N * batch.weighted_advantages_N.sign()) > config.max_shift
+    kept_N = where(was_clipped_N, 0.0, batch.weighted_advantages_N)
+    penalty_N = config.log_ratio_penalty * log_ratio_N.square()
+    return TokenLoss(-kept_N * log_ratio_N.exp(), {CLIPPED_SHARE: was_clipped_N}, penalty_N)
+
+
+def sapo(config: SapoLoss, batch: MicroBatch, logprobs_N: Tensor) -> TokenLoss:
+    """−(4 / τ) σ(τ (ρ − 1)) · A, with a τ for A > 0 and another for A ≤ 0: the gradient is that of −ρA at ρ = 1, and
+    fades smoothly away from it (Soft Adaptive Policy Optimization, arXiv 2511.20347; TRL's `loss_type="sapo"`)."""
+    advantages_N = batch.weighted_advantages_N
+    ratio_N = (logprobs_N - batch.sampled_logprobs_N).exp()
+    temperature_N = where(advantages_N > 0, config.tau_positive, config.tau_negative)
+    gate_N = (temperature_N * (ratio_N - 1)).sigmoid() * 4 / temperature_N
+    return TokenLoss(-gate_N * advantages_N, {})

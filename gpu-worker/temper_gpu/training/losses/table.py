@@ -3,9 +3,18 @@
 from functools import partial
 from typing import assert_never
 
-from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, PpoLoss
+from temper_gpu.contract import (
+    CispoLoss,
+    DppoLoss,
+    GspoLoss,
+    ImportanceSamplingLoss,
+    LossConfig,
+    PpoLoss,
+    SapoLoss,
+)
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss
-from temper_gpu.training.losses.policy_gradient import cispo, importance_sampling, ppo
+from temper_gpu.training.losses.policy_gradient import cispo, dppo, importance_sampling, ppo, sapo
+from temper_gpu.training.losses.sequence import gspo
 
 
 def find_loss(config: LossConfig) -> Loss:
@@ -15,6 +24,12 @@ def find_loss(config: LossConfig) -> Loss:
             return Loss(partial(cispo, config), (CLIPPED_SHARE,))
         case PpoLoss():
             return Loss(partial(ppo, config), (CLIPPED_SHARE,))
+        case GspoLoss():
+            return Loss(partial(gspo, config), (CLIPPED_SHARE,))
+        case DppoLoss():
+            return Loss(partial(dppo, config), (CLIPPED_SHARE,))
+        case SapoLoss():
+            return Loss(partial(sapo, config), ())
         case ImportanceSamplingLoss():
             return Loss(partial(importance_sampling, config), (CLIPPED_SHARE,))
         case _:
