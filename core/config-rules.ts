@@ -12,7 +12,9 @@ export function complaintAbout(config: RunConfig): string | null {
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
   if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
     return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
-  return complaintAboutUpdates(config) ?? complaintAboutReduction(config.train);
+  return (
+    complaintAboutUpdates(config) ?? complaintAboutReduction(config.train) ?? complaintAboutCorrection(config.train)
+  );
 }
 
 function complaintAboutReduction({ reduction = 'token', reductionTokens }: TrainConfig): string | null {
@@ -21,6 +23,11 @@ function complaintAboutReduction({ reduction = 'token', reductionTokens }: Train
   if (reduction !== 'constant' && reductionTokens !== undefined)
     return `reductionTokens ${reductionTokens} has no effect with the reduction ${reduction}; set reduction to constant, or leave reductionTokens out`;
   return null;
+}
+
+function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): string | null {
+  if (correction !== undefined || correctionCap === undefined) return null;
+  return `correctionCap ${correctionCap} has no effect without a correction; set correction, for example to token-truncate, or leave correctionCap out`;
 }
 
 function complaintAboutUpdates({ groupsPerStep, train: { miniBatches = 1 } }: RunConfig): string | null {

@@ -51,6 +51,10 @@ export const TrainConfig = z
     reduction: z.enum(['token', 'attempt', 'constant']).optional(),
     /** Of `constant`: how many tokens an attempt counts as, whatever its length. */
     reductionTokens: positive.optional(),
+    /** How tokens are weighed or masked that sampler and trainer see differently; absent: not at all. */
+    correction: z.enum(['token-truncate', 'token-mask', 'sequence-truncate', 'sequence-mask', 'geometric']).optional(),
+    /** Of the ratio of trainer to sampler; given wherever there is a correction. */
+    correctionCap: z.number().gt(1).optional(),
   })
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;

@@ -35,6 +35,10 @@ const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
 /** Recorded as absent: runs from before such an option have the same bytes, and the same configuration. */
 export const NEUTRAL_TRAIN = { passes: 1, miniBatches: 1, reduction: 'token' } satisfies Partial<TrainConfig>;
 
+/** Of a correction for a sampler that differs: of a ratio, and of the geometric mean of a sequence's ratios. */
+const RATIO_CAP = 2;
+const GEOMETRIC_CAP = 1.01;
+
 const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
   seed: 1,
   steps: 100,
@@ -80,6 +84,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     train: {
       ...TRAIN,
       ...withoutNeutral(train),
+      ...capOf(train),
       lora: { ...LORA, ...train.lora },
       loss: fillLoss(train.loss ?? {}),
       optimizer: { ...OPTIMIZER, ...train.optimizer },
@@ -87,6 +92,14 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
   };
   checkRunConfig(config, recorded);
   return config;
+}
+
+function capOf({
+  correction,
+  correctionCap,
+}: Pick<Partial<TrainConfig>, 'correction' | 'correctionCap'>): Pick<TrainConfig, 'correctionCap'> {
+  if (correction === undefined || correctionCap !== undefined) return {};
+  return { correctionCap: correction === 'geometric' ? GEOMETRIC_CAP : RATIO_CAP };
 }
 
 function withoutNeutral<T extends object>(options: T): T {

@@ -223,6 +223,18 @@ export const RUN_FLAGS = {
     path: 'train.reductionTokens',
     description: 'tokens that an attempt counts as, with --reduction constant',
   },
+  correction: {
+    kind: 'text',
+    placeholder: 'NAME',
+    path: 'train.correction',
+    description: 'how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …',
+  },
+  'correction-cap': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.correctionCap',
+    description: 'largest ratio of trainer to sampler that --correction accepts',
+  },
   'advantage-scale': {
     kind: 'text',
     placeholder: 'NAME',

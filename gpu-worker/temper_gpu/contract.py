@@ -586,6 +586,10 @@ class TrainConfig(BaseModel):
     reduction_tokens: Annotated[
         int | None, Field(alias="reductionTokens", ge=1, le=9007199254740991)
     ] = None
+    correction: Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric"] | None = (
+        None
+    )
+    correction_cap: Annotated[float | None, Field(alias="correctionCap", gt=1.0)] = None
 
 
 class TrainInput(BaseModel):

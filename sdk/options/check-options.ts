@@ -79,6 +79,8 @@ export const OPTION_TABLES = {
     miniBatches: 'optional',
     reduction: 'optional',
     reductionTokens: 'optional',
+    correction: 'optional',
+    correctionCap: 'optional',
   },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
   retry: {

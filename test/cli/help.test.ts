@@ -125,6 +125,8 @@ test('train', async () => {
       --tau-negative X               the same for negative advantages
       --reduction NAME               what counts the same in the loss: token, attempt or constant ["token"]
       --reduction-tokens N           tokens that an attempt counts as, with --reduction constant
+      --correction NAME              how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …
+      --correction-cap X             largest ratio of trainer to sampler that --correction accepts
       --advantage-scale NAME         none, group-std or batch-std ["none"]
       --leave-one-out                baseline of an attempt is the mean of the others in its group
       --truncated NAME               attempts cut off by a token limit: mask, penalise or keep ["mask"]

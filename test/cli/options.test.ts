@@ -85,6 +85,8 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'epsilon-low': '0.5 --passes 2',
   'epsilon-high': '0.5 --passes 2',
   reduction: 'attempt',
+  correction: 'token-mask',
+  'correction-cap': '3 --correction token-mask',
   'reduction-tokens': '100 --reduction constant',
   'advantage-scale': 'group-std',
   truncated: 'keep',

@@ -27,6 +27,11 @@ test.each([{ passes: 2 }, { miniBatches: 2 }])('with %j, losses and their ranges
   expect(train).toMatchObject({ ...updates, loss: { name: 'ppo', epsilonLow: 0.1, epsilonHigh: 0.28 } });
 });
 
+test('a correction has its own cap', () => {
+  expect(defaultRunConfig({ ...NAMED, train: { correction: 'token-mask' } }).train.correctionCap).toBe(2);
+  expect(defaultRunConfig({ ...NAMED, train: { correction: 'geometric' } }).train.correctionCap).toBe(1.01);
+});
+
 test('neutral values are what a configuration without them means', () => {
   expect(defaultRunConfig({ ...NAMED, train: { passes: 1, miniBatches: 1, reduction: 'token' } })).toEqual(
     defaultRunConfig(NAMED),
@@ -73,6 +78,7 @@ test.each([
   ],
   [{ train: { loss: { name: 'dppo', maxShift: 0.1 } } }, 'loss.name dppo and loss.maxShift 0.1 have no effect'],
   [{ train: { reduction: 'constant' } }, 'reduction constant must be given reductionTokens'],
+  [{ train: { correctionCap: 3 } }, 'correctionCap 3 has no effect without a correction'],
   [{ train: { reductionTokens: 9 } }, 'reductionTokens 9 has no effect with the reduction token'],
   [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect without a judge'],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {

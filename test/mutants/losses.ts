@@ -50,9 +50,16 @@ export const LOSSES: readonly Mutant[] = [
   {
     name: 'masked tokens stay in the denominator',
     file: `${TRAINING}/losses/reductions.py`,
-    find: 'return kept_F / sizes_K.sum()',
+    find: 'return kept_F / sizes_K.sum().clamp(min=1)',
     replace: 'return kept_F / len(kept_F)',
     test: `${TRAINING_TESTS}/test_reductions.py`,
+  },
+  {
+    name: 'a correction that weighs leaves the ratio against the sampler',
+    file: `${TRAINING}/tokens.py`,
+    find: 'scored_F if correction.is_weighing else self.anchors_F',
+    replace: 'self.anchors_F',
+    test: `${TRAINING_TESTS}/test_corrections.py`,
   },
   {
     name: 'all passes take the groups in one order',

@@ -41,8 +41,8 @@ const PACKING: readonly Mutant[] = [
   {
     name: 'the loss is a sum, not a mean over tokens',
     file: `${TRAINING}/tokens.py`,
-    find: 'weighted_F = (tokens.advantages_F * weights_F)',
-    replace: 'weighted_F = (tokens.advantages_F * 1.0)',
+    find: '(tokens.advantages_F * weights_F * tokens.factors_F, weights_F,',
+    replace: '(tokens.advantages_F * tokens.factors_F, weights_F,',
     test: `${TRAINING_TESTS}/test_step_by_hand.py`,
   },
   {

@@ -113,6 +113,8 @@ const HANDED_ON = {
   miniBatches: 2,
   reduction: 'constant',
   reductionTokens: 99,
+  correction: 'token-mask',
+  correctionCap: 3,
 };
 
 test('what model.train is given goes to the trainer', async () => {

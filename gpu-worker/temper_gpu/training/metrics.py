@@ -86,6 +86,12 @@ class TokenSums:
         }
 
 
+def comparison_metrics(log_ratios_F: Tensor) -> Metrics:
+    """Of sampler and trainer with the same weights."""
+    k3 = (log_ratios_F.expm1() - log_ratios_F).mean().item()
+    return dict(zip(_COMPARISON, (k3, log_ratios_F.abs().max().item()), strict=True))
+
+
 def update_metrics(measured: Sequence[tuple[Update, Metrics]]) -> Metrics:
     """Of all updates: means over their tokens. Sampler and trainer are compared before the first update; how far the
     policy has moved since is told of each pass."""

@@ -8,15 +8,19 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import chain
 
+import torch
+from torch import Tensor
+
 from temper_gpu.contract import TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.training.advantages import attempt_advantages
+from temper_gpu.training.corrections import correct
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import find_loss
-from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, update_metrics
+from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, comparison_metrics, update_metrics
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
-from temper_gpu.training.tokens import lay, tokens_of
+from temper_gpu.training.tokens import Tokens, lay, placed, tokens_of
 from temper_gpu.training.updates import Update, plan_updates
 
 
@@ -42,32 +46,71 @@ def train_step(
     )
     rows = build_rows(attempts, advantages, config.truncated)
     metrics = batch_metrics(groups, advantages, rows, config.truncated)
+    if not rows.have_signal:
+        # All attempts truncated, say. Momentum alone must not move the policy, so the step is an unchanged copy.
+        return metrics
+    tokens, compared = compare(policy, tokens_of(rows), config, is_cancelled)
+    if compared:
+        require_agreement(compared, groups, parent_sha256, config.max_logprob_mismatch)
     measured: list[tuple[Update, Metrics]] = []
-    # None where all attempts are truncated, say: the step is an unchanged copy.
     for update in plan_updates(groups, rows, config, seed):
-        found = backward(policy, update, config, is_cancelled)
+        of_update = tokens.of_rows(update.rows)
+        if not of_update.have_signal:
+            continue
+        found = backward(policy, of_update, config, is_cancelled)
         if not measured:
             require_agreement(found, groups, parent_sha256, config.max_logprob_mismatch)
         require_sound(found)
         policy.optimizer_step(config.optimizer, learning_rate)
         require_finite_adapter(policy, learning_rate)
         measured.append((update, found))
-    return metrics | update_metrics(measured)
+    return metrics | update_metrics(measured) | compared
 
 
-def backward(policy: TrainablePolicy, update: Update, config: TrainConfig, is_cancelled: Callable[[], bool]) -> Metrics:
+def compare(
+    policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_cancelled: Callable[[], bool]
+) -> tuple[Tokens, Metrics]:
+    """Sampler and trainer on all tokens, where a correction needs to know both before the first update."""
+    if config.correction is None or config.correction_cap is None:
+        return tokens, {}
+    scored_F, entropy = score(policy, tokens, config, is_cancelled)
+    log_ratios_F = scored_F - tokens.anchors_F
+    correction = correct(config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F)
+    return tokens.corrected(correction, scored_F), {
+        **comparison_metrics(log_ratios_F),
+        "entropy": entropy,
+        "correctedShare": correction.exceeded_F.double().mean().item(),
+    }
+
+
+@torch.no_grad()
+def score(
+    policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_cancelled: Callable[[], bool]
+) -> tuple[Tensor, float]:
+    """log π of each token, and the mean entropy, without a gradient."""
+    scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
+    for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, policy.device):
+        if is_cancelled():
+            raise StepCancelled
+        scores = policy.log_probabilities(batch)
+        scored_F[places_N.cpu()] = scores.logprobs_N.double().cpu()
+        entropy_F[places_N.cpu()] = scores.entropy_N.double().cpu()
+    return scored_F, entropy_F.mean().item()
+
+
+def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_cancelled: Callable[[], bool]) -> Metrics:
     """The gradient of one update's loss, clipped, and what the policy was like before the update."""
     policy.zero_grad()
     loss = find_loss(config.loss)
     sums = TokenSums(loss.metrics)
-    for batch, weights_N in lay(tokens_of(update.rows), config, policy.device):
+    for batch, weights_N, sampled_logprobs_N in lay(tokens, config, policy.device):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
         losses = loss.function(batch, scores.logprobs_N)
         loss_N = losses.total(weights_N)
         loss_N.sum().backward()
-        sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - batch.sampled_logprobs_N)
+        sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
     return sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))

@@ -1,16 +1,18 @@
-"""What is known of each sampled token of an update, however a packer lays it.
+"""What is known of each sampled token, however a packer lays it.
 
-Shapes: F sampled tokens of the update, in the order of its rows; N those of one micro-batch.
+Shapes: F sampled tokens of the step or of an update, in the order of its rows; N those of one micro-batch.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from temper_gpu.contract import TrainConfig
 from temper_gpu.failures import TemperError
+from temper_gpu.training.corrections import Correction
 from temper_gpu.training.losses import token_weights
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.rows import Rows
@@ -21,27 +23,65 @@ MAX_TOKENS = 1 << 24
 
 @dataclass(frozen=True)
 class Tokens:
-    """On the CPU, in float64: a product is rounded once, when it goes to the device."""
+    """On the CPU, in float64: a product is rounded once, when it goes to the device.
+
+    `anchors_F`: the log-probabilities that ratios are taken against. `factors_F`: of a correction, which masks what is
+    not kept.
+    """
 
     rows: list[Row]
     attempts_F: Tensor
+    sequences_F: Tensor
     advantages_F: Tensor
+    anchors_F: Tensor
+    factors_F: Tensor
+    kept_F: Tensor
+
+    @property
+    def have_signal(self) -> bool:
+        return bool((self.advantages_F * self.factors_F).any())
+
+    def of_rows(self, rows: Rows) -> "Tokens":
+        """Of some attempts' rows, in the same order."""
+        chosen_F = torch.isin(self.attempts_F, torch.tensor(rows.attempts))
+        columns = {name: value[chosen_F] for name, value in vars(self).items() if name != "rows"}
+        return Tokens(rows=rows.rows, **columns)
+
+    def corrected(self, correction: Correction, scored_F: Tensor) -> "Tokens":
+        anchors_F = scored_F if correction.is_weighing else self.anchors_F
+        return replace(self, anchors_F=anchors_F, factors_F=correction.factors_F, kept_F=correction.kept_F)
 
 
 def tokens_of(rows: Rows) -> Tokens:
-    attempts = [attempt for row, attempt in zip(rows.rows, rows.attempts, strict=True) for _ in row.positions]
-    advantages = [advantage for row in rows.rows for advantage in row.advantages]
-    return Tokens(rows.rows, torch.tensor(attempts), torch.tensor(advantages, dtype=torch.float64))
+    sizes = torch.tensor([len(row.positions) for row in rows.rows])
+    advantages_F = torch.tensor([value for row in rows.rows for value in row.advantages], dtype=torch.float64)
+    return Tokens(
+        rows=rows.rows,
+        attempts_F=torch.tensor(rows.attempts).repeat_interleave(sizes),
+        sequences_F=torch.arange(len(rows.rows)).repeat_interleave(sizes),
+        advantages_F=advantages_F,
+        anchors_F=torch.tensor([value for row in rows.rows for value in row.logprobs], dtype=torch.float64),
+        factors_F=torch.ones_like(advantages_F),
+        kept_F=torch.ones_like(advantages_F, dtype=torch.bool),
+    )
 
 
-def lay(tokens: Tokens, config: TrainConfig, device: torch.device) -> Iterator[tuple[MicroBatch, Tensor]]:
-    """Micro-batches, whose advantages are weighted, and the weights by themselves: the loss is a plain sum."""
-    kept_F = torch.ones_like(tokens.attempts_F)
-    weights_F = token_weights(config.reduction or "token", tokens.attempts_F, kept_F, config.reduction_tokens)
-    weighted_F = (tokens.advantages_F * weights_F).float().to(device)
-    weights_F = weights_F.float().to(device)
+class Laid(NamedTuple):
+    """A micro-batch whose advantages are weighted, so that the loss is a plain sum; the weights by themselves; and log
+    μ, which a correction may have replaced in the micro-batch."""
+
+    batch: MicroBatch
+    weights_N: Tensor
+    sampled_logprobs_N: Tensor
+
+
+def lay(tokens: Tokens, config: TrainConfig, device: torch.device) -> Iterator[Laid]:
+    weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
+    columns = (tokens.advantages_F * weights_F * tokens.factors_F, weights_F, tokens.anchors_F)
+    weighted_F, weights_F, anchors_F = (column_F.float().to(device) for column_F in columns)
     for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, device):
-        yield replace(batch, weighted_advantages_N=weighted_F[places_N]), weights_F[places_N]
+        laid = replace(batch, weighted_advantages_N=weighted_F[places_N], sampled_logprobs_N=anchors_F[places_N])
+        yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N)
 
 
 def placed(rows: list[Row], max_tokens: int, device: torch.device) -> Iterator[tuple[MicroBatch, Tensor]]:
@@ -52,8 +92,7 @@ def placed(rows: list[Row], max_tokens: int, device: torch.device) -> Iterator[t
     if num_tokens > MAX_TOKENS:
         raise TemperError(
             "BadConfig",
-            f"an update can train at most {MAX_TOKENS} sampled tokens, got {num_tokens}; "
-            "use more mini-batches, or fewer groups in a step",
+            f"a step can train at most {MAX_TOKENS} sampled tokens, got {num_tokens}; use fewer groups in a step",
         )
     counted = iter(range(num_tokens))
     numbered = [replace(row, advantages=[float(next(counted)) for _ in row.positions]) for row in rows]

@@ -26,10 +26,10 @@ def token_weights(
     num_attempts = (sizes_K > 0).sum()
     match reduction:
         case "token":
-            return kept_F / sizes_K.sum()
+            return kept_F / sizes_K.sum().clamp(min=1)
         case "attempt":
-            return kept_F / (num_attempts * sizes_K.clamp(min=1)[places_F])
+            return kept_F / (num_attempts.clamp(min=1) * sizes_K.clamp(min=1)[places_F])
         case "constant":
-            return kept_F / (num_attempts * (tokens_per_attempt or 1))
+            return kept_F / (num_attempts.clamp(min=1) * (tokens_per_attempt or 1))
         case _:
             assert_never(reduction)

@@ -1,0 +1,59 @@
+"""Corrections for a sampler whose probabilities differ from the trainer's, though both have the same weights: another
+engine, another type, another order of additions.
+
+They compare π₀, the trainer before the step's first update, with μ, the sampler. Where a correction weighs tokens by
+π₀ / μ, the loss takes its ratio against π₀ in the place of μ, so that nothing counts twice.
+Shapes: F sampled tokens of the step, S sequences (rows).
+"""
+
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+import torch
+from torch import Tensor
+
+Kind = Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric"]
+
+
+@dataclass(frozen=True)
+class Correction:
+    """`exceeded_F`: truncated or masked. `is_weighing`: the loss's ratio is to be taken against π₀."""
+
+    factors_F: Tensor
+    kept_F: Tensor
+    exceeded_F: Tensor
+    is_weighing: bool
+
+
+def correct(kind: Kind, cap: float, log_ratios_F: Tensor, sequences_F: Tensor) -> Correction:
+    """`log_ratios_F`: log π₀ − log μ. A mask keeps what lies in [1 / cap, cap].
+
+    Truncated importance sampling, min(π₀ / μ, cap): Yao et al. 2025, "Your Efficient RL Framework Secretly Brings You
+    Off-Policy RL Training"; masks of tokens on both sides: IcePop (Ring-1T); both by token and by sequence: TRL's
+    `vllm_importance_sampling_mode`. The ratio of a sequence is the product of its tokens', which grows with the length;
+    its geometric mean does not, and is a mask alone.
+    """
+    kept_F = torch.ones_like(log_ratios_F, dtype=torch.bool)
+    sums_F, means_F = _over_sequences(log_ratios_F, sequences_F)
+    match kind:
+        case "token-truncate" | "sequence-truncate":
+            ratios_F = (log_ratios_F if kind == "token-truncate" else sums_F).exp()
+            return Correction(ratios_F.clamp(max=cap), kept_F, ratios_F > cap, True)
+        case "token-mask" | "sequence-mask":
+            ratios_F = (log_ratios_F if kind == "token-mask" else sums_F).exp()
+            kept_F = (ratios_F <= cap) & (ratios_F >= 1 / cap)
+            return Correction(ratios_F.where(kept_F, 0.0), kept_F, ~kept_F, True)
+        case "geometric":
+            ratios_F = means_F.exp()
+            kept_F = (ratios_F <= cap) & (ratios_F >= 1 / cap)
+            return Correction(kept_F.double(), kept_F, ~kept_F, False)
+        case _:
+            assert_never(kind)
+
+
+def _over_sequences(values_F: Tensor, sequences_F: Tensor) -> tuple[Tensor, Tensor]:
+    """For each token, the sum and the mean over its sequence."""
+    num_sequences = int(sequences_F.max()) + 1
+    sums_S = values_F.new_zeros(num_sequences).index_add(0, sequences_F, values_F)
+    sizes_S = values_F.new_zeros(num_sequences).index_add(0, sequences_F, torch.ones_like(values_F))
+    return sums_S[sequences_F], (sums_S / sizes_S.clamp(min=1))[sequences_F]
