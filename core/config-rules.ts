@@ -13,7 +13,10 @@ export function complaintAbout(config: RunConfig): string | null {
   if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
     return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
   return (
-    complaintAboutUpdates(config) ?? complaintAboutReduction(config.train) ?? complaintAboutCorrection(config.train)
+    complaintAboutUpdates(config) ??
+    complaintAboutReduction(config.train) ??
+    complaintAboutCorrection(config.train) ??
+    complaintAboutKl(config.train)
   );
 }
 
@@ -28,6 +31,11 @@ function complaintAboutReduction({ reduction = 'token', reductionTokens }: Train
 function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): string | null {
   if (correction !== undefined || correctionCap === undefined) return null;
   return `correctionCap ${correctionCap} has no effect without a correction; set correction, for example to token-truncate, or leave correctionCap out`;
+}
+
+function complaintAboutKl({ klCoefficient, klAs }: TrainConfig): string | null {
+  if (klCoefficient !== undefined || klAs === undefined) return null;
+  return `klAs ${klAs} has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out`;
 }
 
 function complaintAboutUpdates({ groupsPerStep, train: { miniBatches = 1 } }: RunConfig): string | null {

@@ -55,6 +55,12 @@ export const TrainConfig = z
     correction: z.enum(['token-truncate', 'token-mask', 'sequence-truncate', 'sequence-mask', 'geometric']).optional(),
     /** Of the ratio of trainer to sampler; given wherever there is a correction. */
     correctionCap: z.number().gt(1).optional(),
+    /** What a divergence from the base model costs; absent: nothing. */
+    klCoefficient: z.number().min(0).optional(),
+    /** Where it is charged; absent: in the loss. */
+    klAs: z.enum(['loss', 'reward']).optional(),
+    /** What a nat of entropy is worth; absent: nothing. */
+    entropyCoefficient: z.number().min(0).optional(),
   })
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;

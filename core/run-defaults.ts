@@ -33,7 +33,14 @@ const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
 };
 
 /** Recorded as absent: runs from before such an option have the same bytes, and the same configuration. */
-export const NEUTRAL_TRAIN = { passes: 1, miniBatches: 1, reduction: 'token' } satisfies Partial<TrainConfig>;
+export const NEUTRAL_TRAIN = {
+  passes: 1,
+  miniBatches: 1,
+  reduction: 'token',
+  klCoefficient: 0,
+  klAs: 'loss',
+  entropyCoefficient: 0,
+} satisfies Partial<TrainConfig>;
 
 /** Of a correction for a sampler that differs: of a ratio, and of the geometric mean of a sequence's ratios. */
 const RATIO_CAP = 2;

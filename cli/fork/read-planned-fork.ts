@@ -1,5 +1,5 @@
 /** From flags to a fork that may be started: its parent's configuration with what was changed, and the checkpoint it begins with. */
-import type { LossConfig, RunConfig } from '../../core/contract.ts';
+import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
@@ -57,6 +57,12 @@ async function findForkParent(store: Store, name: CheckpointName, recorded: RunC
   return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
 }
 
+const DEPENDENTS = [
+  ['reduction', 'reductionTokens'],
+  ['correction', 'correctionCap'],
+  ['klCoefficient', 'klAs'],
+] as const;
+
 /** Whether a loss acts depends on them. */
 const UPDATES = ['passes', 'miniBatches'] as const;
 
@@ -66,16 +72,23 @@ const UPDATES = ['passes', 'miniBatches'] as const;
  */
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
   const { finalLearningRateShare, train, ...others } = parent;
-  const isChanged = (path: string, value: string) => values.has(path) && values.get(path) !== value;
+  const isChanged = (path: string, value: unknown) => values.has(path) && values.get(path) !== value;
   const updates = Object.fromEntries(
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
   );
   const isAccepted =
     complaintAboutLoss({ ...train, ...updates }) === null || canonicalJson(train.loss) === canonicalJson(recorded);
   const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
+  const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
   return {
     ...others,
     ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : { finalLearningRateShare }),
-    train: hasOwnLoss ? train : { ...train, loss: {} },
+    train: hasOwnLoss ? kept : { ...kept, loss: {} },
   };
+}
+
+/** An option goes where another one, which it belongs to, is changed. */
+function withoutDependents(train: TrainConfig, isChanged: (name: keyof TrainConfig) => boolean): TrainConfig {
+  const gone = new Set<string>(DEPENDENTS.filter(([name]) => isChanged(name)).map(([, dependent]) => dependent));
+  return Object.fromEntries(Object.entries(train).filter(([name]) => !gone.has(name))) as TrainConfig;
 }

@@ -30,6 +30,8 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   logprobK3: 'sampler versus trainer before the update; 0 is an exact match',
   maxAbsLogRatio: 'largest |log ratio| of sampler and trainer',
   clippedShare: 'share of tokens whose ratio was clipped',
+  correctedShare: 'share of tokens that a correction truncated or left out',
+  kl: 'divergence from the base model',
   loss: 'of the step',
   advantageMass: 'mean |advantage|',
   forks: 'rows started because a conversation’s history was rewritten',

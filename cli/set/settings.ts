@@ -4,7 +4,8 @@ import type { NumberFlag } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { closestName } from '../command-line/closest-name.ts';
 import { isNumberFlag, readNumber } from '../command-line/values.ts';
-import { RUN_FLAG_ROWS, type RunFlag } from '../train/run-flag-table.ts';
+import type { RunFlag } from '../train/run-flag.ts';
+import { RUN_FLAG_ROWS } from '../train/run-flag-table.ts';
 import { checkField } from '../train/run-flags.ts';
 
 /** `prefix` stands before a setting where a person types it: nothing, or `--set `. */

@@ -1,7 +1,8 @@
 /** What help says of a run's flags that follows from the contract and the defaults, which a command's definition does not import. */
 import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
 import { defaultRunConfig, NEUTRAL_TRAIN } from '../../core/run-defaults.ts';
-import { RUN_FLAG_ROWS, type RunFlag } from './run-flag-table.ts';
+import type { RunFlag } from './run-flag.ts';
+import { RUN_FLAG_ROWS } from './run-flag-table.ts';
 
 const OTHER_LOSSES = LOSS_NAMES.filter((name) => name !== DEFAULT_LOSS);
 const LOSS = `${DEFAULT_LOSS}; with --passes or --mini-batches above 1 also ${OTHER_LOSSES.join(', ')}`;

@@ -4,7 +4,8 @@ import { CONFIG_FILE } from '../../workers/folders.ts';
 import { closestName } from '../command-line/closest-name.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { RUN_FLAGS, type RunFlag } from './run-flag-table.ts';
+import type { RunFlag } from './run-flag.ts';
+import { RUN_FLAGS } from './run-flag-table.ts';
 
 export async function readProjectFlags({ project, env }: Pick<Surroundings, 'project' | 'env'>): Promise<string[]> {
   return flagWords(await loadConfig(project, env));

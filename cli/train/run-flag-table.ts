@@ -1,12 +1,7 @@
 /** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
-import { CHAT_TEMPLATE_FLAG, type Flag, type FlagValues } from '../command-line/command.ts';
-
-export type RunFlag = Flag & {
-  /** Where the value stands in RunConfig, e.g. `train.lora.rank`. */
-  readonly path: string;
-  /** Said in parentheses when the rule of the field is broken. */
-  readonly because?: string;
-};
+import { CHAT_TEMPLATE_FLAG, type FlagValues } from '../command-line/command.ts';
+import { LOSS_FLAGS } from './loss-flag-table.ts';
+import type { RunFlag } from './run-flag.ts';
 
 export const RUN_FLAGS = {
   'base-model': {
@@ -151,90 +146,7 @@ export const RUN_FLAGS = {
     path: 'rollout.callRetryBudgetMs',
     description: 'how long a call is retried while the engine is unavailable',
   },
-  passes: {
-    kind: 'integer',
-    placeholder: 'N',
-    path: 'train.passes',
-    description: 'how often a step trains its groups',
-  },
-  'mini-batches': {
-    kind: 'integer',
-    placeholder: 'N',
-    path: 'train.miniBatches',
-    description: 'optimizer updates per pass, each on a part of the groups',
-  },
-  loss: {
-    kind: 'text',
-    placeholder: 'NAME',
-    path: 'train.loss.name',
-    description: 'loss of the policy',
-  },
-  'epsilon-low': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.loss.epsilonLow',
-    description: 'lower end of the range that the ratio is clipped to, as a distance from 1',
-  },
-  'epsilon-high': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.loss.epsilonHigh',
-    description: 'upper end of that range, as a distance from 1',
-  },
-  'dual-clip': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.loss.dualClip',
-    description: "ppo's bound for negative advantages",
-  },
-  'max-shift': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.loss.maxShift',
-    description: "how far dppo lets a token's probability move",
-  },
-  'log-ratio-penalty': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.loss.logRatioPenalty',
-    description: "factor of dppo's squared log ratio",
-  },
-  'tau-positive': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.loss.tauPositive',
-    description: 'how fast the gradient of sapo fades, for positive advantages',
-  },
-  'tau-negative': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.loss.tauNegative',
-    description: 'the same for negative advantages',
-  },
-  reduction: {
-    kind: 'text',
-    placeholder: 'NAME',
-    path: 'train.reduction',
-    description: 'what counts the same in the loss: token, attempt or constant',
-  },
-  'reduction-tokens': {
-    kind: 'integer',
-    placeholder: 'N',
-    path: 'train.reductionTokens',
-    description: 'tokens that an attempt counts as, with --reduction constant',
-  },
-  correction: {
-    kind: 'text',
-    placeholder: 'NAME',
-    path: 'train.correction',
-    description: 'how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …',
-  },
-  'correction-cap': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.correctionCap',
-    description: 'largest ratio of trainer to sampler that --correction accepts',
-  },
+  ...LOSS_FLAGS,
   'advantage-scale': {
     kind: 'text',
     placeholder: 'NAME',

@@ -5,7 +5,8 @@ import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { RUN_FLAG_ROWS, type RunFlag, type RunFlagValues } from './run-flag-table.ts';
+import type { RunFlag } from './run-flag.ts';
+import { RUN_FLAG_ROWS, type RunFlagValues } from './run-flag-table.ts';
 
 /** What was given, by the place of its field: to be laid over the defaults. The base model is another matter: its name is resolved. */
 export function fieldsOf(flags: RunFlagValues, template: ChatTemplate | null): ReadonlyMap<string, unknown> {

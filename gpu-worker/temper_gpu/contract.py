@@ -590,6 +590,11 @@ class TrainConfig(BaseModel):
         None
     )
     correction_cap: Annotated[float | None, Field(alias="correctionCap", gt=1.0)] = None
+    kl_coefficient: Annotated[float | None, Field(alias="klCoefficient", ge=0.0)] = None
+    kl_as: Annotated[Literal["loss", "reward"] | None, Field(alias="klAs")] = None
+    entropy_coefficient: Annotated[
+        float | None, Field(alias="entropyCoefficient", ge=0.0)
+    ] = None
 
 
 class TrainInput(BaseModel):

@@ -81,6 +81,9 @@ export const OPTION_TABLES = {
     reductionTokens: 'optional',
     correction: 'optional',
     correctionCap: 'optional',
+    klCoefficient: 'optional',
+    klAs: 'optional',
+    entropyCoefficient: 'optional',
   },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
   retry: {

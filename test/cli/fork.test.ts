@@ -178,6 +178,14 @@ describe('plans', () => {
     expect((await plan('demo@1', { passes: '1' })).train.loss).toEqual(config.train.loss);
   });
 
+  test('options that belong to another one as long as that one stays', async () => {
+    const { config } = (await readRun(store, 'demo'))!.file;
+    const options = { reduction: 'constant', reductionTokens: 9, klCoefficient: 0.5, klAs: 'reward' } as const;
+    await store.replace(runKey('demo'), runFile({ ...config, train: { ...config.train, ...options } }));
+    expect((await plan('demo@1')).train).toEqual({ ...config.train, ...options });
+    expect((await plan('demo@1', { reduction: 'token', 'kl-coefficient': '0' })).train).toEqual(config.train);
+  });
+
   test('a loss that the fork was recorded with, given by a flag or by its parent', async () => {
     const { config } = (await readRun(store, 'demo'))!.file;
     const loss = { name: 'ppo', epsilonLow: 0.2, epsilonHigh: 0.28, dualClip: 3 } as const;

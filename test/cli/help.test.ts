@@ -127,6 +127,9 @@ test('train', async () => {
       --reduction-tokens N           tokens that an attempt counts as, with --reduction constant
       --correction NAME              how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …
       --correction-cap X             largest ratio of trainer to sampler that --correction accepts
+      --kl-coefficient X             what a divergence from the base model costs [0]
+      --kl-as NAME                   where --kl-coefficient is charged: loss or reward ["loss"]
+      --entropy-coefficient X        what a nat of entropy is worth in the loss [0]
       --advantage-scale NAME         none, group-std or batch-std ["none"]
       --leave-one-out                baseline of an attempt is the mean of the others in its group
       --truncated NAME               attempts cut off by a token limit: mask, penalise or keep ["mask"]

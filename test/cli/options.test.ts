@@ -86,6 +86,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'epsilon-high': '0.5 --passes 2',
   reduction: 'attempt',
   correction: 'token-mask',
+  'kl-as': 'reward --kl-coefficient 0.1',
   'correction-cap': '3 --correction token-mask',
   'reduction-tokens': '100 --reduction constant',
   'advantage-scale': 'group-std',

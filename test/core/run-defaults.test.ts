@@ -33,9 +33,12 @@ test('a correction has its own cap', () => {
 });
 
 test('neutral values are what a configuration without them means', () => {
-  expect(defaultRunConfig({ ...NAMED, train: { passes: 1, miniBatches: 1, reduction: 'token' } })).toEqual(
-    defaultRunConfig(NAMED),
-  );
+  expect(
+    defaultRunConfig({
+      ...NAMED,
+      train: { passes: 1, miniBatches: 1, reduction: 'token', klCoefficient: 0, klAs: 'loss' },
+    }),
+  ).toEqual(defaultRunConfig(NAMED));
 });
 
 test.each(LOSS_NAMES)('the defaults of %s are the loss of that name', (name) => {
@@ -79,6 +82,10 @@ test.each([
   [{ train: { loss: { name: 'dppo', maxShift: 0.1 } } }, 'loss.name dppo and loss.maxShift 0.1 have no effect'],
   [{ train: { reduction: 'constant' } }, 'reduction constant must be given reductionTokens'],
   [{ train: { correctionCap: 3 } }, 'correctionCap 3 has no effect without a correction'],
+  [
+    { train: { klCoefficient: 0, klAs: 'reward' } },
+    'klAs reward has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out',
+  ],
   [{ train: { reductionTokens: 9 } }, 'reductionTokens 9 has no effect with the reduction token'],
   [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect without a judge'],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {

@@ -115,6 +115,9 @@ const HANDED_ON = {
   reductionTokens: 99,
   correction: 'token-mask',
   correctionCap: 3,
+  klCoefficient: 0.1,
+  klAs: 'reward',
+  entropyCoefficient: 0.01,
 };
 
 test('what model.train is given goes to the trainer', async () => {

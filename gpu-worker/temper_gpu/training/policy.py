@@ -90,17 +90,26 @@ class TrainablePolicy:
         moments = {f"{moment}/{name}": state[moment].cpu() for name, state in states.items() for moment in MOMENTS}
         return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
 
-    def log_probabilities(self, batch: MicroBatch) -> TokenScores:
+    @contextmanager
+    def without_adapter(self) -> Iterator[None]:
+        """The base model, to be asked within."""
+        with self._model.disable_adapter():
+            yield
+
+    def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
         hidden_BTD = self._hidden_states(batch)
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
         chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
         if len(hidden_ND) <= chunk:
-            return TokenScores(*_score_tokens(self._logits, hidden_ND, batch.targets_N, batch.temperatures_N))
+            whole = (hidden_ND, batch.targets_N, batch.temperatures_N)
+            return TokenScores(*_score_tokens(self._logits, *whole, trains_entropy))
         parts = zip(*(t.split(chunk) for t in (hidden_ND, batch.targets_N, batch.temperatures_N)), strict=True)
         # Recomputed in the backward pass: one chunk's logits exist at a time.
         scores = [
-            checkpoint(_score_tokens, self._logits, *part, use_reentrant=False, preserve_rng_state=False)
+            checkpoint(
+                _score_tokens, self._logits, *part, trains_entropy, use_reentrant=False, preserve_rng_state=False
+            )
             for part in parts
         ]
         return TokenScores(*(torch.cat(column) for column in zip(*scores, strict=True)))
@@ -214,11 +223,11 @@ def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def _score_tokens(
-    head: Callable[[Tensor], Tensor], hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor
+    head: Callable[[Tensor], Tensor], hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor, trains_entropy: bool
 ) -> tuple[Tensor, Tensor]:
     logits_NV = head(hidden_ND).float() / temperatures_N[:, None]
     logprobs_NV = F.log_softmax(logits_NV, -1)
-    with torch.no_grad():
+    with torch.set_grad_enabled(trains_entropy and torch.is_grad_enabled()):
         entropy_N = -(logprobs_NV.exp() * logprobs_NV).sum(-1)
     return -F.nll_loss(logprobs_NV, targets_N, reduction="none"), entropy_N
 

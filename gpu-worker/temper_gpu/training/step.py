@@ -6,6 +6,7 @@ commit: trainer.py.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import torch
@@ -16,11 +17,11 @@ from temper_gpu.failures import TemperError
 from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.corrections import correct
 from temper_gpu.training.groups import Group
-from temper_gpu.training.losses import find_loss
+from temper_gpu.training.losses import TokenLoss, find_loss, kl_penalty, kl_reward
 from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, comparison_metrics, update_metrics
-from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.policy import TokenScores, TrainablePolicy
 from temper_gpu.training.rows import build_rows
-from temper_gpu.training.tokens import Tokens, lay, placed, tokens_of
+from temper_gpu.training.tokens import Laid, Tokens, lay, placed, tokens_of
 from temper_gpu.training.updates import Update, plan_updates
 
 
@@ -70,17 +71,24 @@ def train_step(
 def compare(
     policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_cancelled: Callable[[], bool]
 ) -> tuple[Tokens, Metrics]:
-    """Sampler and trainer on all tokens, where a correction needs to know both before the first update."""
-    if config.correction is None or config.correction_cap is None:
-        return tokens, {}
+    """What corrections and references need to know of all tokens before the first update."""
+    compared: Metrics = {}
+    if config.kl_coefficient is not None:
+        with policy.without_adapter():
+            tokens = replace(tokens, reference_F=score(policy, tokens, config, is_cancelled)[0])
+    if config.correction is None and config.kl_as != "reward":
+        return tokens, compared
     scored_F, entropy = score(policy, tokens, config, is_cancelled)
     log_ratios_F = scored_F - tokens.anchors_F
-    correction = correct(config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F)
-    return tokens.corrected(correction, scored_F), {
-        **comparison_metrics(log_ratios_F),
-        "entropy": entropy,
-        "correctedShare": correction.exceeded_F.double().mean().item(),
-    }
+    compared = {**comparison_metrics(log_ratios_F), "entropy": entropy}
+    if config.kl_coefficient is not None and config.kl_as == "reward":
+        earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)
+        tokens = replace(tokens, advantages_F=tokens.advantages_F + earned_F)
+    if config.correction is not None and config.correction_cap is not None:
+        correction = correct(config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F)
+        tokens = tokens.corrected(correction, scored_F)
+        compared["correctedShare"] = correction.exceeded_F.double().mean().item()
+    return tokens, compared
 
 
 @torch.no_grad()
@@ -102,18 +110,30 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
     """The gradient of one update's loss, clipped, and what the policy was like before the update."""
     policy.zero_grad()
     loss = find_loss(config.loss)
-    sums = TokenSums(loss.metrics)
-    for batch, weights_N, sampled_logprobs_N in lay(tokens, config, policy.device):
+    sums = TokenSums(loss.metrics if config.kl_coefficient is None else (*loss.metrics, "kl"))
+    for laid in lay(tokens, config, policy.device):
         if is_cancelled():
             raise StepCancelled
-        scores = policy.log_probabilities(batch)
-        losses = loss.function(batch, scores.logprobs_N)
-        loss_N = losses.total(weights_N)
+        scores = policy.log_probabilities(laid.batch, config.entropy_coefficient is not None)
+        losses = regularised(loss.function(laid.batch, scores.logprobs_N), scores, laid, config)
+        loss_N = losses.total(laid.weights_N)
         loss_N.sum().backward()
-        sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - sampled_logprobs_N)
+        sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
     return sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))
+
+
+def regularised(losses: TokenLoss, scores: TokenScores, laid: Laid, config: TrainConfig) -> TokenLoss:
+    """With the penalties that do not hang on the advantage, and what they measure."""
+    if config.entropy_coefficient is not None:
+        losses = losses.penalised(-config.entropy_coefficient * scores.entropy_N)
+    if config.kl_coefficient is None:
+        return losses
+    kl_N = kl_penalty(scores.logprobs_N, laid.reference_logprobs_N)
+    if config.kl_as != "reward":
+        losses = losses.penalised(config.kl_coefficient * kl_N)
+    return losses._replace(metrics={**losses.metrics, "kl": kl_N.detach()})
 
 
 def require_policy(groups: Sequence[Group], parent_sha256: str) -> None:

@@ -26,7 +26,7 @@ class Tokens:
     """On the CPU, in float64: a product is rounded once, when it goes to the device.
 
     `anchors_F`: the log-probabilities that ratios are taken against. `factors_F`: of a correction, which masks what is
-    not kept.
+    not kept. `reference_F`: the log-probabilities of the reference, zeros where there is none.
     """
 
     rows: list[Row]
@@ -36,6 +36,7 @@ class Tokens:
     anchors_F: Tensor
     factors_F: Tensor
     kept_F: Tensor
+    reference_F: Tensor
 
     @property
     def have_signal(self) -> bool:
@@ -63,25 +64,27 @@ def tokens_of(rows: Rows) -> Tokens:
         anchors_F=torch.tensor([value for row in rows.rows for value in row.logprobs], dtype=torch.float64),
         factors_F=torch.ones_like(advantages_F),
         kept_F=torch.ones_like(advantages_F, dtype=torch.bool),
+        reference_F=torch.zeros_like(advantages_F),
     )
 
 
 class Laid(NamedTuple):
-    """A micro-batch whose advantages are weighted, so that the loss is a plain sum; the weights by themselves; and log
-    μ, which a correction may have replaced in the micro-batch."""
+    """A micro-batch whose advantages are weighted, so that the loss is a plain sum; the weights by themselves; log μ,
+    which a correction may have replaced in the micro-batch; and the reference's log-probabilities."""
 
     batch: MicroBatch
     weights_N: Tensor
     sampled_logprobs_N: Tensor
+    reference_logprobs_N: Tensor
 
 
 def lay(tokens: Tokens, config: TrainConfig, device: torch.device) -> Iterator[Laid]:
     weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
-    columns = (tokens.advantages_F * weights_F * tokens.factors_F, weights_F, tokens.anchors_F)
-    weighted_F, weights_F, anchors_F = (column_F.float().to(device) for column_F in columns)
+    columns = (tokens.advantages_F * weights_F * tokens.factors_F, weights_F, tokens.anchors_F, tokens.reference_F)
+    weighted_F, weights_F, anchors_F, reference_F = (column_F.float().to(device) for column_F in columns)
     for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, device):
         laid = replace(batch, weighted_advantages_N=weighted_F[places_N], sampled_logprobs_N=anchors_F[places_N])
-        yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N)
+        yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N, reference_F[places_N])
 
 
 def placed(rows: list[Row], max_tokens: int, device: torch.device) -> Iterator[tuple[MicroBatch, Tensor]]:

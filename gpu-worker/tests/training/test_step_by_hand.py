@@ -4,6 +4,8 @@ The policy is a table of four logits, all 0, whatever the prompt: each token has
 1) sampled the tokens 0, 1, 2 and attempt b (reward 0) token 3, so A = ±1/2 and the step's mean is over 4 tokens.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import log, sqrt
 
@@ -35,9 +37,17 @@ class TablePolicy:
     def zero_grad(self) -> None:
         self.logits_V.grad = None
 
-    def log_probabilities(self, batch: MicroBatch) -> TokenScores:
-        logprobs_N = torch.log_softmax(self.logits_V, -1)[batch.targets_N]
-        return TokenScores(logprobs_N, torch.zeros_like(logprobs_N).detach())
+    @contextmanager
+    def without_adapter(self) -> Iterator[None]:
+        """Its base gives each token the same probability."""
+        trained, self.logits_V = self.logits_V, torch.zeros(4)
+        yield
+        self.logits_V = trained
+
+    def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
+        logprobs_V = torch.log_softmax(self.logits_V, -1)
+        entropy_N = -(logprobs_V.exp() * logprobs_V).sum().expand(len(batch.targets_N))
+        return TokenScores(logprobs_V[batch.targets_N], entropy_N if trains_entropy else entropy_N.detach())
 
     def clip_gradients(self, max_norm: float) -> Tensor:
         return nn.utils.clip_grad_norm_([self.logits_V], max_norm)

@@ -20,6 +20,9 @@ class TokenLoss(NamedTuple):
     metrics: Mapping[str, Tensor]
     penalty_N: Tensor | None = None
 
+    def penalised(self, penalty_N: Tensor) -> "TokenLoss":
+        return self._replace(penalty_N=penalty_N if self.penalty_N is None else self.penalty_N + penalty_N)
+
     def total(self, weights_N: Tensor) -> Tensor:
         return self.loss_N if self.penalty_N is None else self.loss_N + weights_N * self.penalty_N
 

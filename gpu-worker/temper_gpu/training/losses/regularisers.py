@@ -1,0 +1,22 @@
+"""What pulls every token alike, whatever it was worth: penalties by token, which the update's reduction weighs.
+
+Shapes: N sampled tokens of a micro-batch, F those of the step.
+"""
+
+from torch import Tensor
+
+
+def kl_penalty(logprobs_N: Tensor, reference_logprobs_N: Tensor) -> Tensor:
+    """k3 = π_ref / π − log(π_ref / π) − 1: never negative, and in the mean over what π samples its divergence from the
+    reference (Schulman, "Approximating KL divergence"; GRPO, arXiv 2402.03300, eq. 4)."""
+    log_ratio_N = reference_logprobs_N - logprobs_N
+    return log_ratio_N.expm1() - log_ratio_N
+
+
+def kl_reward(logprobs_F: Tensor, reference_logprobs_F: Tensor) -> Tensor:
+    """mean(log π / π_ref) − log π / π_ref, to be added to advantages: tokens that became likelier than most lose.
+
+    Its mean is 0, so that it moves no advantage as a whole (tinker-cookbook, `incorporate_kl_penalty`).
+    """
+    log_ratio_F = logprobs_F - reference_logprobs_F
+    return log_ratio_F.mean() - log_ratio_F

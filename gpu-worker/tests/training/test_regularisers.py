@@ -1,0 +1,115 @@
+"""Penalties by hand: the policy gives the tokens 0 to 3 the probabilities 2/5, 1/5, 1/5, 1/5, its base 1/4 each.
+
+Attempt a (A = 1/2) sampled 0 and 1, attempt b (A = −1/2) 3, so the mean is over three tokens.
+"""
+
+from math import log
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.losses import kl_penalty, kl_reward
+from temper_gpu.training.packing import Row, pack
+from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.step import train_step
+from tests.training.samples import tiny_base, train_config
+from tests.training.test_packing import POLICY
+from tests.training.test_step_by_hand import ADAPTER, TablePolicy
+from tests.training.test_updates import step_of
+
+pytestmark = pytest.mark.numerics
+
+PROBABILITIES = [2 / 5, 1 / 5, 1 / 5, 1 / 5]
+ENTROPY = -sum(p * log(p) for p in PROBABILITIES)
+
+
+def step(**changes: object) -> tuple[list[float], dict[str, float]]:
+    policy = TablePolicy(torch.tensor([log(2), 0.0, 0.0, 0.0], requires_grad=True))
+    attempts = [
+        Attempt(reward, False, [Call([9], answer, [log(PROBABILITIES[t]) for t in answer], 1.0, ADAPTER)])
+        for reward, answer in ((1, [0, 1]), (0, [3]))
+    ]
+    optimizer = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
+    config = train_config(optimizer=optimizer, **changes)
+    metrics = train_step(policy, ADAPTER, [Group(0, attempts)], config, 0.1)  # pyright: ignore[reportArgumentType]
+    assert policy.logits_V.grad is not None
+    return policy.logits_V.grad.tolist(), metrics
+
+
+def by_hand(slopes: dict[int, float]) -> list[float]:
+    """From the derivatives by log π of the sampled tokens to those by the logits: slope · (e_token − π)."""
+    total = sum(slopes.values())
+    return [slopes.get(t, 0.0) - total * p for t, p in enumerate(PROBABILITIES)]
+
+
+def test_without_penalties():
+    assert step()[0] == pytest.approx(by_hand({0: -1 / 6, 1: -1 / 6, 3: 1 / 6}), rel=1e-5)
+
+
+def test_the_penalty_of_a_divergence():
+    """β (π_ref / π − log(π_ref / π) − 1) has the slope β (1 − π_ref / π): 3/8 for token 0, −1/4 for 1 and 3."""
+    gradient, metrics = step(kl_coefficient=0.5)
+    slopes = {0: -1 / 6 + 0.5 / 8, 1: -1 / 6 - 0.5 / 12, 3: 1 / 6 - 0.5 / 12}
+    assert gradient == pytest.approx(by_hand(slopes), rel=1e-4)
+    kl = (5 / 8 - log(5 / 8) - 1 + 2 * (5 / 4 - log(5 / 4) - 1)) / 3
+    assert metrics["kl"] == pytest.approx(kl, rel=1e-5)
+    assert metrics["loss"] == pytest.approx(step()[1]["loss"] + 0.5 * kl, rel=1e-5)
+
+
+def test_a_divergence_in_the_reward():
+    """log π / π_ref is log 8/5 for token 0 and log 4/5 for 1 and 3; what is above their mean is taken off."""
+    high, low = log(8 / 5), log(4 / 5)
+    mean = (high + 2 * low) / 3
+    a0, a1, a3 = 1 / 2 + 0.5 * (mean - high), 1 / 2 + 0.5 * (mean - low), -1 / 2 + 0.5 * (mean - low)
+    gradient, metrics = step(kl_coefficient=0.5, kl_as="reward")
+    assert gradient == pytest.approx(by_hand({0: -a0 / 3, 1: -a1 / 3, 3: -a3 / 3}), rel=1e-4)
+    assert metrics["kl"] == pytest.approx(step(kl_coefficient=0.5)[1]["kl"])
+
+
+def test_entropy_that_is_worth_something():
+    """−c H has the slope c π (log π + H) by a logit, whatever was sampled."""
+    gradient, metrics = step(entropy_coefficient=0.5)
+    plain, plain_metrics = step()
+    expected = [g + 0.5 * p * (log(p) + ENTROPY) for g, p in zip(plain, PROBABILITIES, strict=True)]
+    assert gradient == pytest.approx(expected, rel=1e-4)
+    assert metrics["entropy"] == pytest.approx(ENTROPY, rel=1e-5)
+    assert metrics["loss"] == pytest.approx(plain_metrics["loss"] - 0.5 * ENTROPY, rel=1e-5)
+
+
+def test_the_penalty_is_trls_and_its_gradient_the_finite_difference():
+    """GRPOTrainer's `per_token_kl` (huggingface/trl f2cd577)."""
+    logprobs_N, reference_N = torch.randn(2, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(5)) - 2
+    expected = torch.exp(reference_N - logprobs_N) - (reference_N - logprobs_N) - 1
+    torch.testing.assert_close(kl_penalty(logprobs_N, reference_N), expected)
+    leaves_N = logprobs_N.clone().requires_grad_()
+    torch.autograd.gradcheck(lambda logprobs: kl_penalty(logprobs, reference_N), leaves_N, eps=1e-7)
+    assert kl_reward(logprobs_N, reference_N).mean().item() == pytest.approx(0, abs=1e-12)
+
+
+def test_the_reference_is_the_base_model_and_the_adapter_comes_back():
+    [batch] = pack([Row([5, 6, 7, 8], "attempt", [2, 3], [0.0] * 2, [1.0] * 2, [1.0] * 2)], 2, 64, POLICY.device)
+
+    def scores(policy: TrainablePolicy) -> Tensor:
+        return policy.log_probabilities(batch).logprobs_N.detach()
+
+    before = scores(POLICY)
+    with POLICY.without_adapter():
+        reference = scores(POLICY)
+    torch.testing.assert_close(reference, scores(TrainablePolicy(tiny_base(), POLICY.lora)))
+    assert torch.equal(scores(POLICY), before)
+    assert (before - reference).abs().max() > 1e-3
+
+
+def test_penalties_change_the_adapter_where_the_policy_has_left_its_base(tmp_path: Path):
+    options = {"none": {}, "kl": {"kl_coefficient": 0.5}, "entropy": {"entropy_coefficient": 0.1}}
+    twice = {name: step_of(tmp_path / name, passes=2, **of) for name, of in options.items()}
+    assert len({manifest.adapter.sha256 for manifest in twice.values()}) == 3
+    moved = twice["kl"].metrics["kl"]
+    assert moved is not None and moved > 1e-6
+    # A fresh adapter is its base: the first update of a run has nothing to pay.
+    once = [step_of(tmp_path / f"once-{name}", **options[name]) for name in ("none", "kl")]
+    assert once[0].adapter == once[1].adapter
+    assert once[1].metrics["kl"] == pytest.approx(0, abs=1e-9)
