@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
-import { closestName } from '../../cli/command-line/closest-name.ts';
 import { temporaryFolder } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
@@ -366,9 +365,4 @@ test('setup', async () => {
       temper setup vllm
       temper setup vllm --build cuda"
   `);
-});
-
-test('a typo is near one name, nonsense near none', () => {
-  expect(closestName('grop-size', ['group-size', 'groups-per-step'])).toBe('group-size');
-  expect(closestName('xyzzy', ['group-size', 'steps'])).toBeNull();
 });

@@ -1,0 +1,7 @@
+import { expect, test } from 'vitest';
+import { closestName } from '../../cli/command-line/closest-name.ts';
+
+test('a typo is near one name, nonsense near none', () => {
+  expect(closestName('grop-size', ['group-size', 'groups-per-step'])).toBe('group-size');
+  expect(closestName('xyzzy', ['group-size', 'steps'])).toBeNull();
+});
