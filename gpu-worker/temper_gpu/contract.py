@@ -544,6 +544,7 @@ class TrainConfig(BaseModel):
     micro_batch_tokens: Annotated[
         int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
     ]
+    packing: Literal["rows", "tree"] | None = None
 
 
 class TrainInput(BaseModel):

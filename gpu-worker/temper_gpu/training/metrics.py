@@ -13,6 +13,7 @@ from torch import Tensor
 from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import TokenLoss
+from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.rows import Rows, TruncatedPolicy
 
 Metrics = dict[str, float]
@@ -49,6 +50,14 @@ def batch_metrics(
         "rows": len(rows.rows),
         "forks": rows.num_forks,
         **{name: count for name, count in rare.items() if count > 0},
+    }
+
+
+def packing_metrics(batches: Sequence[MicroBatch]) -> Metrics:
+    """What was computed, padding included, and what was not computed again because several rows share it."""
+    return {
+        "computedTokens": sum(batch.token_ids_BT.numel() for batch in batches),
+        "sharedTokens": sum(batch.num_shared_tokens for batch in batches),
     }
 
 

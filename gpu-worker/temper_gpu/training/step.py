@@ -12,7 +12,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import find_loss
-from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics
+from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, packing_metrics
 from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
@@ -44,7 +44,11 @@ def train_step(
     policy.zero_grad()
     loss = find_loss(config.loss)
     sums = TokenSums(loss.metrics)
-    for batch in pack(rows.rows, rows.num_trained_tokens, config.micro_batch_tokens, policy.device):
+    packing = "tree" if config.packing == "tree" and policy.knows_trees else "rows"
+    batches = pack(rows.rows, rows.num_trained_tokens, config.micro_batch_tokens, policy.device, packing)
+    if config.packing is not None:
+        metrics |= packing_metrics(batches)
+    for batch in batches:
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
