@@ -6,8 +6,9 @@ import { engine } from './engine.ts';
 import { long } from './long.ts';
 import { soak } from './soak.ts';
 import { step } from './step.ts';
+import { trainer } from './trainer.ts';
 
-const BENCHES: readonly Bench[] = [step, call, engine, long, soak];
+const BENCHES: readonly Bench[] = [step, call, engine, trainer, long, soak];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

@@ -30,6 +30,7 @@ const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
   truncated: 'mask',
   maxLogprobMismatch: 1e-3,
   microBatchTokens: 16_384,
+  packing: 'tree',
 };
 
 const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
@@ -75,8 +76,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     ...options,
     rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {
-      ...TRAIN,
-      ...train,
+      ...withPacking({ ...TRAIN, ...train }),
       lora: { ...LORA, ...train.lora },
       loss: fillLoss(train.loss ?? {}),
       optimizer: { ...OPTIMIZER, ...train.optimizer },
@@ -84,6 +84,16 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
   };
   checkRunConfig(config, recorded);
   return config;
+}
+
+/** `rows` is recorded as absent, as in runs from before there was a choice. */
+function withPacking<T extends Pick<TrainConfig, 'packing'>>({ packing, ...others }: T): Omit<T, 'packing'> {
+  return packing === undefined || packing === 'rows' ? others : { ...others, packing };
+}
+
+/** How a run that exists lays its rows, to be taken again whatever is the default today; none of a new one. */
+export function recordedPacking(recorded: RunConfig | null): Pick<TrainConfig, 'packing'> {
+  return recorded === null ? {} : { packing: recorded.train.packing ?? 'rows' };
 }
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */

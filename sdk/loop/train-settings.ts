@@ -1,7 +1,7 @@
 /** The options of `model.train`, and the settings that a step is trained with. */
 import { TrainConfig as TrainConfigSchema, type LossConfig, type TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
@@ -27,7 +27,10 @@ export function readSettings({ config }: LoopRun, options: TrainOptions, recorde
   const { lora, loss: usual } = config.train;
   const { loss = usual } = train;
   const known = loss === usual ? usual : recorded;
-  const filled = defaultRunConfig({ run, agent, baseModel, train: { ...train, lora, loss } }, known).train;
+  const filled = defaultRunConfig(
+    { run, agent, baseModel, train: { ...recordedPacking(config), ...train, lora, loss } },
+    known,
+  ).train;
   const { error } = TrainConfigSchema.safeParse(filled);
   const issue = error?.issues[0];
   if (issue !== undefined)

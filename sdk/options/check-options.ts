@@ -75,6 +75,7 @@ export const OPTION_TABLES = {
     truncated: 'optional',
     maxLogprobMismatch: 'optional',
     microBatchTokens: 'optional',
+    packing: 'optional',
   },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
   retry: {

@@ -109,6 +109,7 @@ const HANDED_ON = {
   truncated: 'keep',
   maxLogprobMismatch: 0.5,
   microBatchTokens: 1234,
+  packing: 'tree',
 };
 
 test('what model.train is given goes to the trainer', async () => {
