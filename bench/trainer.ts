@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools } from '../test/run/tools.ts';
-import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
-import { countFlag, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
-import { runScript, startScript } from './python.ts';
+import { countFlag, readNames, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
+import { readModel, startScript } from './python.ts';
 
 /** See `main` of trainer_peers.py. */
 interface Took {
@@ -121,21 +119,6 @@ function print(name: string, took: Measured): void {
 
 function peakOf(rows: readonly Took[]): number {
   return Math.max(...rows.map(({ peakBytes }) => peakBytes));
-}
-
-async function readModel(python: string, name: string, folder: string): Promise<string> {
-  if (name === 'pocket') return join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model');
-  if (name !== 'random-50m') return name;
-  const made = join(folder, name);
-  console.log((await runScript(python, 'make_model.py', [made])).trim());
-  return made;
-}
-
-function readNames(flag: string, text: string, known: readonly string[]): string[] {
-  const names = text.split(',');
-  const stranger = names.find((name) => !known.includes(name));
-  if (stranger === undefined) return names;
-  throw new UsageError(`--${flag} must be some of ${known.join(',')}, got ${stranger}`);
 }
 
 function startPeer(python: string, name: string, args: readonly string[]): Peer {
