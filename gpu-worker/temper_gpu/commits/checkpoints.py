@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 from pydantic.alias_generators import to_camel
 
 from temper_gpu.contract import POLICY_NAME_PATTERN, BlobRef, Checkpoint, GroupRef, TrainConfig
@@ -56,6 +56,11 @@ class Manifest(_Stored):
     seed: int
     # None: step 0, which trains nothing.
     train: TrainConfig | None = None
+
+    @field_serializer("train")
+    def _as_it_was_given(self, train: TrainConfig | None) -> dict[str, Any] | None:
+        """An option that nobody gave stays absent, as in the hash of the step's inputs."""
+        return None if train is None else train.model_dump(by_alias=True, exclude_unset=True)
 
 
 @dataclass(frozen=True)

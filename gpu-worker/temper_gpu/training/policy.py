@@ -64,6 +64,7 @@ class TrainablePolicy:
         # eval(): a base model's dropout would make trainer and sampler disagree.
         self._model: Any = peft.get_peft_model(model, config).eval()
         self._causal_lm: Any = model
+        self._attention_of_rows = model.config._attn_implementation
         self.parameters = _lora_parameters(self._model)
         self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)
         self._require_plain_head()
@@ -133,7 +134,7 @@ class TrainablePolicy:
         is_recomputed = self.recomputes(num_rows * width)
         # Stays until the next pass: a backward pass that computes layers again reads it, too.
         self._causal_lm.config._attn_implementation = (
-            self.base.attention if batch.attention.is_chains else TREE_ATTENTION
+            self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
         with _computed_again(decoder.layers if is_recomputed else ()):
             return decoder(
