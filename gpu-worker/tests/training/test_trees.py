@@ -1,6 +1,7 @@
 """Rows laid as trees: what is laid, which tokens attend to which, and that all numbers are those of separate rows."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -191,8 +192,12 @@ def test_one_row_four_rows_and_all_rows_at_once_have_one_gradient(packing: str):
         require_equal(scored(POLICY, batches), expected)
 
 
-def test_rows_that_share_little_are_laid_as_separate_rows():
-    rows = shared_rows(num_rows=4, num_shared=2, num_own=30)
+@pytest.mark.parametrize("num_shared", [0, 2])
+def test_rows_that_share_little_are_laid_as_separate_rows(num_shared: int):
+    """Of many lengths: that padding is saved is no reason for another layout."""
+    rows = shared_rows(4, num_shared, 30) + shared_rows(8, num_shared, 5)[4:]
+    if num_shared == 0:
+        rows = [replace(row, token_ids=[n, *row.token_ids]) for n, row in enumerate(rows)]
     for tree, chains in zip(packed(rows, "tree"), packed(rows, "rows"), strict=True):
         assert tree.attention == chains.attention
         assert torch.equal(tree.token_ids_BT, chains.token_ids_BT)

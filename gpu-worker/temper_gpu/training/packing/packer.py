@@ -16,7 +16,7 @@ from temper_gpu.training.packing.row import Row
 from temper_gpu.training.packing.trees import deal_trees, lay_trees, num_unique_tokens
 
 Packing = Literal["rows", "tree"]
-# Of the tokens that separate rows compute, padding included. A tree of more is not worth its attention in blocks.
+# Of the tokens of separate rows, without padding. A tree of more is not worth its attention in blocks.
 MOST_UNIQUE = 0.8
 # A tree's micro-batch has so many of the tokens of the largest one of separate rows: blocks of attention copy keys.
 SHARE_OF_ROWS = 7 / 8
@@ -32,9 +32,9 @@ def pack(
     weight = 1 / num_trained_tokens
     chains = deal(rows, max_tokens)
     if packing == "tree":
-        sizes = [num_padded_tokens(part) for part in chains]
-        trees = deal_trees(rows, int(SHARE_OF_ROWS * max(sizes)))
-        if sum(map(num_unique_tokens, trees)) <= MOST_UNIQUE * sum(sizes):
+        largest = max(map(num_padded_tokens, chains))
+        trees = deal_trees(rows, int(SHARE_OF_ROWS * largest))
+        if sum(map(num_unique_tokens, trees)) <= MOST_UNIQUE * sum(row.length for part in trees for row in part):
             at_once = max(LEAST_AT_ONCE, *(sum(len(row.positions) for row in part) for part in chains))
             return [replace(lay_trees(rows, part, weight, device), scored_at_once=at_once) for part in trees]
     return [lay_chains(part, weight, device) for part in chains]
