@@ -61,3 +61,11 @@ export function showSpread(values: readonly number[], digits = 2): string {
   const { median: middle, min, max } = spread(values);
   return `${middle.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
 }
+
+/** Of a flag that lists some of `known`. */
+export function readNames(flag: string, text: string, known: readonly string[]): string[] {
+  const names = text.split(',');
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return names;
+  throw new UsageError(`--${flag} must name some of ${known.join(', ')}, got ${unknown}`);
+}

@@ -8,11 +8,21 @@ import { createInterface } from 'node:readline';
 import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools } from '../test/run/tools.ts';
 import { defineConfig } from '../workers/config.ts';
-import { cacheFolder, GPU_WORKER_FOLDER } from '../workers/folders.ts';
+import { cacheFolder } from '../workers/folders.ts';
 import { vllmPythonOf } from '../workers/install/vllm-environment.ts';
-import { countFlag, median, quantile, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
+import {
+  countFlag,
+  median,
+  quantile,
+  readNames,
+  showSpread,
+  spread,
+  type Bench,
+  type Flags,
+  type Spread,
+} from './bench.ts';
 import { planWorkload, WORKLOADS, type Workload } from './engine-workloads.ts';
-import { runScript, startScript } from './python.ts';
+import { readModel, runScript, startScript } from './python.ts';
 
 /** What it took, by conversation: see `Played` of engine_peers.py. */
 interface Played {
@@ -149,13 +159,6 @@ function asPeer(name: string, child: ChildProcess): Peer {
   };
 }
 
-async function readModel(python: string, name: string, folder: string): Promise<string> {
-  if (name === 'pocket') return join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model');
-  if (name !== 'random-50m') return name;
-  console.log((await runScript(python, 'make_model.py', [folder])).trim());
-  return folder;
-}
-
 async function makeAdapter(python: string, model: string, folder: string): Promise<string> {
   const adapter = mkdtempSync(join(folder, 'adapter-'));
   await runScript(python, 'make_adapter.py', [model, adapter]);
@@ -171,11 +174,4 @@ function readOwnFlags(flags: Flags, peers: readonly string[]): string[] {
   if (dtype !== 'float32' && peers.includes('vllm'))
     throw new UsageError(`--dtype ${dtype} needs --peers without vllm, which plays float32 here`);
   return ['--policies', `${policies}`, '--dtype', dtype!];
-}
-
-function readNames(flag: string, text: string, known: readonly string[]): string[] {
-  const names = text.split(',');
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined) return names;
-  throw new UsageError(`--${flag} must name some of ${known.join(', ')}, got ${unknown}`);
 }

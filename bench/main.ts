@@ -7,8 +7,9 @@ import { long } from './long.ts';
 import { memory } from './memory.ts';
 import { soak } from './soak.ts';
 import { step } from './step.ts';
+import { trainer } from './trainer.ts';
 
-const BENCHES: readonly Bench[] = [step, call, engine, long, memory, soak];
+const BENCHES: readonly Bench[] = [step, call, engine, trainer, long, memory, soak];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

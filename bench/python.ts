@@ -1,6 +1,7 @@
 /** Runs the bench's Python scripts in the GPU worker's environment. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
@@ -31,4 +32,12 @@ export async function runScript(python: string, script: string, args: readonly s
 export async function runJsonScript<T>(python: string, script: string, args: readonly string[]): Promise<T> {
   const output = await runScript(python, script, args);
   return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as T;
+}
+
+/** The folder of a model: the pocket model, one that is made in `folder`, or one that is there. */
+export async function readModel(python: string, name: string, folder: string): Promise<string> {
+  if (name === 'pocket') return join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model');
+  if (name !== 'random-50m') return name;
+  console.log((await runScript(python, 'make_model.py', [folder])).trim());
+  return folder;
 }

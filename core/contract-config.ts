@@ -40,8 +40,13 @@ export const TrainConfig = z
     truncated: z.enum(['mask', 'penalise', 'keep']),
     /** Largest mean k3 = ρ − log ρ − 1 between sampler and trainer before the update; above it the step is `PolicyMismatch`. */
     maxLogprobMismatch: z.number().positive(),
-    /** Upper bound of padded tokens in one micro-batch; changes memory and speed, not the result beyond rounding. */
+    /** Upper bound of tokens in one micro-batch, padding included, shared ones once; changes memory and speed, not the result beyond rounding. */
     microBatchTokens: positive,
+    /**
+     * How rows are laid in micro-batches: `tree` computes a token that several rows begin with once. Absent: `rows`, as
+     * before this field was there.
+     */
+    packing: z.enum(['rows', 'tree']).optional(),
     // Absent, here and below: as runs had it before there was this option. Then its neutral value is never recorded.
     /** How often a step goes over its groups; absent: once. */
     passes: positive.optional(),

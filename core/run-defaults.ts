@@ -30,6 +30,7 @@ const TRAIN: Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'> = {
   truncated: 'mask',
   maxLogprobMismatch: 1e-3,
   microBatchTokens: 16_384,
+  packing: 'tree',
 };
 
 /** Recorded as absent: runs from before such an option have the same bytes, and the same configuration. */
@@ -40,6 +41,7 @@ export const NEUTRAL_TRAIN = {
   klCoefficient: 0,
   klAs: 'loss',
   entropyCoefficient: 0,
+  packing: 'rows',
 } satisfies Partial<TrainConfig>;
 
 /** Of a correction for a sampler that differs: of a ratio, and of the geometric mean of a sequence's ratios. */
@@ -89,8 +91,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     ...options,
     rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {
-      ...TRAIN,
-      ...withoutNeutral(train),
+      ...withoutNeutral({ ...TRAIN, ...train }),
       ...capOf(train),
       lora: { ...LORA, ...train.lora },
       loss: fillLoss(train.loss ?? {}),
@@ -113,6 +114,11 @@ function withoutNeutral<T extends object>(options: T): T {
   const neutral = new Map<string, unknown>(Object.entries(NEUTRAL_TRAIN));
   const kept = Object.entries(options).filter(([name, value]) => !neutral.has(name) || neutral.get(name) !== value);
   return Object.fromEntries(kept) as T;
+}
+
+/** How a run that exists lays its rows, to be taken again whatever is the default today; none of a new one. */
+export function recordedPacking(recorded: RunConfig | null): Pick<TrainConfig, 'packing'> {
+  return recorded === null ? {} : { packing: recorded.train.packing ?? 'rows' };
 }
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */

@@ -3,7 +3,7 @@ import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts'
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
-import type { RunOptions } from '../../core/run-defaults.ts';
+import { recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
@@ -83,7 +83,7 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, record
   return {
     ...others,
     ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : { finalLearningRateShare }),
-    train: hasOwnLoss ? kept : { ...kept, loss: {} },
+    train: { ...kept, ...recordedPacking(parent), ...(hasOwnLoss ? {} : { loss: {} }) },
   };
 }
 

@@ -1,6 +1,7 @@
 /** From flags to a run that may be started: everything is checked here, before anything is installed, started or written. */
 import { NAME_PATTERN, type RunConfig } from '../../core/contract.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
+import { recordedPacking } from '../../core/run-defaults.ts';
 import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
 import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -39,7 +40,8 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, names.run))?.file.config ?? null;
   const values = fieldsOf(flags, template);
-  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, values, recorded?.train.loss ?? null);
+  const start = { ...names, ...judgeOptions(agent), train: recordedPacking(recorded) };
+  const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.

@@ -176,6 +176,12 @@ export const RUN_FLAGS = {
     path: 'train.microBatchTokens',
     description: 'tokens per micro-batch; more is faster and needs more memory',
   },
+  packing: {
+    kind: 'text',
+    placeholder: 'NAME',
+    path: 'train.packing',
+    description: 'tree computes a token that several rows begin with once; rows computes each row alone',
+  },
   judge: {
     kind: 'text',
     placeholder: 'NAME',

@@ -578,6 +578,7 @@ class TrainConfig(BaseModel):
     micro_batch_tokens: Annotated[
         int, Field(alias="microBatchTokens", ge=1, le=9007199254740991)
     ]
+    packing: Literal["rows", "tree"] | None = None
     passes: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
     mini_batches: Annotated[
         int | None, Field(alias="miniBatches", ge=1, le=9007199254740991)

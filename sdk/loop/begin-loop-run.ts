@@ -2,7 +2,7 @@
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
 import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
@@ -47,7 +47,11 @@ function planConfig(
     parent: began !== null && began.run === parent?.run ? began : parent,
     ...(seed === undefined ? {} : { seed }),
     ...(rollout === undefined ? {} : { rollout }),
-    train: { ...(lora === undefined ? {} : { lora }), ...(loss === null ? {} : { loss }) },
+    train: {
+      ...recordedPacking(recorded),
+      ...(lora === undefined ? {} : { lora }),
+      ...(loss === null ? {} : { loss }),
+    },
   };
   return defaultRunConfig(options, loss);
 }

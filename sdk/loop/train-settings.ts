@@ -1,7 +1,7 @@
 /** The options of `model.train`, and the settings that a step is trained with. */
 import { TrainConfig as TrainConfigSchema, type LossConfig, type TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
@@ -48,12 +48,14 @@ export function readSettings({ config }: LoopRun, options: TrainOptions, given: 
 }
 
 function fill(
-  { run, agent, baseModel, train: { lora, loss: usual } }: LoopRun['config'],
+  config: LoopRun['config'],
   train: NonNullable<RunOptions['train']>,
   { groups, recorded }: Given,
 ): TrainConfig {
+  const { run, agent, baseModel } = config;
+  const { lora, loss: usual } = config.train;
   const { loss = usual } = train;
   const known = loss === usual ? usual : recorded;
-  const options = { run, agent, baseModel, train: { ...train, lora, loss } };
+  const options = { run, agent, baseModel, train: { ...recordedPacking(config), ...train, lora, loss } };
   return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }, known).train;
 }

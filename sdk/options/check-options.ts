@@ -84,6 +84,7 @@ export const OPTION_TABLES = {
     klCoefficient: 'optional',
     klAs: 'optional',
     entropyCoefficient: 'optional',
+    packing: 'optional',
   },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
   retry: {

@@ -190,6 +190,14 @@ describe('the run', () => {
     );
   });
 
+  test('a run from before there were trees keeps its separate rows, unless it is asked for trees', async () => {
+    await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 4, packing: 'rows' });
+    expect(await train('--run', 'demo', '--steps', '5')).toContain('requested): --steps: 4 → 5; pass');
+    expect(await train('--run', 'demo', '--steps', '4', '--packing', 'tree')).toContain(
+      '--packing: null → "tree"; pass',
+    );
+  });
+
   test('a complete run is shown, and flags that have no effect on it are named', async () => {
     await writeFixtureRun(project, { run: 'demo', agent: 'guess', steps: 4 });
     const args = ['train', agent, '--base-model', 'pocket', '--run', 'demo', '--steps', '4'];

@@ -41,13 +41,15 @@ export interface FixtureOptions {
   readonly explanation?: string;
   /** By default the project's own. */
   readonly storeUri?: string;
+  readonly packing?: 'rows' | 'tree';
 }
 
 export async function writeFixtureRun(project: string, options: FixtureOptions = {}): Promise<Store> {
   const { run = 'demo', agent = 'tic-tac-toe', steps = 24, storeUri = join(project, '.temper', 'store') } = options;
   const store = await openStore(storeUri);
   const summaries = Array.from({ length: steps }, (_, index) => summary(index + 1, steps));
-  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', steps: Math.max(1, steps) });
+  const train = options.packing === undefined ? {} : { packing: options.packing };
+  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', steps: Math.max(1, steps), train });
   await store.publish(
     layout.runKey(run),
     encodeJson({ schema: 1, config, agentCodeSha256: SHA('e'), versions: { temper: '0.1.0' }, parent: null }),

@@ -115,6 +115,15 @@ describe('plans', () => {
     expect(await plan('demo@1', { steps: '5' })).toEqual({ ...recorded, run: 'new', steps: 5, parent });
   });
 
+  test('separate rows of a parent stay separate, unless the fork is asked for trees', async () => {
+    const config = defaultRunConfig({ run: 'old', agent: 'guess', baseModel: 'pocket', train: { packing: 'rows' } });
+    await store.publish(runKey('old'), runFile(config));
+    const manifest = madeManifest({ branch: 0, step: 0 }, { adapterSha256: 'a'.repeat(64) });
+    await store.publish(manifestKey({ run: 'old', branch: 0, step: 0 }), encodeJson(manifest));
+    expect((await plan('old@0')).train).toEqual(config.train);
+    expect((await plan('old@0', { packing: 'tree' })).train).toEqual({ ...config.train, packing: 'tree' });
+  });
+
   test('what was set by then in its parent, and nothing of what was set later', async () => {
     const set = (step: number, setting: string, to: number) => ({
       setting,

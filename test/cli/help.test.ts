@@ -134,6 +134,7 @@ test('train', async () => {
       --truncated NAME               attempts cut off by a token limit: mask, penalise or keep ["mask"]
       --max-logprob-mismatch X       maximum difference between sampler and trainer (mean k3); above it the step fails [0.001]
       --micro-batch-tokens N         tokens per micro-batch; more is faster and needs more memory [16384]
+      --packing NAME                 tree computes a token that several rows begin with once; rows computes each row alone ["tree"]
       --judge NAME                   judge to use instead of the agent's: provider/model
       --max-judge-usd X              budget of the judge for the whole run; the run pauses before exceeding it
       --continue-as-new-every N      steps after which the workflow continues as new, with a fresh history

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { LOSS_DEFAULTS, LOSS_NAMES, LossConfig, RunConfig } from '../../core/contract.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
 
 const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
 
@@ -44,6 +44,21 @@ test('neutral values are what a configuration without them means', () => {
 test.each(LOSS_NAMES)('the defaults of %s are the loss of that name', (name) => {
   expect(LossConfig.parse(LOSS_DEFAULTS[name])).toEqual(LOSS_DEFAULTS[name]);
   expect(LOSS_DEFAULTS[name].name).toBe(name);
+});
+
+test('separate rows are recorded as absent, as in runs from before there were trees', () => {
+  const old = defaultRunConfig({ ...NAMED, train: { packing: 'rows' } });
+  expect(defaultRunConfig(NAMED).train).toEqual({ ...old.train, packing: 'tree' });
+  expect(old.train).not.toHaveProperty('packing');
+});
+
+test('a run that exists keeps how its rows are laid, whatever is the default', () => {
+  const old = defaultRunConfig({ ...NAMED, train: { packing: 'rows' } });
+  const kept = [old, defaultRunConfig(NAMED)].map((recorded) =>
+    defaultRunConfig({ ...NAMED, train: recordedPacking(recorded) }),
+  );
+  expect(kept).toEqual([old, defaultRunConfig(NAMED)]);
+  expect(recordedPacking(null)).toEqual({});
 });
 
 test('a schedule that falls keeps a tenth', () => {

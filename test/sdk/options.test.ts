@@ -118,6 +118,7 @@ const HANDED_ON = {
   klCoefficient: 0.1,
   klAs: 'reward',
   entropyCoefficient: 0.01,
+  packing: 'tree',
 };
 
 test('what model.train is given goes to the trainer', async () => {

@@ -13,6 +13,7 @@ from torch import Tensor
 from temper_gpu.training.advantages import count_one_sided_groups, population_std
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import CLIPPED_SHARE
+from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.rows import Rows, TruncatedPolicy
 from temper_gpu.training.updates import Update
 
@@ -20,6 +21,8 @@ Metrics = dict[str, float]
 
 # Of an update, the policy that it changes with the one that sampled.
 _COMPARISON = ("logprobK3", "maxAbsLogRatio")
+# Of an update, what all of them together come to.
+_COUNTS = ("computedTokens", "sharedTokens")
 
 
 def batch_metrics(
@@ -53,6 +56,14 @@ def batch_metrics(
         "rows": len(rows.rows),
         "forks": rows.num_forks,
         **{name: count for name, count in rare.items() if count > 0},
+    }
+
+
+def packing_metrics(batches: Sequence[MicroBatch]) -> Metrics:
+    """What was computed, padding included, and what was not computed again because several rows share it."""
+    return {
+        "computedTokens": sum(batch.token_ids_BT.numel() for batch in batches),
+        "sharedTokens": sum(batch.num_shared_tokens for batch in batches),
     }
 
 
@@ -98,8 +109,9 @@ def update_metrics(measured: Sequence[tuple[Update, Metrics]]) -> Metrics:
     if len(measured) < 2:
         return dict(measured[0][1]) if measured else {}
     first = measured[0][1]
-    names = [name for name in first if name not in _COMPARISON]
+    names = [name for name in first if name not in (*_COMPARISON, *_COUNTS)]
     metrics = {name: _token_mean(measured, name) for name in names} | {name: first[name] for name in _COMPARISON}
+    metrics |= {name: sum(found[name] for _, found in measured) for name in _COUNTS if name in first}
     for number in sorted({update.pass_number for update, _ in measured}):
         of_pass = [(update, found) for update, found in measured if update.pass_number == number]
         metrics[f"pass{number}RatioK3"] = _token_mean(of_pass, "logprobK3")

@@ -4,6 +4,7 @@ Shapes: T tokens of a row, V vocabulary.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -90,17 +91,18 @@ class Outline(TrainablePolicy):
     def recomputes(self, num_tokens: int) -> bool:
         return self._recomputes
 
-    def _attention_mask(self, batch: MicroBatch) -> Tensor | dict[str, Tensor | None] | None:
-        """Of one sequence, which needs a mask where a layer does not see all of it. transformers makes it."""
+    def _options(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
+        """Of one sequence, which needs a mask where a layer does not see all of it: transformers makes none for an
+        attention that it does not know."""
         if self.base.attention != "sdpa":
-            return super()._attention_mask(batch)
+            return super()._options(batch, is_recomputed)
         num_tokens = batch.token_ids_BT.shape[1]
         windows = dict(zip(layer_kinds(self.base.config), attention_windows(self.base.config), strict=True))
         masks = {
             kind: None if window is None or num_tokens < window else self._empty_mask(num_tokens)
             for kind, window in windows.items()
         }
-        return masks if len(masks) > 1 else next(iter(masks.values()))
+        return {"attention_mask": masks if len(masks) > 1 else next(iter(masks.values()))}
 
     def _empty_mask(self, num_tokens: int) -> Tensor:
         return torch.empty(1, 1, num_tokens, num_tokens, dtype=torch.bool, device=META)

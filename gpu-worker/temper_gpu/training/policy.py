@@ -3,9 +3,11 @@
 Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 """
 
+import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -16,11 +18,12 @@ from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token, layer_kinds
+from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token
 from temper_gpu.model.lora import adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.memory import free_bytes
 from temper_gpu.model.models import BaseModel
-from temper_gpu.training.packing import MicroBatch
+from temper_gpu.training.packing import MicroBatch, Row, pack
+from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
@@ -28,6 +31,11 @@ MAX_LOGITS = 1 << 26
 # Of the memory that is free before a micro-batch, for what its backward pass needs.
 MOST_OF_FREE = 0.5
 _PROBE_TOKENS = 4
+# What a small tree may differ from its rows by, relative to their hidden states.
+TREE_BOUND = 1e-3
+TREE_BOUNDS = {torch.bfloat16: 0.05}
+
+log = logging.getLogger(__name__)
 
 
 class TokenScores(NamedTuple):
@@ -56,6 +64,7 @@ class TrainablePolicy:
         # eval(): a base model's dropout would make trainer and sampler disagree.
         self._model: Any = peft.get_peft_model(model, config).eval()
         self._causal_lm: Any = model
+        self._attention_of_rows = model.config._attn_implementation
         self.parameters = _lora_parameters(self._model)
         self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)
         self._require_plain_head()
@@ -101,6 +110,8 @@ class TrainablePolicy:
         hidden_BTD = self._hidden_states(batch)
         hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
         chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
+        if batch.scored_at_once is not None:
+            chunk = min(chunk, batch.scored_at_once)
         if len(hidden_ND) <= chunk:
             whole = (hidden_ND, batch.targets_N, batch.temperatures_N)
             return TokenScores(*_score_tokens(self._logits, *whole, trains_entropy))
@@ -129,33 +140,47 @@ class TrainablePolicy:
     def _hidden_states(self, batch: MicroBatch) -> Tensor:
         num_rows, width = batch.token_ids_BT.shape
         decoder = self._causal_lm.get_decoder()
-        with _computed_again(decoder.layers if self.recomputes(num_rows * width) else ()):
+        is_recomputed = self.recomputes(num_rows * width)
+        # Stays until the next pass: a backward pass that computes layers again reads it, too.
+        self._causal_lm.config._attn_implementation = (
+            self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
+        )
+        with _computed_again(decoder.layers if is_recomputed else ()):
             return decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
-                attention_mask=self._attention_mask(batch),
                 use_cache=False,
+                **self._options(batch, is_recomputed),
             ).last_hidden_state
 
-    def _attention_mask(self, batch: MicroBatch) -> Tensor | dict[str, Tensor | None] | None:
-        """One for all layers, or where a model has several kinds of layers, one for each kind, as transformers'
-        models take them."""
+    def _options(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
+        """What attention needs to know besides. transformers makes the masks of separate rows."""
         if batch.attention.is_chains:
-            return None
-        num_rows, width = batch.token_ids_BT.shape
-        windows = dict(zip(layer_kinds(self.base.config), attention_windows(self.base.config), strict=True))
-        masks = {
-            kind: self._readable(batch.attention.mask_B1TT(num_rows, width, self.device, window))
-            for kind, window in windows.items()
-        }
-        return masks if len(masks) > 1 else next(iter(masks.values()))
+            return {}
+        windows, is_eager = attention_windows(self.base.config), self.base.attention == "eager"
+        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed)}
 
-    def _readable(self, mask: Tensor | None) -> Tensor | None:
-        """The eager attention of transformers adds a mask to the scores."""
-        if mask is None or self.base.attention == "sdpa":
-            return mask
-        dtype = self.base.dtype
-        return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, torch.finfo(dtype).min)
+    @cached_property
+    def knows_trees(self) -> bool:
+        """Whether the model computes a small tree as it computes its rows. Where its code goes another way to attention
+        than transformers' models do, rows are computed separately."""
+        rows = [Row(ids, "attempt", [5], [0.0], [1.0], [0.0]) for ids in ([0, 1, 2, 3, 4, 5], [0, 1, 2, 6, 7, 5])]
+        [chains], [tree] = (pack(rows, 1, 100, self.device, packing) for packing in ("rows", "tree"))
+        try:
+            with torch.no_grad():
+                of_chains, of_tree = (
+                    self._hidden_states(batch).flatten(0, 1)[batch.sources_N] for batch in (chains, tree)
+                )
+        except (AttributeError, KeyError, TypeError) as error:
+            difference, reason = math.inf, repr(error)
+        else:
+            difference = float((of_tree - of_chains).norm() / of_chains.norm())
+            reason = f"its numbers differ by {difference:.2g}"
+        is_known = difference < TREE_BOUNDS.get(self.base.dtype, TREE_BOUND)
+        if not is_known:
+            name = type(self._causal_lm).__name__
+            log.warning("shared prefixes are computed for each row", extra={"model": name, "reason": reason})
+        return is_known
 
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()

@@ -18,7 +18,15 @@ from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.corrections import correct
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import TokenLoss, find_loss, kl_penalty, kl_reward
-from temper_gpu.training.metrics import Metrics, TokenSums, batch_metrics, comparison_metrics, update_metrics
+from temper_gpu.training.metrics import (
+    Metrics,
+    TokenSums,
+    batch_metrics,
+    comparison_metrics,
+    packing_metrics,
+    update_metrics,
+)
+from temper_gpu.training.packing import Packing
 from temper_gpu.training.policy import TokenScores, TrainablePolicy
 from temper_gpu.training.rows import build_rows
 from temper_gpu.training.tokens import Laid, Tokens, lay, placed, tokens_of
@@ -97,7 +105,7 @@ def score(
 ) -> tuple[Tensor, float]:
     """log π of each token, and the mean entropy, without a gradient."""
     scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
-    for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, policy.device):
+    for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, packing_of(policy, config), policy.device):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
@@ -111,7 +119,8 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
     policy.zero_grad()
     loss = find_loss(config.loss)
     sums = TokenSums(loss.metrics if config.kl_coefficient is None else (*loss.metrics, "kl"))
-    for laid in lay(tokens, config, policy.device):
+    batches = list(lay(tokens, config, packing_of(policy, config), policy.device))
+    for laid in batches:
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(laid.batch, config.entropy_coefficient is not None)
@@ -121,7 +130,12 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
         sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
-    return sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))
+    metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))
+    return metrics if config.packing is None else metrics | packing_metrics([laid.batch for laid in batches])
+
+
+def packing_of(policy: TrainablePolicy, config: TrainConfig) -> Packing:
+    return "tree" if config.packing == "tree" and policy.knows_trees else "rows"
 
 
 def regularised(losses: TokenLoss, scores: TokenScores, laid: Laid, config: TrainConfig) -> TokenLoss:

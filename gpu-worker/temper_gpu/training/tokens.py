@@ -14,7 +14,7 @@ from temper_gpu.contract import TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.training.corrections import Correction
 from temper_gpu.training.losses import token_weights
-from temper_gpu.training.packing import MicroBatch, Row, pack
+from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.rows import Rows
 
 # Places are told as float32, which counts exactly up to here.
@@ -78,16 +78,18 @@ class Laid(NamedTuple):
     reference_logprobs_N: Tensor
 
 
-def lay(tokens: Tokens, config: TrainConfig, device: torch.device) -> Iterator[Laid]:
+def lay(tokens: Tokens, config: TrainConfig, packing: Packing, device: torch.device) -> Iterator[Laid]:
     weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
     columns = (tokens.advantages_F * weights_F * tokens.factors_F, weights_F, tokens.anchors_F, tokens.reference_F)
     weighted_F, weights_F, anchors_F, reference_F = (column_F.float().to(device) for column_F in columns)
-    for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, device):
+    for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, packing, device):
         laid = replace(batch, weighted_advantages_N=weighted_F[places_N], sampled_logprobs_N=anchors_F[places_N])
         yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N, reference_F[places_N])
 
 
-def placed(rows: list[Row], max_tokens: int, device: torch.device) -> Iterator[tuple[MicroBatch, Tensor]]:
+def placed(
+    rows: list[Row], max_tokens: int, packing: Packing, device: torch.device
+) -> Iterator[tuple[MicroBatch, Tensor]]:
     """Micro-batches, and for each of their tokens its place in the order of rows.
 
     Packers carry advantages along without reading them; here those are the places."""
@@ -99,5 +101,5 @@ def placed(rows: list[Row], max_tokens: int, device: torch.device) -> Iterator[t
         )
     counted = iter(range(num_tokens))
     numbered = [replace(row, advantages=[float(next(counted)) for _ in row.positions]) for row in rows]
-    for batch in pack(numbered, 1, max_tokens, device):
+    for batch in pack(numbered, 1, max_tokens, device, packing):
         yield batch, batch.weighted_advantages_N.long()

@@ -1,8 +1,22 @@
 """Rows → micro-batches. A packer lays the tokens; model and losses read a `MicroBatch`, however it was laid."""
 
-from temper_gpu.training.packing.chains import deal, pack
+from temper_gpu.training.packing.blocks import Block, block_keys, plan_blocks
+from temper_gpu.training.packing.chains import deal
 from temper_gpu.training.packing.micro_batch import MicroBatch
+from temper_gpu.training.packing.packer import Packing, pack
 from temper_gpu.training.packing.row import Begin, Row
 from temper_gpu.training.packing.segments import Segment, SegmentTree
 
-__all__ = ["Begin", "MicroBatch", "Row", "Segment", "SegmentTree", "deal", "pack"]
+__all__ = [
+    "Begin",
+    "Block",
+    "MicroBatch",
+    "Packing",
+    "Row",
+    "Segment",
+    "SegmentTree",
+    "block_keys",
+    "deal",
+    "pack",
+    "plan_blocks",
+]

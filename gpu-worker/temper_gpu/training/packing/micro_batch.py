@@ -3,10 +3,13 @@
 Shapes: B rows, T padded tokens, N sampled tokens of the micro-batch.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
+from temper_gpu.training.packing.row import Row
 from temper_gpu.training.packing.segments import SegmentTree
 
 
@@ -14,8 +17,8 @@ from temper_gpu.training.packing.segments import SegmentTree
 class MicroBatch:
     """A sequence is a training row as it was sampled: a chain of tokens from the first to the last.
 
-    The packer of today lays one sequence in each row. One that lays a tree puts several in a row, where they share the
-    tokens that they begin with. Losses are defined on sequences, whatever the layout.
+    Chains are one sequence in each row, with padding. Trees are several in one row, where they share the tokens that
+    they begin with. Losses are defined on sequences, whatever the layout.
     """
 
     token_ids_BT: Tensor
@@ -31,3 +34,36 @@ class MicroBatch:
     sampled_logprobs_N: Tensor
     temperatures_N: Tensor
     weighted_advantages_N: Tensor
+    # Tokens that sequences have beside those that are computed for them.
+    num_shared_tokens: int = 0
+    # At most so many sampled tokens have their logits in memory at a time. None: as many as the policy allows.
+    scored_at_once: int | None = None
+
+
+def make_micro_batch(
+    rows: Sequence[Row],
+    token_ids_BT: Tensor,
+    attention: SegmentTree,
+    sources: list[int],
+    weight: float,
+    num_shared_tokens: int = 0,
+) -> MicroBatch:
+    """`sources`: of the rows' sampled tokens, row by row."""
+    device = token_ids_BT.device
+    return MicroBatch(
+        token_ids_BT=token_ids_BT,
+        positions_BT=attention.positions_BT(token_ids_BT.shape[1], device),
+        attention=attention,
+        sources_N=torch.tensor(sources, device=device),
+        targets_N=torch.tensor([row.token_ids[t] for row in rows for t in row.positions], device=device),
+        sequences_N=torch.tensor([b for b, row in enumerate(rows) for _ in row.positions], device=device),
+        num_sequences=len(rows),
+        sampled_logprobs_N=_floats((value for row in rows for value in row.logprobs), device),
+        temperatures_N=_floats((value for row in rows for value in row.temperatures), device),
+        weighted_advantages_N=_floats((advantage * weight for row in rows for advantage in row.advantages), device),
+        num_shared_tokens=num_shared_tokens,
+    )
+
+
+def _floats(values: Iterable[float], device: torch.device) -> Tensor:
+    return torch.tensor(list(values), dtype=torch.float32, device=device)

@@ -2,7 +2,7 @@
 
 A segment is a stretch of tokens in a row. A token attends to itself, to what stands before it in its segment, and to
 all of the segments that its own one continues: its parent, the parent's parent, and so on. Padding belongs to none.
-Shapes: B rows, T padded tokens, S segments.
+Shapes: B rows, T padded tokens, Q queries, K keys.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,15 @@ class Segment(NamedTuple):
     # The segment that this one continues, by its place in the tree's list; None: it is the beginning of a sequence.
     parent: int | None = None
 
+    @property
+    def stop(self) -> int:
+        return self.start + self.length
+
 
 @dataclass(frozen=True)
 class SegmentTree:
-    """A parent stands before its children, in the list as in their row."""
+    """Either chains, one in each row from its first token on, or trees in a single row without padding. There a segment
+    is followed by all that continue it before the next one of its siblings begins, in the list as in the row."""
 
     segments: tuple[Segment, ...]
 
@@ -32,38 +37,55 @@ class SegmentTree:
         """Each row is one sequence from its first token on: causal attention alone says the same."""
         return all(segment.parent is None and segment.start == 0 for segment in self.segments)
 
-    def positions_BT(self, num_rows: int, width: int, device: torch.device) -> Tensor:
-        """How many tokens a token attends to beside itself; of padding, 0."""
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Of each segment: where the last of those that continue it stops, itself if there are none."""
+        ends = [segment.stop for segment in self.segments]
+        for index in range(len(ends) - 1, -1, -1):
+            parent = self.segments[index].parent
+            if parent is not None:
+                ends[parent] = max(ends[parent], ends[index])
+        return tuple(ends)
+
+    @cached_property
+    def children(self) -> dict[int | None, list[int]]:
+        """By segment, in order; of None: where sequences begin."""
+        children: dict[int | None, list[int]] = {}
+        for index, segment in enumerate(self.segments):
+            children.setdefault(segment.parent, []).append(index)
+        return children
+
+    def positions_BT(self, width: int, device: torch.device) -> Tensor:
+        """How many tokens a token attends to beside itself."""
         if self.is_chains:
             # One row for all, as models make it themselves. Cosines of more numbers at once differ in their last bits.
             return torch.arange(width, device=device)[None]
-        positions_BT = torch.zeros(num_rows, width, dtype=torch.long)
-        ends: list[int] = []
-        for row, start, length, parent in self.segments:
-            first = 0 if parent is None else ends[parent]
-            ends.append(first + length)
-            positions_BT[row, start : start + length] = torch.arange(first, first + length)
-        return positions_BT.to(device)
+        return self.depths_T.to(device)[None]
 
-    def mask_B1TT(self, num_rows: int, width: int, device: torch.device, window: int | None = None) -> Tensor | None:
-        """True where a token (T) attends to another (the last T); None where a model's own attention says the same.
+    @cached_property
+    def depths_T(self) -> Tensor:
+        """Of a single row: how many tokens of its sequence come before a token."""
+        depths_T = torch.empty(self.segments[-1].stop, dtype=torch.long)
+        depths: list[int] = []
+        for _, start, length, parent in self.segments:
+            first = 0 if parent is None else depths[parent]
+            depths.append(first + length)
+            depths_T[start : start + length] = torch.arange(first, first + length)
+        return depths_T
+
+    @cached_property
+    def _ends_T(self) -> Tensor:
+        lengths = torch.tensor([segment.length for segment in self.segments])
+        return torch.tensor(self.ends).repeat_interleave(lengths)
+
+    def mask_QK(self, queries_Q: Tensor, keys_K: Tensor, window: int | None = None) -> Tensor:
+        """True where a token of trees attends to another, both by their places in the row: one that stands before it,
+        or itself, as long as what continues that one's segment has not ended.
 
         A layer's `window` counts the tokens of a token's own sequence, itself included; None: it sees all of them.
         """
-        if self.is_chains:
-            return None
-        owners_BT = torch.full((num_rows, width), len(self.segments))
-        sees_SS = torch.zeros(len(self.segments) + 1, len(self.segments) + 1, dtype=torch.bool)
-        for index, (row, start, length, parent) in enumerate(self.segments):
-            owners_BT[row, start : start + length] = index
-            if parent is not None:
-                sees_SS[index] = sees_SS[parent]
-            sees_SS[index, index] = True
-        # Padding attends to itself: a softmax over nothing is no number.
-        sees_SS[-1, -1] = True
-        owners_BT, sees_SS = owners_BT.to(device), sees_SS.to(device)
-        mask_BTT = sees_SS[owners_BT[:, :, None], owners_BT[:, None, :]].tril()
+        mask_QK = keys_K <= queries_Q[:, None]
+        mask_QK &= queries_Q[:, None] < self._ends_T[keys_K]
         if window is not None:
-            positions_BT = self.positions_BT(num_rows, width, device)
-            mask_BTT &= positions_BT[:, :, None] - positions_BT[:, None, :] < window
-        return mask_BTT[:, None]
+            mask_QK &= self.depths_T[queries_Q][:, None] < self.depths_T[keys_K] + window
+        return mask_QK

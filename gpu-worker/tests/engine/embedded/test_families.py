@@ -5,6 +5,7 @@ The table of docs/engine-and-trainer.md says the same.
 """
 
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
-from temper_gpu.training.packing import Row, pack
+from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from tests.engine.embedded.test_against_naive import greedy
 from tests.engine.embedded.tiny import SHAPE, ask, ask_together, open_engine, request
@@ -135,9 +136,41 @@ def test_the_trainer_gives_what_was_sampled_the_engines_log_probabilities(served
     assert all(parameter.grad is not None for parameter in policy.parameters.values())
 
 
-def untrained(base: BaseModel) -> TrainablePolicy:
+def test_shared_prefixes_are_computed_once_with_the_numbers_of_separate_rows(
+    served: tuple[BaseModel, EmbeddedEngine], monkeypatch: pytest.MonkeyPatch
+):
+    """A prompt of two windows and more, whose attempts fork; in blocks that windows and forks cut in all ways."""
+    monkeypatch.setattr("temper_gpu.training.packing.blocks.MAX_QUERIES", 24)
+    base, _ = served
+    policy = untrained(base, moved=0.1)
+    assert policy.knows_trees
+    rng = random.Random(0)
+    prompt, fork = ([rng.randrange(256) for _ in range(length)] for length in (60, 30))
+    rows = []
+    for number in range(6):
+        ids = [*prompt, *(fork if number % 2 else []), *(rng.randrange(256) for _ in range(5 + 4 * number))]
+        positions = [50, *range(len(ids) - 5, len(ids))]
+        rows.append(Row(ids, "attempt", positions, [-5.0] * 6, [1.0] * 6, [number - 2.0] * 6))
+    found = [scores(policy, pack(rows, 36, 10**6, base.device, packing)) for packing in ("rows", "tree")]
+    for of_rows, of_tree in zip(*found, strict=True):
+        assert (of_tree - of_rows).norm() <= 1e-5 * of_rows.norm()
+
+
+def scores(policy: TrainablePolicy, batches: list[MicroBatch]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Loss, log-probabilities and gradient."""
+    policy.zero_grad()
+    [batch] = batches
+    logprobs_N = policy.log_probabilities(batch).logprobs_N
+    loss = -(batch.weighted_advantages_N * logprobs_N).sum()
+    loss.backward()
+    gradients = [parameter.grad.flatten() for parameter in policy.parameters.values() if parameter.grad is not None]
+    return loss.detach(), logprobs_N.detach().sort().values, torch.cat(gradients)
+
+
+def untrained(base: BaseModel, moved: float = 0.0) -> TrainablePolicy:
     policy = TrainablePolicy(base, LoraConfig(rank=2, alpha=4, target_modules=None))
     adapter = initial_tensors(base.instantiate("eager"), policy.targets, 2, 0)
+    adapter = {name: tensor + (moved if ".lora_B." in name else 0) for name, tensor in adapter.items()}
     policy.load(adapter, initial_optimizer_tensors(adapter))
     return policy
 

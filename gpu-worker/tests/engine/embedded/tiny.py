@@ -52,11 +52,15 @@ CONFIGS: dict[str, Callable[[], PreTrainedConfig]] = {
 
 
 def tiny_base(kind: str = "qwen2", seed: int = 0) -> BaseModel:
+    return random_base(kind, CONFIGS[kind](), seed)
+
+
+def random_base(name: str, config: PreTrainedConfig, seed: int = 0) -> BaseModel:
     torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(CONFIGS[kind]()).eval().requires_grad_(False)
+    model = AutoModelForCausalLM.from_config(config).eval().requires_grad_(False)
     tensors = dict(model.state_dict())
     buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
-    return BaseModel(kind, model.config, tensors, build_tokenizer(), buffers, frozenset([261]))
+    return BaseModel(name, model.config, tensors, build_tokenizer(), buffers, frozenset([261]))
 
 
 def tiny_adapter(base: BaseModel, seed: int, scale: float = 0.3) -> Adapter:

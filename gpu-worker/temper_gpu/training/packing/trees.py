@@ -1,0 +1,86 @@
+"""Rows that begin alike, laid as trees in one row: a token that several of them share stands there once."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from temper_gpu.training.packing.micro_batch import MicroBatch, make_micro_batch
+from temper_gpu.training.packing.prefix_order import Placed, deal_by_prefix, order_by_prefix
+from temper_gpu.training.packing.row import Row
+from temper_gpu.training.packing.segments import Segment, SegmentTree
+
+
+def deal_trees(rows: Sequence[Row], max_tokens: int) -> list[list[Placed]]:
+    """A row is computed up to the token that predicts its last one: nothing is asked of what comes after it."""
+    return deal_by_prefix(order_by_prefix([row.token_ids[: row.positions[-1]] for row in rows]), max_tokens)
+
+
+def num_unique_tokens(part: Sequence[Placed]) -> int:
+    return sum(row.length - row.num_shared for row in part)
+
+
+def lay_trees(rows: Sequence[Row], part: Sequence[Placed], weight: float, device: torch.device) -> MicroBatch:
+    """`rows`: of the whole plan."""
+    chosen = [rows[placed.index] for placed in part]
+    laid = lay_branches(part)
+    own = zip(chosen, part, strict=True)
+    token_ids = [token for row, placed in own for token in row.token_ids[placed.num_shared : placed.length]]
+    sources = [laid.place(b, t - 1) for b, row in enumerate(chosen) for t in row.positions]
+    shared = sum(placed.num_shared for placed in part)
+    return make_micro_batch(chosen, torch.tensor([token_ids], device=device), laid.tree, sources, weight, shared)
+
+
+class Branch(NamedTuple):
+    """A row's own tokens: those that the rows before it do not have."""
+
+    start: int
+    # How many tokens come before them, and of which row. None: of none.
+    depth: int
+    parent: int | None
+
+
+class Laid(NamedTuple):
+    tree: SegmentTree
+    branches: list[Branch]
+
+    def place(self, row: int, depth: int) -> int:
+        """Where the token stands before which the row has `depth` others."""
+        branch = self.branches[row]
+        while depth < branch.depth and branch.parent is not None:
+            branch = self.branches[branch.parent]
+        return branch.start + depth - branch.depth
+
+
+def lay_branches(part: Sequence[Placed]) -> Laid:
+    branches: list[Branch] = []
+    # Of each row: the depths at which its own tokens end, or others go on from the middle of them.
+    cuts: list[set[int]] = []
+    # Rows that the one in hand may go on from, the nearest on top.
+    path: list[int] = []
+    start = 0
+    for at, (_, length, shared) in enumerate(part):
+        while path and branches[path[-1]].depth >= shared:
+            path.pop()
+        parent = path[-1] if path else None
+        if parent is not None:
+            cuts[parent].add(shared)
+        branches.append(Branch(start, shared, parent))
+        cuts.append({length})
+        path.append(at)
+        start += length - shared
+    return Laid(SegmentTree(tuple(_segments(branches, cuts))), branches)
+
+
+def _segments(branches: Sequence[Branch], cuts: Sequence[set[int]]) -> list[Segment]:
+    segments: list[Segment] = []
+    # By row and the depth that they end at.
+    found: dict[tuple[int, int], int] = {}
+    for row, (start, depth, parent) in enumerate(branches):
+        before = None if parent is None else found[parent, depth]
+        first = depth
+        for stop in sorted(cut for cut in cuts[row] if cut > depth):
+            segments.append(Segment(0, start + first - depth, stop - first, before))
+            before = found[row, stop] = len(segments) - 1
+            first = stop
+    return segments

@@ -1,0 +1,153 @@
+"""Attention over a tree, in the form of transformers' attention functions: block by block, with stock models.
+
+Shapes: H heads, D head size, T tokens of the row, Q queries and K keys of a block.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from transformers import AttentionInterface
+
+from temper_gpu.training.packing import Block, SegmentTree, block_keys, plan_blocks
+
+# By its name in a model's config. transformers makes no masks for an attention that it does not know.
+TREE_ATTENTION = "temper_tree"
+
+
+@dataclass(frozen=True)
+class TreePlan:
+    """Of one micro-batch, for all layers of a model."""
+
+    tree: SegmentTree
+    # Of each layer.
+    windows: list[int | None]
+    # What computes a block: transformers' eager attention where a model has more than scores and a mask (sinks, caps).
+    is_eager: bool
+    # Whether the backward pass computes layers again.
+    is_recomputed: bool
+
+    @cached_property
+    def blocks(self) -> dict[int | None, tuple[Block, ...]]:
+        return {window: plan_blocks(self.tree, window) for window in set(self.windows)}
+
+
+def tree_attention(
+    module: Any,
+    query_1HTD: Tensor,
+    key_1HTD: Tensor,
+    value_1HTD: Tensor,
+    _attention_mask: object,
+    scaling: float,
+    tree_plan: TreePlan,
+    **options: Any,
+) -> tuple[Tensor, None]:
+    window = tree_plan.windows[module.layer_idx]
+    blocks = tree_plan.blocks[window]
+    sizes = [block.stop - block.start for block in blocks]
+    # One node of the graph for all pieces: each slice of its own would add a gradient of the whole row.
+    queries, keys, values = (tensor.split(sizes, 2) for tensor in (query_1HTD, key_1HTD, value_1HTD))
+    outputs = []
+    for index, block in enumerate(blocks):
+        seen = (*block.before, index)
+        mask = Mask(tree_plan.tree, blocks, block, window, query_1HTD.dtype, query_1HTD.device)
+        given = queries[index], [keys[at] for at in seen], [values[at] for at in seen]
+        if tree_plan.is_eager:
+            outputs.append(_eager(module, *given, mask, scaling, options))
+        else:
+            outputs.append(_fused(*given, mask, scaling, tree_plan.is_recomputed))
+    return torch.cat(outputs, 1), None
+
+
+AttentionInterface.register(TREE_ATTENTION, tree_attention)  # pyright: ignore[reportArgumentType]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Made where it is read: kept, the masks of all blocks would weigh as much as the scores."""
+
+    tree: SegmentTree
+    blocks: tuple[Block, ...]
+    block: Block
+    window: int | None
+    dtype: torch.dtype
+    device: torch.device
+
+    def make(self) -> Tensor:
+        """To be added to scores. Without a window, a query sees all keys of the blocks before its own."""
+        queries_Q = torch.arange(self.block.start, self.block.stop)
+        keys_K = block_keys(self.blocks, self.block)
+        hidden = torch.finfo(self.dtype).min
+        added_QK = torch.zeros(len(queries_Q), len(keys_K), dtype=self.dtype)
+        first = 0 if self.window is not None else len(keys_K) - len(queries_Q)
+        added_QK[:, first:].masked_fill_(~self.tree.mask_QK(queries_Q, keys_K[first:], self.window), hidden)
+        return added_QK[None, None].to(self.device)
+
+
+def _eager(
+    module: nn.Module,
+    query: Tensor,
+    keys: list[Tensor],
+    values: list[Tensor],
+    mask: Mask,
+    scaling: float,
+    options: dict[str, Any],
+) -> Tensor:
+    attend: Callable[..., tuple[Tensor, Tensor]] = sys.modules[type(module).__module__].eager_attention_forward
+    return attend(module, query, torch.cat(keys, 2), torch.cat(values, 2), mask.make(), scaling=scaling, **options)[0]
+
+
+def _fused(
+    query: Tensor, keys: list[Tensor], values: list[Tensor], mask: Mask, scaling: float, is_recomputed: bool
+) -> Tensor:
+    """The backward pass copies keys and values together once more, block by block: the copies of all blocks would weigh
+    more than their tokens."""
+    if is_recomputed:
+        # A layer that is computed again keeps its tensors by hooks of its own, and hooks do not nest. It lets go of
+        # tensors that are arguments, but not of those in lists.
+        again: Any = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
+        return again(partial(_attend, mask, scaling, None), query, *keys, *values)
+    kept = Kept()
+    with torch.autograd.graph.saved_tensors_hooks(kept.pack, kept.unpack):
+        return _attend(mask, scaling, kept, query, *keys, *values)
+
+
+class Kept:
+    """What the backward pass makes again instead of keeping it."""
+
+    def __init__(self) -> None:
+        self._makers: dict[int, Callable[[], Tensor]] = {}
+
+    def made(self, make: Callable[[], Tensor]) -> Tensor:
+        tensor = make()
+        self._makers[tensor.data_ptr()] = make
+        return tensor
+
+    def pack(self, tensor: Tensor) -> Tensor | Callable[[], Tensor]:
+        return self._makers.get(tensor.data_ptr(), tensor)
+
+    @staticmethod
+    def unpack(packed: Tensor | Callable[[], Tensor]) -> Tensor:
+        return packed if isinstance(packed, Tensor) else packed()
+
+
+def _attend(mask: Mask, scaling: float, kept: Kept | None, query: Tensor, *keys_and_values: Tensor) -> Tensor:
+    made = Kept().made if kept is None else kept.made
+    half = len(keys_and_values) // 2
+    pieces = keys_and_values[:half], keys_and_values[half:]
+    num_repeats = query.shape[1] // keys_and_values[0].shape[1]
+    key, value = (made(partial(_joined, of_one, num_repeats)) for of_one in pieces)
+    added = None if mask.block.is_causal else made(mask.make)
+    out = F.scaled_dot_product_attention(query, key, value, added, scale=scaling, is_causal=added is None)
+    return out.transpose(1, 2)
+
+
+def _joined(pieces: tuple[Tensor, ...], num_repeats: int) -> Tensor:
+    joined = pieces[0] if len(pieces) == 1 else torch.cat(pieces, 2)
+    return joined if num_repeats == 1 else joined.repeat_interleave(num_repeats, 1)

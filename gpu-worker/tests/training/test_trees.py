@@ -1,0 +1,268 @@
+"""Rows laid as trees: what is laid, which tokens attend to which, and that all numbers are those of separate rows."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import Qwen2Config
+
+from temper_gpu.contract import TrainConfig
+from temper_gpu.model.live_bytes import peak_bytes
+from temper_gpu.model.models import BaseModel
+from temper_gpu.training.losses import find_loss
+from temper_gpu.training.packing import MicroBatch, Row, Segment, SegmentTree, block_keys, pack, plan_blocks
+from temper_gpu.training.packing.prefix_order import Placed
+from temper_gpu.training.packing.trees import deal_trees, lay_branches, num_unique_tokens
+from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.step import train_step
+from temper_gpu.training.tree_attention import TreePlan
+from tests.engine.embedded.tiny import SHAPE, random_base
+from tests.training.samples import VOCABULARY, lora, sampled_groups, tiny_base, train_config
+from tests.training.test_packing import policy_with_a_step_behind_it
+
+pytestmark = pytest.mark.numerics
+
+CPU = torch.device("cpu")
+POLICY = policy_with_a_step_behind_it(tiny_base())
+MAX_QUERIES = "temper_gpu.training.packing.blocks.MAX_QUERIES"
+
+
+@st.composite
+def rows_that_share(draw: st.DrawFn, vocabulary: int = 3, longest: int = 12) -> list[Row]:
+    """Each begins like some row before it, or like none; of few different tokens, so that more is shared by chance."""
+    tokens = st.lists(st.integers(0, vocabulary - 1), min_size=1, max_size=longest)
+    rows: list[Row] = []
+    for _ in range(draw(st.integers(1, 9))):
+        before = draw(st.sampled_from(rows)).token_ids if rows else []
+        ids = [*before[: draw(st.integers(0, len(before)))], *draw(tokens), draw(st.integers(0, vocabulary - 1))]
+        positions = sorted({len(ids) - 1, *draw(st.sets(st.integers(1, len(ids) - 1), max_size=4))})
+        advantages = [draw(st.sampled_from([-1.0, 0.5, 2.0])) for _ in positions]
+        rows.append(Row(ids, "attempt", positions, [-3.0] * len(positions), [1.25] * len(positions), advantages))
+    return rows
+
+
+def computed(row: Row) -> list[int]:
+    return row.token_ids[: row.positions[-1]]
+
+
+def prefixes_of(rows: list[Row], part: list[Placed]) -> dict[int, tuple[int, ...]]:
+    """By their place in the micro-batch: the tokens of a sequence up to each."""
+    laid = lay_branches(part)
+    return {
+        laid.place(at, depth): tuple(rows[placed.index].token_ids[: depth + 1])
+        for at, placed in enumerate(part)
+        for depth in range(placed.length)
+    }
+
+
+@given(rows_that_share(), st.integers(1, 40))
+def test_every_row_is_laid_once_and_every_prefix_once_in_a_micro_batch(rows: list[Row], max_tokens: int):
+    parts = deal_trees(rows, max_tokens)
+    assert sorted(placed.index for part in parts for placed in part) == list(range(len(rows)))
+    for part in parts:
+        prefixes = prefixes_of(rows, part)
+        assert sorted(prefixes) == list(range(num_unique_tokens(part)))
+        assert len(set(prefixes.values())) == len(prefixes)
+        assert num_unique_tokens(part) <= max_tokens or len(part) == 1
+    sizes = [num_unique_tokens(part) for part in parts]
+    assert all(left >= right for left, right in pairwise(sizes))
+
+
+def test_branches_stay_together_in_order_of_the_plan():
+    """Two prompts of three tokens, their attempts dealt in turn; a micro-batch has room for one and a half."""
+    prompts = ([1, 2, 3], [4, 5, 6])
+    rows = [Row([*prompts[n % 2], n, n, 9], positions=[5]) for n in range(6)]
+    assert [[placed.index for placed in part] for part in deal_trees(rows, 13)] == [[0, 2, 4], [1, 3, 5]]
+    assert [[placed.index for placed in part] for part in deal_trees(rows, 18)] == [[0, 2, 4, 1, 3, 5]]
+    # No branch of a prompt fits whole.
+    assert [[placed.index for placed in part] for part in deal_trees(rows, 7)] == [[0, 2], [1, 3], [4], [5]]
+
+
+@given(rows_that_share(), st.integers(1, 8), st.none() | st.integers(1, 6))
+def test_blocks_attend_to_what_their_own_sequences_begin_with(rows: list[Row], max_queries: int, window: int | None):
+    """Every pair of tokens, block by block: those before a token in its own sequence, within the window."""
+    [part] = deal_trees(rows, 10**6)
+    prefixes, tree = prefixes_of(rows, part), lay_branches(part).tree
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MAX_QUERIES, max_queries)
+        blocks = plan_blocks(tree, window)
+    assert [block.start for block in blocks] == [0, *(block.stop for block in blocks[:-1])]
+    assert blocks[-1].stop == len(prefixes)
+    for block in blocks:
+        queries_Q, keys_K = torch.arange(block.start, block.stop), block_keys(blocks, block)
+        mask_QK = tree.mask_QK(queries_Q, keys_K, window)
+        for query, sees in zip(queries_Q.tolist(), mask_QK.tolist(), strict=True):
+            sequence = prefixes[query]
+            first = 0 if window is None else max(0, len(sequence) - window)
+            seen = [prefixes[key] for key, is_seen in zip(keys_K.tolist(), sees, strict=True) if is_seen]
+            assert seen == [sequence[:length] for length in range(first + 1, len(sequence) + 1)]
+        if block.is_causal:
+            assert torch.equal(mask_QK, torch.ones_like(mask_QK).tril())
+        else:
+            assert len(queries_Q) <= max(1, max_queries)
+
+
+def test_a_token_attends_to_its_own_segment_and_its_ancestors():
+    """A root of two tokens with two branches, one of them branched again."""
+    tree = SegmentTree((Segment(0, 0, 2), Segment(0, 2, 1, 0), Segment(0, 3, 2, 0), Segment(0, 5, 1, 2)))
+    all_T = torch.arange(6)
+    assert tree.positions_BT(6, CPU).tolist() == [[0, 1, 2, 2, 3, 4]]
+    assert seen(tree.mask_QK(all_T, all_T)) == [[0], [0, 1], [0, 1, 2], [0, 1, 3], [0, 1, 3, 4], [0, 1, 3, 4, 5]]
+    # The last token is the fifth of its sequence, and the sixth of the row.
+    assert seen(tree.mask_QK(all_T, all_T, 3)) == [[0], [0, 1], [0, 1, 2], [0, 1, 3], [1, 3, 4], [3, 4, 5]]
+
+
+def seen(mask_QK: torch.Tensor) -> list[list[int]]:
+    return [[k for k, sees in enumerate(of_query) if sees] for of_query in mask_QK.tolist()]
+
+
+def test_long_shared_segments_are_attended_to_without_a_mask_of_their_own(monkeypatch: pytest.MonkeyPatch):
+    """What a prompt of 40 tokens and its eight answers of 3 come to, with blocks of at most 8 queries."""
+    monkeypatch.setattr(MAX_QUERIES, 8)
+    rows = [Row([*range(40), 50 + n, 1, 2, 3], positions=[43]) for n in range(8)]
+    [part] = deal_trees(rows, 10**6)
+    blocks = plan_blocks(lay_branches(part).tree, None)
+    assert [(block.start, block.stop, block.before) for block in blocks] == [
+        (0, 40, ()),
+        *((start, start + 6, (0,)) for start in (40, 46, 52, 58)),
+    ]
+    assert [block.is_causal for block in blocks] == [True, False, False, False, False]
+    # A window of 10 leaves only what the answers still see of the prompt.
+    assert [block.before for block in plan_blocks(lay_branches(part).tree, 10)][-1] == (3, 4)
+
+
+def scored(policy: TrainablePolicy, batches: list[MicroBatch]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Loss, log-probabilities in order of what they are of, and the gradient."""
+    policy.zero_grad()
+    losses, logprobs = [], []
+    for batch in batches:
+        logprobs_N = policy.log_probabilities(batch).logprobs_N
+        loss = find_loss(train_config().loss).function(batch, logprobs_N).loss_N.sum()
+        loss.backward()
+        losses.append(loss.detach())
+        logprobs.append(logprobs_N.detach())
+    gradients = [parameter.grad.flatten() for parameter in policy.parameters.values() if parameter.grad is not None]
+    return torch.stack(losses).sum(), torch.cat(logprobs).sort().values, torch.cat(gradients)
+
+
+def require_equal(left: tuple[torch.Tensor, ...], right: tuple[torch.Tensor, ...]) -> None:
+    (loss, logprobs, gradient), (other_loss, other_logprobs, other_gradient) = left, right
+    torch.testing.assert_close(loss, other_loss, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(logprobs, other_logprobs, atol=1e-5, rtol=1e-5)
+    assert (gradient - other_gradient).norm() <= 1e-5 * other_gradient.norm() + 1e-7
+
+
+def packed(rows: list[Row], packing: Any, max_tokens: int = 10**6) -> list[MicroBatch]:
+    return pack(rows, sum(len(row.positions) for row in rows), max_tokens, CPU, packing)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows_that_share(VOCABULARY), st.sampled_from([4, 256]), st.integers(1, 60))
+def test_a_tree_has_the_numbers_of_its_rows(rows: list[Row], max_queries: int, max_tokens: int):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MAX_QUERIES, max_queries)
+        patched.setattr("temper_gpu.training.packing.packer.MOST_UNIQUE", math.inf)
+        trees = packed(rows, "tree", max_tokens)
+        require_equal(scored(POLICY, trees), scored(POLICY, packed(rows, "rows")))
+    assert sum(batch.num_shared_tokens for batch in trees) <= sum(map(len, map(computed, rows)))
+
+
+def shared_rows(num_rows: int = 8, num_shared: int = 40, num_own: int = 5) -> list[Row]:
+    rows = []
+    for n in range(num_rows):
+        ids = [*(t % 30 for t in range(num_shared)), *((7 * n + t) % VOCABULARY for t in range(num_own))]
+        positions = list(range(num_shared, len(ids)))
+        advantages = [n - 3.5] * num_own
+        rows.append(Row(ids, "attempt", positions, [-3.0] * num_own, [1.0] * num_own, advantages))
+    return rows
+
+
+@pytest.mark.parametrize("packing", ["rows", "tree"])
+def test_one_row_four_rows_and_all_rows_at_once_have_one_gradient(packing: str):
+    rows = shared_rows()
+    expected = scored(POLICY, packed(rows, "rows"))
+    for num_rows in (1, 4, 8):
+        batches = packed(rows, packing, num_rows * len(rows[0].token_ids))
+        assert batches[0].attention.is_chains == (packing == "rows" or num_rows == 1)
+        require_equal(scored(POLICY, batches), expected)
+
+
+@pytest.mark.parametrize("num_shared", [0, 2])
+def test_rows_that_share_little_are_laid_as_separate_rows(num_shared: int):
+    """Of many lengths: that padding is saved is no reason for another layout."""
+    rows = shared_rows(4, num_shared, 30) + shared_rows(8, num_shared, 5)[4:]
+    if num_shared == 0:
+        rows = [replace(row, token_ids=[n, *row.token_ids]) for n, row in enumerate(rows)]
+    for tree, chains in zip(packed(rows, "tree"), packed(rows, "rows"), strict=True):
+        assert tree.attention == chains.attention
+        assert torch.equal(tree.token_ids_BT, chains.token_ids_BT)
+
+
+@pytest.mark.parametrize("is_recomputed", [False, True])
+def test_a_tree_takes_no_more_memory_than_its_rows(is_recomputed: bool, monkeypatch: pytest.MonkeyPatch):
+    """The bound leaves room for two rows, or for all; in either case a tree has more of them. The model is narrow and
+    has few layers, so blocks are small, too: what one of them copies weighs little beside what layers keep."""
+    monkeypatch.setattr(MAX_QUERIES, 32)
+    policy = policy_with_a_step_behind_it(deep_base())
+    monkeypatch.setattr(policy, "recomputes", lambda num_tokens: is_recomputed)
+    rows = shared_rows(num_rows=8, num_shared=300, num_own=40)
+    for max_tokens in (700, 10**6):
+        tree, chains = ([packed(rows, packing, max_tokens)[0]] for packing in ("tree", "rows"))
+        assert tree[0].num_sequences > 2
+        taken = [peak_bytes(lambda batches=batches: scored(policy, batches)) for batches in (tree, chains)]
+        assert taken[0] <= taken[1]
+
+
+def deep_base() -> BaseModel:
+    return random_base("deep", Qwen2Config(**{**SHAPE, "num_hidden_layers": 8}))
+
+
+def test_layers_of_a_tree_that_are_computed_again_give_the_same_bits(monkeypatch: pytest.MonkeyPatch):
+    batches = packed(shared_rows(), "tree")
+    kept = scored(POLICY, batches)[2]
+    monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
+    assert torch.equal(scored(POLICY, batches)[2], kept)
+
+
+def test_a_step_says_what_it_computed_and_what_its_rows_share():
+    groups = sampled_groups("x")
+    found = [train_step(POLICY, "x", groups, forgiving(packing), 0.0) for packing in (None, "rows", "tree")]
+    assert "computedTokens" not in found[0]
+    assert found[1]["sharedTokens"] == 0
+    assert found[2]["loss"] == pytest.approx(found[1]["loss"], abs=1e-6)
+    assert found[2]["computedTokens"] <= found[1]["computedTokens"]
+
+
+def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    policy = TrainablePolicy(tiny_base(), lora())
+    assert policy.knows_trees
+    groups = sampled_groups("x", num_attempts=8)
+    expected = train_step(policy_with_a_step_behind_it(tiny_base()), "x", groups, forgiving("rows"), 0.0)
+    for other_way in (without_a_plan, as_chains):
+        other = policy_with_a_step_behind_it(tiny_base())
+        monkeypatch.setattr(other, "_tree_options", other_way)
+        assert not other.knows_trees
+        assert "shared prefixes are computed for each row" in caplog.text
+        assert train_step(other, "x", groups, forgiving("tree"), 0.0) == expected
+
+
+def forgiving(packing: str | None) -> TrainConfig:
+    return train_config(packing=packing, max_logprob_mismatch=10.0)
+
+
+def without_a_plan(batch: MicroBatch, is_recomputed: bool) -> dict[str, TreePlan]:
+    """As of a model that passes nothing on to its attention."""
+    return {}
+
+
+def as_chains(batch: MicroBatch, is_recomputed: bool) -> dict[str, TreePlan]:
+    """As of a model that attends to all that stands before a token."""
+    whole = SegmentTree((Segment(0, 0, batch.token_ids_BT.shape[1]),))
+    return {"tree_plan": TreePlan(whole, [None, None], False, is_recomputed)}
