@@ -46,6 +46,11 @@ const EXAMINED = byTest(
   'engine, device, type and length of conversations are those of the flags; JSON has it all',
 );
 
+const PLANNED = byTest(
+  'cli/doctor-model.test.ts',
+  'what would be trained is what flags say, then what the project gives to every run',
+);
+
 const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
 
 function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
@@ -147,5 +152,6 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/doctor-model.test.ts',
     'a model that does not fit is told with its parts and what to change, and ends with 1',
   ),
+  ...shownBy(PLANNED, ['doctor'], ['lora-rank', 'lora-target-modules', 'micro-batch-tokens']),
   ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype']),
 };

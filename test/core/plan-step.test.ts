@@ -22,7 +22,15 @@ import {
 } from '../../core/plan-step.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
-const CONFIG = defaultRunConfig({ run: 'a', agent: 'agent', baseModel: 'pocket', groupsPerStep: 3, groupSize: 4 });
+/** As runs were recorded before there was a choice of packing. */
+const CONFIG = defaultRunConfig({
+  run: 'a',
+  agent: 'agent',
+  baseModel: 'pocket',
+  groupsPerStep: 3,
+  groupSize: 4,
+  train: { packing: 'rows' },
+});
 const BLOB = { key: `blobs/${hashOf('scenarios')}`, sha256: hashOf('scenarios'), bytes: 10 };
 
 function positionOf(run: string, change: Partial<RunPosition> = {}): RunPosition {
