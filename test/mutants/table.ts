@@ -61,7 +61,7 @@ const PACKING: readonly Mutant[] = [
   },
   {
     name: 'temperature is left out of the scores',
-    file: `${TRAINING}/packing/chains.py`,
+    file: `${TRAINING}/packing/micro_batch.py`,
     find: '(value for row in rows for value in row.temperatures)',
     replace: '(1.0 for row in rows for _ in row.temperatures)',
     test: `${TRAINING_TESTS}/test_against_plain_torch.py`,
@@ -70,16 +70,16 @@ const PACKING: readonly Mutant[] = [
 
 const SEGMENTS: readonly Mutant[] = [
   {
-    name: 'a branch attends to none of its ancestors',
+    name: 'a branch is attended to after it has ended',
     file: `${TRAINING}/packing/segments.py`,
-    find: 'sees_SS[index] = sees_SS[parent]',
-    replace: 'sees_SS[index] = False',
+    find: 'mask_QK &= queries_Q[:, None] < self._ends_T[keys_K]',
+    replace: 'pass',
     test: `${TRAINING_TESTS}/test_packing.py`,
   },
   {
     name: 'positions are those of the row, not of the sequence',
     file: `${TRAINING}/packing/segments.py`,
-    find: 'first = 0 if parent is None else ends[parent]',
+    find: 'first = 0 if parent is None else depths[parent]',
     replace: 'first = start',
     test: `${TRAINING_TESTS}/test_packing.py`,
   },
