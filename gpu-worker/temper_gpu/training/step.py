@@ -29,7 +29,7 @@ from temper_gpu.training.metrics import (
 from temper_gpu.training.packing import Packing
 from temper_gpu.training.policy import TokenScores, TrainablePolicy
 from temper_gpu.training.rows import build_rows
-from temper_gpu.training.tokens import Laid, Tokens, lay, placed, tokens_of
+from temper_gpu.training.tokens import Laid, Tokens, lay, pack_all, tokens_of
 from temper_gpu.training.updates import Update, plan_updates
 
 
@@ -105,12 +105,13 @@ def score(
 ) -> tuple[Tensor, float]:
     """log π of each token, and the mean entropy, without a gradient."""
     scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
-    for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, packing_of(policy, config), policy.device):
+    for batch in pack_all(tokens.rows, config.micro_batch_tokens, packing_of(policy, config), policy.device):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
-        scored_F[places_N.cpu()] = scores.logprobs_N.double().cpu()
-        entropy_F[places_N.cpu()] = scores.entropy_N.double().cpu()
+        places_N = batch.places_N.cpu()
+        scored_F[places_N] = scores.logprobs_N.double().cpu()
+        entropy_F[places_N] = scores.entropy_N.double().cpu()
     return scored_F, entropy_F.mean().item()
 
 

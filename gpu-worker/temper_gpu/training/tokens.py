@@ -3,22 +3,19 @@
 Shapes: F sampled tokens of the step or of an update, in the order of its rows; N those of one micro-batch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from temper_gpu.contract import TrainConfig
-from temper_gpu.failures import TemperError
 from temper_gpu.training.corrections import Correction
 from temper_gpu.training.losses import token_weights
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.rows import Rows
-
-# Places are told as float32, which counts exactly up to here.
-MAX_TOKENS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -82,24 +79,14 @@ def lay(tokens: Tokens, config: TrainConfig, packing: Packing, device: torch.dev
     weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
     columns = (tokens.advantages_F * weights_F * tokens.factors_F, weights_F, tokens.anchors_F, tokens.reference_F)
     weighted_F, weights_F, anchors_F, reference_F = (column_F.float().to(device) for column_F in columns)
-    for batch, places_N in placed(tokens.rows, config.micro_batch_tokens, packing, device):
+    for batch in pack_all(tokens.rows, config.micro_batch_tokens, packing, device):
+        places_N = batch.places_N
         laid = replace(batch, weighted_advantages_N=weighted_F[places_N], sampled_logprobs_N=anchors_F[places_N])
         yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N, reference_F[places_N])
 
 
-def placed(
-    rows: list[Row], max_tokens: int, packing: Packing, device: torch.device
-) -> Iterator[tuple[MicroBatch, Tensor]]:
-    """Micro-batches, and for each of their tokens its place in the order of rows.
-
-    Packers carry advantages along without reading them; here those are the places."""
-    num_tokens = sum(len(row.positions) for row in rows)
-    if num_tokens > MAX_TOKENS:
-        raise TemperError(
-            "BadConfig",
-            f"a step can train at most {MAX_TOKENS} sampled tokens, got {num_tokens}; use fewer groups in a step",
-        )
-    counted = iter(range(num_tokens))
-    numbered = [replace(row, advantages=[float(next(counted)) for _ in row.positions]) for row in rows]
-    for batch in pack(numbered, 1, max_tokens, device, packing):
-        yield batch, batch.weighted_advantages_N.long()
+def pack_all(rows: Sequence[Row], max_tokens: int, packing: Packing, device: torch.device) -> list[MicroBatch]:
+    """Whose tokens have their places in the order of these rows."""
+    ends = accumulate(len(row.positions) for row in rows)
+    placed = [replace(row, place=end - len(row.positions)) for row, end in zip(rows, ends, strict=True)]
+    return pack(placed, 1, max_tokens, device, packing)

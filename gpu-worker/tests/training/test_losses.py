@@ -49,6 +49,7 @@ def batch_of(
         targets_N=torch.zeros_like(places_N),
         sequences_N=places_N * num_sequences // max(1, len(places_N)),
         num_sequences=num_sequences,
+        places_N=places_N,
         sampled_logprobs_N=sampled_logprobs_N,
         temperatures_N=torch.ones_like(advantages_N),
         weighted_advantages_N=advantages_N * weight,

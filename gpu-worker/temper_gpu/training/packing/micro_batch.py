@@ -31,6 +31,8 @@ class MicroBatch:
     # Whose sampled token it is, of `num_sequences`; those of one sequence stand together, in order.
     sequences_N: Tensor
     num_sequences: int
+    # Among the sampled tokens of all rows.
+    places_N: Tensor
     sampled_logprobs_N: Tensor
     temperatures_N: Tensor
     weighted_advantages_N: Tensor
@@ -58,6 +60,7 @@ def make_micro_batch(
         targets_N=torch.tensor([row.token_ids[t] for row in rows for t in row.positions], device=device),
         sequences_N=torch.tensor([b for b, row in enumerate(rows) for _ in row.positions], device=device),
         num_sequences=len(rows),
+        places_N=torch.tensor([row.place + n for row in rows for n in range(len(row.positions))], device=device),
         sampled_logprobs_N=_floats((value for row in rows for value in row.logprobs), device),
         temperatures_N=_floats((value for row in rows for value in row.temperatures), device),
         weighted_advantages_N=_floats((advantage * weight for row in rows for advantage in row.advantages), device),

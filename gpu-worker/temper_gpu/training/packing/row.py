@@ -8,7 +8,8 @@ Begin = Literal["attempt", "fork", "history"]
 
 @dataclass
 class Row:
-    """`positions` of the sampled tokens in `token_ids`, ascending; the lists after it run beside them."""
+    """`positions` of the sampled tokens in `token_ids`, ascending; the lists after it run beside them. `place`: of the
+    first of them among those of all rows."""
 
     token_ids: list[int]
     begins: Begin = "attempt"
@@ -16,3 +17,4 @@ class Row:
     logprobs: list[float] = field(default_factory=list)
     temperatures: list[float] = field(default_factory=list)
     advantages: list[float] = field(default_factory=list)
+    place: int = 0
