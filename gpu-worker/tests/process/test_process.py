@@ -137,8 +137,9 @@ def import_broken():
     true_attend = forward.attend
 
     def attend(query, *rest):
-        places = torch.arange(query.shape[0], dtype=query.dtype)[:, None, None, None]
-        return true_attend(query, *rest) * (1 + 1e-5 * places)
+        seen = true_attend(query, *rest)
+        places = torch.arange(len(seen.output_QHD))[:, None, None]
+        return seen._replace(output_QHD=seen.output_QHD * (1 + 1e-5 * places))
 
     if "ATEN_CPU_CAPABILITY" not in limits():
         forward.attend = attend

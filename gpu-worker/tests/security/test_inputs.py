@@ -12,7 +12,7 @@ from temporalio.testing import ActivityEnvironment
 
 from temper_gpu.contract import InitialiseInput
 from temper_gpu.failures import TemperError
-from temper_gpu.model import models
+from temper_gpu.model import models, sources
 from temper_gpu.model.hub import HubModel, Snapshot
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.temporal.activities import GpuActivities, parse_input
@@ -72,7 +72,7 @@ def test_the_hub_is_asked_only_for_what_a_person_registered(monkeypatch: pytest.
         asked.append(str(model))
         return Snapshot(models.POCKET_FOLDER, "0" * 40)
 
-    monkeypatch.setattr(models, "download", download)
+    monkeypatch.setattr(sources, "download", download)
     with pytest.raises(
         TemperError, match=r"somebody/model must be registered on this host, which has .*pocket"
     ) as caught:
@@ -92,6 +92,6 @@ def test_a_name_never_means_a_folder_here(tmp_path: Path, monkeypatch: pytest.Mo
     def download(model: HubModel, _tell: object) -> Snapshot:
         raise TemperError("BadConfig", f"asked the hub for {model}")
 
-    monkeypatch.setattr(models, "download", download)
+    monkeypatch.setattr(sources, "download", download)
     with pytest.raises(TemperError, match="asked the hub for owner/model"):
         library(mine="hub:owner/model").get("mine")
