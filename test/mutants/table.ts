@@ -74,14 +74,14 @@ const SEGMENTS: readonly Mutant[] = [
     file: `${TRAINING}/packing/segments.py`,
     find: 'mask_QK &= queries_Q[:, None] < self._ends_T[keys_K]',
     replace: 'pass',
-    test: `${TRAINING_TESTS}/test_packing.py`,
+    test: `${TRAINING_TESTS}/test_trees.py`,
   },
   {
     name: 'positions are those of the row, not of the sequence',
     file: `${TRAINING}/packing/segments.py`,
     find: 'first = 0 if parent is None else depths[parent]',
     replace: 'first = start',
-    test: `${TRAINING_TESTS}/test_packing.py`,
+    test: `${TRAINING_TESTS}/test_trees.py`,
   },
 ];
 
