@@ -2,6 +2,7 @@
 import { describeError, UsageError } from '../cli/command-line/errors.ts';
 import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
+import { endtoend } from './endtoend.ts';
 import { engine } from './engine.ts';
 import { long } from './long.ts';
 import { memory } from './memory.ts';
@@ -9,7 +10,7 @@ import { soak } from './soak.ts';
 import { step } from './step.ts';
 import { trainer } from './trainer.ts';
 
-const BENCHES: readonly Bench[] = [step, call, engine, trainer, long, memory, soak];
+const BENCHES: readonly Bench[] = [step, call, engine, trainer, endtoend, long, memory, soak];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

@@ -18,8 +18,13 @@ export function startScript(
 }
 
 /** What the script printed; a script that fails ends the bench. */
-export async function runScript(python: string, script: string, args: readonly string[]): Promise<string> {
-  const child = startScript(python, script, args);
+export async function runScript(
+  python: string,
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const child = startScript(python, script, args, { env });
   let output = '';
   let complaints = '';
   child.stdout?.on('data', (text: Buffer) => (output += String(text)));
@@ -29,15 +34,25 @@ export async function runScript(python: string, script: string, args: readonly s
   return output;
 }
 
-export async function runJsonScript<T>(python: string, script: string, args: readonly string[]): Promise<T> {
-  const output = await runScript(python, script, args);
+export async function runJsonScript<T>(
+  python: string,
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<T> {
+  const output = await runScript(python, script, args, env);
   return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as T;
 }
 
-/** The folder of a model: the pocket model, one that is made in `folder`, or one that is there. */
+/** Shapes that make_model.py knows. */
+const RANDOM = /^random-(50m|pocket)$/;
+
+/** The folder of a model: the pocket model, one that is made below `folder`, or one that is there. */
 export async function readModel(python: string, name: string, folder: string): Promise<string> {
   if (name === 'pocket') return join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model');
-  if (name !== 'random-50m') return name;
-  console.log((await runScript(python, 'make_model.py', [folder])).trim());
-  return folder;
+  const shape = RANDOM.exec(name)?.[1];
+  if (shape === undefined) return name;
+  const made = join(folder, name);
+  console.log((await runScript(python, 'make_model.py', [shape, made])).trim());
+  return made;
 }

@@ -18,9 +18,10 @@ import type { StepSummary } from '../core/contract.ts';
 import { decodeJson } from '../store/bytes/json.ts';
 import { groupTimesKey, judgedKey, type StepPlace } from '../store/layout.ts';
 import type { Store } from '../store/store.ts';
+import { mean } from './bench.ts';
 
-export const PARTS = ['engine', 'trainer', 'HTTP', 'store', 'waiting', 'orchestration'] as const;
-export type Part = (typeof PARTS)[number];
+const PARTS = ['engine', 'trainer', 'HTTP', 'store', 'waiting', 'orchestration'] as const;
+type Part = (typeof PARTS)[number];
 export type Split = Record<Part, number>;
 
 /** What the store tells of one step. */
@@ -94,4 +95,17 @@ async function readFile<T>(store: Store, key: string): Promise<T> {
   const bytes = await store.read(key);
   if (bytes === null) throw new Error(`the run left no ${key} in the store`);
   return decodeJson(bytes, key) as T;
+}
+
+export function meanSplit(splits: readonly Split[]): Split {
+  return Object.fromEntries(PARTS.map((part) => [part, mean(splits.map((split) => split[part]))])) as Split;
+}
+
+export function printSplit(split: Split): void {
+  const whole = Object.values(split).reduce((sum, seconds) => sum + seconds, 0);
+  console.log(`\nthe mean step of Temper, ${whole.toFixed(3)} s:`);
+  for (const part of PARTS) {
+    const share = ((split[part] / whole) * 100).toFixed(0).padStart(3);
+    console.log(`  ${part.padEnd(14)} ${split[part].toFixed(3)} s ${share} %`);
+  }
 }

@@ -6,11 +6,10 @@ import { fileURLToPath } from 'node:url';
 
 import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
-import { GPU_WORKER_FOLDER } from '../workers/folders.ts';
 import { countFlag, mean, median, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
 import { measureCalls } from './call-sides.ts';
-import { runJsonScript, runScript } from './python.ts';
-import { PARTS, splitStep, type Split } from './split.ts';
+import { readModel, runJsonScript } from './python.ts';
+import { meanSplit, printSplit, splitStep, type Split } from './split.ts';
 import { runTemper, type Batch, type TemperRound } from './temper-run.ts';
 
 interface Model {
@@ -37,17 +36,13 @@ const MODELS: Readonly<Record<string, Model>> = {
     agent: repositoryFile('examples/tic-tac-toe/agent.ts'),
     forgiving: false,
     wanted: 8,
-    folder: async () => join(GPU_WORKER_FOLDER, 'temper_gpu', 'pocket', 'model'),
+    folder: ({ python }, project) => readModel(python, 'pocket', project),
   },
   'random-50m': {
     agent: repositoryFile('bench/forgiving-agent.ts'),
     forgiving: true,
     wanted: 1.25,
-    async folder({ python }, project) {
-      const folder = join(project, 'random-50m');
-      console.log((await runScript(python, 'make_model.py', [folder])).trim());
-      return folder;
-    },
+    folder: ({ python }, project) => readModel(python, 'random-50m', project),
   },
 };
 
@@ -160,10 +155,6 @@ function describeRound(bare: BareRound, temper: TemperRound): string {
   return `bare ${one.toFixed(3)} s, Temper ${other.toFixed(3)} s a step (${(other / one).toFixed(2)}×)`;
 }
 
-function meanSplit(splits: readonly Split[]): Split {
-  return Object.fromEntries(PARTS.map((part) => [part, mean(splits.map((split) => split[part]))])) as Split;
-}
-
 function spreads(ratios: Ratios): Record<string, Spread> {
   return Object.fromEntries(Object.entries(ratios).map(([name, values]) => [name, spread(values as number[])]));
 }
@@ -178,12 +169,7 @@ function print({ name, model, ratios, split }: { name: string; model: Model; rat
   console.log(`  trainer alone / bare update        ${showSpread(ratios.trainer)}   wanted at most ${WANTED_PARTS}`);
   console.log(`  seconds of a step, Temper          ${showSpread(ratios.temperStepS, 3)}`);
   console.log(`  seconds of a step, bare loop       ${showSpread(ratios.bareStepS, 3)}`);
-  const whole = Object.values(split).reduce((sum, seconds) => sum + seconds, 0);
-  console.log(`\nthe mean step of Temper, ${whole.toFixed(3)} s:`);
-  for (const part of PARTS) {
-    const share = ((split[part] / whole) * 100).toFixed(0).padStart(3);
-    console.log(`  ${part.padEnd(14)} ${split[part].toFixed(3)} s ${share} %`);
-  }
+  printSplit(split);
 }
 
 function repositoryFile(path: string): string {

@@ -22,18 +22,24 @@ export interface Batch {
   learningRate: number;
   /** Those that are counted. */
   steps: number;
+  /** What the agent finds in its environment. */
+  env?: Readonly<Record<string, string>>;
+  /** More flags of `temper train`, or others than the bench's. */
+  flags?: Readonly<Record<string, string>>;
 }
 
 export interface TemperRound {
   /** Seconds of every step that counts. */
   seconds: number[];
+  /** Mean reward of every step, those before included. */
+  rewards: number[];
   /** The mean step. */
   times: StepTimes;
   engine: EngineShare;
 }
 
 /** The first steps warm caches and just-in-time compilers. */
-const LEFT_OUT = 2;
+export const LEFT_OUT = 2;
 /** The trainer asks the engine for one token after each commit. */
 const PROBES_A_STEP = 1;
 const TEMPER = fileURLToPath(new URL('../cli/temper.js', import.meta.url));
@@ -54,14 +60,14 @@ async function train(tools: Tools, project: string, run: string, batch: Batch): 
   const child = spawn(process.execPath, [TEMPER, 'train', ...trainArguments(run, batch)], {
     cwd: project,
     stdio: ['ignore', file, file],
-    env: { ...process.env, TEMPER_PYTHON: tools.python, TEMPER_TEMPORAL_CLI: tools.temporalCli },
+    env: { ...process.env, ...batch.env, TEMPER_PYTHON: tools.python, TEMPER_TEMPORAL_CLI: tools.temporalCli },
   });
   closeSync(file);
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`temper train ended with ${code}:\n${readFileSync(log, 'utf8').slice(-3000)}`);
 }
 
-function trainArguments(run: string, { agent, baseModel, ...batch }: Batch): string[] {
+function trainArguments(run: string, { agent, baseModel, flags: more, ...batch }: Batch): string[] {
   const flags = {
     run,
     'base-model': baseModel,
@@ -73,6 +79,7 @@ function trainArguments(run: string, { agent, baseModel, ...batch }: Batch): str
     'eval-scenarios': 1,
     // The bare loop trains every game; a random model ends few turns by itself.
     truncated: 'keep',
+    ...more,
   };
   return [agent, ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)])];
 }
@@ -80,7 +87,8 @@ function trainArguments(run: string, { agent, baseModel, ...batch }: Batch): str
 async function readRound(project: string, run: string, batch: Batch, meter: EngineMeter): Promise<TemperRound> {
   const root = projectFolders(project).store;
   const store = await openStore(root);
-  const counted = (await readSteps(store, run)).filter(({ step }) => step > LEFT_OUT);
+  const steps = await readSteps(store, run);
+  const counted = steps.filter(({ step }) => step > LEFT_OUT);
   if (counted.length !== batch.steps)
     throw new Error(`${run} must have ${batch.steps} steps, it has ${counted.length}`);
   const times = await Promise.all(
@@ -89,7 +97,8 @@ async function readRound(project: string, run: string, batch: Batch, meter: Engi
   const committedAt = (step: number) => readCommittedAt(store, manifestKey({ run, branch: 0, step }));
   const work = meter.between(await committedAt(LEFT_OUT), await committedAt(LEFT_OUT + batch.steps));
   const engine = { forwardS: work.forwardS / batch.steps, calls: work.requests / batch.steps - PROBES_A_STEP };
-  return { seconds: times.map(({ step }) => step), times: meanTimes(times), engine };
+  const rewards = steps.map(({ reward }) => reward ?? Number.NaN);
+  return { seconds: times.map(({ step }) => step), rewards, times: meanTimes(times), engine };
 }
 
 function meanTimes(times: readonly StepTimes[]): StepTimes {

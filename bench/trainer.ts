@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { openTools } from '../test/run/tools.ts';
 import { countFlag, readNames, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
 import { readModel, startScript } from './python.ts';
+import { openTrl } from './trl/environment.ts';
 
 /** See `main` of trainer_peers.py. */
 interface Took {
@@ -23,12 +24,9 @@ interface Peer {
 
 /** The trainer as it is by default. */
 const OWN = 'tree';
-/** By name, the script that trains as it does; a peer of another environment has a script of its own. */
-const SCRIPTS: Readonly<Record<string, string>> = {
-  [OWN]: 'trainer_peers.py',
-  rows: 'trainer_peers.py',
-  plain: 'trainer_peers.py',
-};
+const HERE = ['rows', 'plain'];
+/** With activations kept, which is faster, and as it is by default. */
+const TRL = ['trl', 'trl-checkpointing'];
 const WORKLOADS = ['short', 'shared512', 'shared2400', 'turns6'] as const;
 /** As the GPU worker has it. */
 const ENVIRONMENT = { OMP_WAIT_POLICY: 'PASSIVE' };
@@ -37,13 +35,13 @@ const SAME_LOSS = 1e-3;
 
 export const trainer: Bench = {
   name: 'trainer',
-  summary: 'seconds of a step of separate rows and of a plain PyTorch loop over those of shared prefixes, by workload',
+  summary: 'seconds of a step of TRL, of separate rows and of a plain PyTorch loop over those of shared prefixes',
   flags: {
     model: 'pocket',
     groups: '8',
     rounds: '5',
     threads: '2',
-    peers: 'rows,plain',
+    peers: 'trl,trl-checkpointing,rows,plain',
     workloads: WORKLOADS.join(','),
   },
   run,
@@ -52,14 +50,15 @@ export const trainer: Bench = {
 async function run(flags: Flags): Promise<object> {
   const [groups, rounds] = [countFlag(flags, 'groups'), countFlag(flags, 'rounds')];
   const workloads = readNames('workloads', flags.workloads!, WORKLOADS);
-  const others = readNames('peers', flags.peers!, Object.keys(SCRIPTS));
+  const others = readNames('peers', flags.peers!, [...HERE, ...TRL]);
   const folder = mkdtempSync(join(tmpdir(), 'temper-bench-'));
   const peers: Peer[] = [];
   try {
     const { python } = await openTools();
     const model = await readModel(python, flags.model!, folder);
     const args = ['--model', model, '--groups', `${groups}`, '--threads', flags.threads!];
-    for (const name of [OWN, ...others.filter((other) => other !== OWN)]) peers.push(startPeer(python, name, args));
+    const trl = others.some((name) => TRL.includes(name)) ? await openTrl(python) : {};
+    for (const name of [OWN, ...others]) peers.push(startPeer(python, name, args, TRL.includes(name) ? trl : null));
     console.log(`${flags.model}, ${groups} groups of 8; median (min–max) of ${rounds} rounds`);
     const ratios: Record<string, Record<string, Spread>> = {};
     const peakMemory: Record<string, Record<string, number>> = {};
@@ -113,7 +112,7 @@ function print(name: string, took: Measured): void {
     const { median, min, max } = ratios[peer] ?? spread([1]);
     const memory = `${(peakOf(rows) / 2 ** 20).toFixed(0)} MiB at most`;
     const ratio = `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)}) times the trainer's`;
-    console.log(`  ${name.padEnd(11)} ${peer.padEnd(6)} ${showSpread(seconds, 3)} s   ${ratio}   ${memory}`);
+    console.log(`  ${name.padEnd(10)} ${peer.padEnd(17)} ${showSpread(seconds, 3)} s   ${ratio}   ${memory}`);
   }
 }
 
@@ -121,8 +120,11 @@ function peakOf(rows: readonly Took[]): number {
   return Math.max(...rows.map(({ peakBytes }) => peakBytes));
 }
 
-function startPeer(python: string, name: string, args: readonly string[]): Peer {
-  const child = startScript(python, SCRIPTS[name]!, ['--peer', name, ...args], { stdin: 'pipe', env: ENVIRONMENT });
+/** `trl`: what its peers need around them; null for one of our own. */
+function startPeer(python: string, name: string, args: readonly string[], trl: Record<string, string> | null): Peer {
+  const script = trl === null ? 'trainer_peers.py' : 'trl/peer.py';
+  const env = { ...ENVIRONMENT, ...trl };
+  const child = startScript(python, script, ['--peer', name, ...args], { stdin: 'pipe', env });
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   let complaints = '';
   child.stderr!.on('data', (text: Buffer) => (complaints = (complaints + String(text)).slice(-3000)));

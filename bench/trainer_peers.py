@@ -22,6 +22,7 @@ from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainCon
 from temper_gpu.model.lora import initial_tensors
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.packing import Row
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.rows import attempt_rows
 from temper_gpu.training.step import train_step
@@ -75,6 +76,11 @@ def plan_groups(name: str, num_groups: int, seed: int) -> list[Group]:
     ]
 
 
+def plan_rows(groups: list[Group]) -> list[Row]:
+    attempts = [attempt for group in groups for attempt in group.attempts]
+    return [row for attempt in attempts for row in attempt_rows(attempt.calls, [attempt.reward or 0.0])]
+
+
 class Temper:
     """The trainer as a library, with one way to pack."""
 
@@ -110,8 +116,7 @@ class Plain:
         self._optimizer = torch.optim.AdamW(self._trained, 0.0, betas=(0.9, 0.99), weight_decay=0.0)
 
     def step(self, groups: list[Group]) -> float:
-        attempts = [attempt for group in groups for attempt in group.attempts]
-        rows = [row for attempt in attempts for row in attempt_rows(attempt.calls, [attempt.reward or 0.0])]
+        rows = plan_rows(groups)
         num_trained, loss = sum(len(row.positions) for row in rows), 0.0
         size = max(1, MICRO_BATCH_TOKENS // max(len(row.token_ids) for row in rows))
         for part in [rows[at : at + size] for at in range(0, len(rows), size)]:

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { readPytestReport, type Counts } from '../run/pytest-report.ts';
 import { openTestPython } from '../run/tools.ts';
-import { installPackages, fetchTests } from './install.ts';
+import { fetchTests, installTestPackages } from './install.ts';
 import { FILES, NOT_APPLICABLE } from './table.ts';
 
 const HERE = import.meta.dirname;
@@ -18,7 +18,7 @@ const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
 
 const python = await openTestPython();
 const source = await fetchTests();
-const packages = await installPackages(python);
+const packages = await installTestPackages(python);
 const results = mkdtempSync(join(tmpdir(), 'temper-vllm-api-'));
 const report = join(results, 'report.xml');
 const files = FILES.map((file) => join('tests', 'entrypoints', file));
