@@ -28,7 +28,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
 
   /** A run that is recorded goes on as it is: what has no effect changes no bytes of it. */
   async function requireLoss(config: RunConfig): Promise<void> {
-    const complaint = complaintAboutLoss(config.train);
+    const complaint = complaintAboutLoss(config);
     if (complaint !== null && (await store.read(runKey(config.run))) === null)
       throw new TemperError('BadConfig', complaint);
   }

@@ -3,11 +3,11 @@ import type { RunConfig, TrainConfig } from './contract.ts';
 
 /** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
 export function complaintAbout(config: RunConfig): string | null {
-  const { groupSize, minimumGroupSize, steps, warmupSteps, finalLearningRateShare, learningRateSchedule } = config;
+  const { groupSize, minimumGroupSize, finalLearningRateShare, learningRateSchedule } = config;
   if (minimumGroupSize > groupSize)
     return `minimumGroupSize must be at most groupSize, got ${minimumGroupSize} of ${groupSize}; lower one or raise the other`;
-  if (warmupSteps >= steps)
-    return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
+  const ofSteps = complaintAboutSteps(config);
+  if (ofSteps !== null) return ofSteps;
   if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
   if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
@@ -36,6 +36,13 @@ function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): s
 function complaintAboutKl({ klCoefficient, klAs }: TrainConfig): string | null {
   if (klCoefficient !== undefined || klAs === undefined) return null;
   return `klAs ${klAs} has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out`;
+}
+
+function complaintAboutSteps({ maxStaleness = 0, warmupSteps, steps }: RunConfig): string | null {
+  if (warmupSteps >= steps)
+    return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
+  if (maxStaleness < steps) return null;
+  return `maxStaleness must be fewer than steps (a step is played at most so many steps ahead), got ${maxStaleness} of ${steps}; lower maxStaleness`;
 }
 
 function complaintAboutUpdates({ groupsPerStep, train: { miniBatches = 1 } }: RunConfig): string | null {

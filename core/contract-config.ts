@@ -4,6 +4,9 @@ import { z } from 'zod';
 import { LossConfig } from './contract-losses.ts';
 import { baseModel, blobName, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
+/** So many checkpoints and one are carried along; far fewer are of use. */
+const MAX_STALENESS = 16;
+
 /** Content-addressed bytes of the store; `key` is relative to the store's root. */
 export const BlobRef = z.strictObject({ key: blobName, sha256, bytes: count }).meta({ id: 'BlobRef' });
 export type BlobRef = z.infer<typeof BlobRef>;
@@ -57,7 +60,9 @@ export const TrainConfig = z
     /** Of `constant`: how many tokens an attempt counts as, whatever its length. */
     reductionTokens: positive.optional(),
     /** How tokens are weighed or masked that sampler and trainer see differently; absent: not at all. */
-    correction: z.enum(['token-truncate', 'token-mask', 'sequence-truncate', 'sequence-mask', 'geometric']).optional(),
+    correction: z
+      .enum(['token-truncate', 'token-mask', 'sequence-truncate', 'sequence-mask', 'geometric', 'off-policy-mask'])
+      .optional(),
     /** Of the ratio of trainer to sampler; given wherever there is a correction. */
     correctionCap: z.number().gt(1).optional(),
     /** What a divergence from the base model costs; absent: nothing. */
@@ -124,6 +129,11 @@ export const RunConfig = z
     finalLearningRateShare: z.number().min(0).max(1),
     warmupSteps: count,
     continueAsNewEvery: positive.nullable(),
+    /**
+     * How many steps may be played ahead of the one that trains: step s samples from the checkpoint after step
+     * s − 1 − maxStaleness. Absent: each step is trained before the next one is played.
+     */
+    maxStaleness: count.max(MAX_STALENESS).optional(),
     /** What gives the rewards, by its name; what it is and how it is reached says the agent. Null: the agent itself. */
     judge: judgeName.nullable(),
     /** The run is paused before a step that would make its judge cost more than this in all; null: no bound. */

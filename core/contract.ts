@@ -147,6 +147,19 @@ export type JudgeInput = z.infer<typeof JudgeInput>;
 export const JudgeResult = z.strictObject({ groups: z.array(GroupResult) }).meta({ id: 'JudgeResult' });
 export type JudgeResult = z.infer<typeof JudgeResult>;
 
+/** What sampled the groups of a step, where that is older than the step's parent. */
+export const Sampler = z
+  .strictObject({
+    branch: count,
+    step: count,
+    manifestSha256: sha256,
+    adapterSha256: sha256,
+    /** How many optimizer steps lie between it and the parent. */
+    staleness: positive,
+  })
+  .meta({ id: 'Sampler' });
+export type Sampler = z.infer<typeof Sampler>;
+
 export const TrainInput = z
   .strictObject({
     run: name,
@@ -154,6 +167,8 @@ export const TrainInput = z
     step: positive,
     baseModel,
     parent: Checkpoint,
+    /** Absent: the parent sampled. */
+    sampler: Sampler.optional(),
     /** The groups to train, in plan order. */
     groups: z.array(GroupRef).min(1),
     learningRate: z.number().min(0),
@@ -293,6 +308,8 @@ export const RunState = z
     lineage: z.array(Branch),
     /** What the judge has cost so far; null where the agent's own reward is the verdict. */
     judging: JudgeSpending.nullable(),
+    /** Steps in progress, oldest first, where they may overlap; `policy`: the step of the checkpoint that they sample from. */
+    overlap: z.array(z.strictObject({ step: positive, phase: z.string(), policy: count })).optional(),
   })
   .meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
@@ -350,6 +367,8 @@ export const Located = z
     lineage: z.array(Branch),
     step: count,
     checkpoint: Checkpoint,
+    /** Of a run whose steps overlap: what the next steps sample from, in order; the last of them is `checkpoint`. */
+    policies: z.array(Checkpoint).optional(),
     dealt: count,
     /** How many of the last steps have no manifest: they had nothing to train. */
     emptySteps: count,

@@ -1,10 +1,10 @@
 /** Which options of a loss act. */
-import type { LossConfig, TrainConfig } from './contract.ts';
+import type { LossConfig, RunConfig, TrainConfig } from './contract.ts';
 import { DEFAULT_LOSS, LOSS_DEFAULTS, LOSS_NAMES, usersOfOption } from './contract-losses.ts';
 import { TemperError } from './failures.ts';
 
 const ONE_UPDATE =
-  'with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or miniBatches to 2 or more, or leave';
+  'with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or miniBatches to 2 or more, or maxStaleness to 1 or more, or leave';
 
 /** Options given on top of those of the loss that they name, or of the default. */
 export function fillLoss(options: Partial<LossConfig>): LossConfig {
@@ -17,16 +17,22 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
   return { ...LOSS_DEFAULTS[name], ...options } as LossConfig;
 }
 
+/** From 1, at which all losses are the same. */
+function doRatiosMove({ maxStaleness = 0, train: { passes = 1, miniBatches = 1 } }: WithUpdates): boolean {
+  return passes * miniBatches > 1 || maxStaleness > 0;
+}
+
 /** Of GSPO, a hundred times what its paper uses. */
 const MAX_SEQUENCE_EPSILON = 0.04;
 
-type Updates = Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'>;
+type WithUpdates = Pick<RunConfig, 'maxStaleness'> & { train: Pick<TrainConfig, 'loss' | 'passes' | 'miniBatches'> };
 
 /**
  * Names the loss options that would do nothing; null where there are none. Values that equal the defaults are accepted:
  * they are what is recorded.
  */
-export function complaintAboutLoss({ loss, passes = 1, miniBatches = 1 }: Updates): string | null {
+export function complaintAboutLoss(config: WithUpdates): string | null {
+  const { loss } = config.train;
   const defaults = new Map<string, unknown>(Object.entries(LOSS_DEFAULTS[loss.name]));
   const changed = Object.entries(loss).filter(([option, value]) => value !== defaults.get(option));
   const unused = changed.find(([option]) => !usersOfOption(option).has(loss.name));
@@ -38,7 +44,7 @@ export function complaintAboutLoss({ loss, passes = 1, miniBatches = 1 }: Update
   }
   if (loss.name === 'gspo' && Math.max(loss.epsilonLow, loss.epsilonHigh) > MAX_SEQUENCE_EPSILON)
     return `loss.epsilonLow and loss.epsilonHigh of gspo must be at most ${MAX_SEQUENCE_EPSILON} (the mean ratio of a sequence moves by thousandths, so a wider range never clips), got ${loss.epsilonLow} and ${loss.epsilonHigh}; try 0.0003 and 0.0004`;
-  if (passes * miniBatches > 1) return null;
+  if (doRatiosMove(config)) return null;
   const inert = loss.name === DEFAULT_LOSS ? changed : [['name', loss.name], ...changed];
   if (inert.length === 0) return null;
   const given = inert.map(([option, value]) => `loss.${option} ${value}`);

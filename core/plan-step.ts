@@ -19,28 +19,46 @@ import { planDeal } from './plan-deal.ts';
 import { planLearningRate } from './plan-learning-rate.ts';
 import { deriveSeed } from './seeds.ts';
 
-/** Where a run stands between two steps: all that the next step's plan depends on, beside the run's config. */
-export interface RunPosition {
+/** All that the next step's rollouts depend on, beside the run's config. */
+export interface PlayPosition {
   branch: number;
   prepared: Prepared;
-  /** The last finished step. */
+  /** The last step that was played. */
   step: number;
   /** What the next step samples from. */
   policy: Checkpoint;
-  /** What the next step trains: the newest commit, older than `step` where steps had nothing to train. */
-  parent: Checkpoint;
   /** How many groups were dealt since the start. */
   dealt: number;
   /** How many steps in a row had nothing to train. */
   emptySteps: number;
 }
 
-/** Where a run stands that has this checkpoint as its newest: what is trained next is what samples. */
-export function standAt({
-  checkpoint,
-  ...place
-}: Omit<RunPosition, 'policy' | 'parent'> & { checkpoint: Checkpoint }): RunPosition {
-  return { ...place, policy: checkpoint, parent: checkpoint };
+/** Where a run stands between two steps: what was played is trained, too. */
+export interface RunPosition extends PlayPosition {
+  /** What the next step trains: the newest commit, older than `step` where steps had nothing to train. */
+  parent: Checkpoint;
+  /** With `maxStaleness`: what the so many steps after the next one sample from, in order; the last is `parent`. */
+  upcoming?: Checkpoint[];
+}
+
+interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming'> {
+  checkpoint: Checkpoint;
+  /** What the next steps sample from, in order; by default what is trained next is what samples. */
+  policies?: Checkpoint[] | undefined;
+}
+
+/** Where a run stands that has this checkpoint as its newest. */
+export function standAt({ checkpoint, policies = [checkpoint], ...place }: Place): RunPosition {
+  const [policy = checkpoint, ...upcoming] = policies;
+  return { ...place, policy, parent: checkpoint, ...(upcoming.length === 0 ? {} : { upcoming }) };
+}
+
+/** A run or a branch that begins has nothing older to sample from, whatever its `maxStaleness`. */
+export function policiesAtStart(
+  { maxStaleness = 0 }: Pick<RunConfig, 'maxStaleness'>,
+  first: Checkpoint,
+): Checkpoint[] {
+  return Array.from({ length: maxStaleness + 1 }, () => first);
 }
 
 /** A run whose groups carry no signal for so many steps in a row is ended, with a word about it. */
@@ -57,18 +75,18 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
 }
 
 /** The groups that a step begins with. */
-export function planGroups(config: RunConfig, position: RunPosition): RolloutInput[] {
+export function planGroups(config: RunConfig, position: PlayPosition): RolloutInput[] {
   return dealGroups(config, position, 0, config.groupsPerStep);
 }
 
 /** One fresh group for each that carries no signal; none once the step is full. The deal goes on where it stopped. */
-export function planReplacements(config: RunConfig, position: RunPosition, played: GroupResult[]): RolloutInput[] {
+export function planReplacements(config: RunConfig, position: PlayPosition, played: GroupResult[]): RolloutInput[] {
   const missing = config.groupsPerStep - trainedGroups(played).length;
   return dealGroups(config, position, played.length, missing);
 }
 
 /** Any one group of a step, dealt first or as a replacement. */
-export function planGroup(config: RunConfig, position: RunPosition, group: number): RolloutInput {
+export function planGroup(config: RunConfig, position: PlayPosition, group: number): RolloutInput {
   return dealGroups(config, position, group, 1)[0]!;
 }
 
@@ -78,7 +96,7 @@ export function trainedGroups(played: GroupResult[]): GroupResult[] {
 }
 
 /** What the verdict on a step is made from: all that was played for it, whatever it came to. */
-export function planJudging(config: RunConfig, position: RunPosition, played: GroupResult[]): JudgeInput {
+export function planJudging(config: RunConfig, position: PlayPosition, played: GroupResult[]): JudgeInput {
   const hashed = {
     branch: position.branch,
     step: position.step + 1,
@@ -101,9 +119,17 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
     learningRate: planLearningRate(config, position.step + 1),
     seed: config.seed,
     train: config.train,
+    ...planSampler(position),
   };
   const { parent } = position;
   return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
+}
+
+/** Nothing where the parent itself has sampled. */
+function planSampler({ policy, upcoming = [], parent }: RunPosition): Pick<TrainInput, 'sampler'> {
+  // A step that trained nothing leaves its parent's checkpoint to the step after it.
+  const staleness = new Set([policy, ...upcoming, parent].map(({ manifestSha256 }) => manifestSha256)).size - 1;
+  return staleness === 0 ? {} : { sampler: { ...nameless(policy), staleness } };
 }
 
 /** What a step is made of; a manifest holds all of it, so that it can be held to its own hash. */
@@ -116,14 +142,28 @@ export function hashTraining(
 
 /** Where a run stands after a step; without a new checkpoint the step was empty. */
 export function planNext(position: RunPosition, played: GroupResult[], checkpoint: Checkpoint | null): RunPosition {
+  const newest = checkpoint ?? position.parent;
   return standAt({
     branch: position.branch,
     prepared: position.prepared,
     step: position.step + 1,
     dealt: position.dealt + played.length,
-    checkpoint: checkpoint ?? position.parent,
+    checkpoint: newest,
+    policies: [...(position.upcoming ?? []), newest],
     emptySteps: checkpoint === null ? position.emptySteps + 1 : 0,
   });
+}
+
+/** Where a run stands that has played a step and may not have trained it yet; `policy` is what the next one samples from. */
+export function planAhead(position: PlayPosition, played: GroupResult[], policy: Checkpoint): PlayPosition {
+  return {
+    branch: position.branch,
+    prepared: position.prepared,
+    step: position.step + 1,
+    policy,
+    dealt: position.dealt + played.length,
+    emptySteps: trainedGroups(played).length > 0 ? 0 : position.emptySteps + 1,
+  };
 }
 
 /** A checkpoint as hashes know it: by its bytes and its place, not by the run's name. */
@@ -145,7 +185,7 @@ export function toGroupRef({
   return { group, rolloutsSha256, judgedSha256 };
 }
 
-function dealGroups(config: RunConfig, position: RunPosition, from: number, count: number): RolloutInput[] {
+function dealGroups(config: RunConfig, position: PlayPosition, from: number, count: number): RolloutInput[] {
   const { prepared, policy } = position;
   const deals = planDeal(config.seed, prepared.trainScenarios, position.dealt + from, count);
   return deals.map(({ scenario, epoch }, offset) => {

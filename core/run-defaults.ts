@@ -44,9 +44,13 @@ export const NEUTRAL_TRAIN = {
   packing: 'rows',
 } satisfies Partial<TrainConfig>;
 
-/** Of a correction for a sampler that differs: of a ratio, and of the geometric mean of a sequence's ratios. */
+/**
+ * Of a correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of its
+ * inverse where only a policy that has moved far is meant (0.5 nats a token, what TRL begins with).
+ */
 const RATIO_CAP = 2;
 const GEOMETRIC_CAP = 1.01;
+const OFF_POLICY_CAP = 1.65;
 
 const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
   seed: 1,
@@ -85,10 +89,13 @@ export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
 export function defaultRunConfig(options: RunOptions, recorded: LossConfig | null = null): RunConfig {
   const train = options.train ?? {};
   const schedule = options.learningRateSchedule ?? RUN.learningRateSchedule;
+  const { maxStaleness = 0, ...others } = options;
   const config: RunConfig = {
     ...RUN,
     finalLearningRateShare: schedule === 'constant' ? 1 : 0.1,
-    ...options,
+    ...others,
+    // As of `NEUTRAL_TRAIN`: none is recorded as absent.
+    ...(maxStaleness === 0 ? {} : { maxStaleness }),
     rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {
       ...withoutNeutral({ ...TRAIN, ...train }),
@@ -107,6 +114,7 @@ function capOf({
   correctionCap,
 }: Pick<Partial<TrainConfig>, 'correction' | 'correctionCap'>): Pick<TrainConfig, 'correctionCap'> {
   if (correction === undefined || correctionCap !== undefined) return {};
+  if (correction === 'off-policy-mask') return { correctionCap: OFF_POLICY_CAP };
   return { correctionCap: correction === 'geometric' ? GEOMETRIC_CAP : RATIO_CAP };
 }
 
@@ -124,6 +132,6 @@ export function recordedPacking(recorded: RunConfig | null): Pick<TrainConfig, '
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */
 function checkRunConfig(config: RunConfig, recorded: LossConfig | null): void {
   const isNewLoss = recorded === null || canonicalJson(recorded) !== canonicalJson(config.train.loss);
-  const complaint = complaintAbout(config) ?? (isNewLoss ? complaintAboutLoss(config.train) : null);
+  const complaint = complaintAbout(config) ?? (isNewLoss ? complaintAboutLoss(config) : null);
   if (complaint !== null) throw new TemperError('BadConfig', complaint);
 }

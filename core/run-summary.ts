@@ -29,6 +29,11 @@ export function newRunState(config: RunConfig): RunState {
   };
 }
 
+/** One of several steps at a time: `step 7 rollout by checkpoint 5`. */
+export function describeInProgress({ step, phase, policy }: NonNullable<RunState['overlap']>[number]): string {
+  return `step ${step} ${phase === 'wait' ? 'played' : phase} by checkpoint ${policy}`;
+}
+
 /** What judging added to one step. */
 export interface StepJudging {
   metrics: Record<string, number>;

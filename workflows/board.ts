@@ -2,9 +2,10 @@
  * What people see of a run: its state by query, in Temporal's UI and, through `record`, in the store. The plan never
  * reads it. Writing to the store runs beside the run's own work, in order, and outlives a cancellation.
  */
-import { CancellationScope, condition, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancellationScope, condition, setCurrentDetails } from '@temporalio/workflow';
 
 import type {
+  Checkpoint,
   EvalResult,
   JudgeSpending,
   Located,
@@ -22,7 +23,8 @@ import { describeRun } from './run-details.ts';
 import { newRunState } from '../core/run-summary.ts';
 import { KEPT_EVALS, KEPT_NOTES } from '../core/state-limits.ts';
 import { StepInHand, type StepPhase } from './step-in-hand.ts';
-import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
+import type { Turns } from './turns.ts';
+import { indexRun, StateWriter } from './state-writer.ts';
 
 /** What continue-as-new carries of it. Bounded: the whole curve is in the store. */
 export interface CarriedBoard {
@@ -52,8 +54,7 @@ export class Board {
   #changes: SettingChange[];
   /** In order: people see what the oldest one waits for. */
   #inHand: StepInHand[] = [];
-  #recorded: Promise<void> = Promise.resolve();
-  #recording = false;
+  readonly #writer = new StateWriter(() => this.#state);
   #showing = 0;
 
   constructor(config: RunConfig, carried: CarriedBoard | null, activities: RecordActivities) {
@@ -63,7 +64,7 @@ export class Board {
     this.#startedAtMs = carried?.startedAtMs ?? Date.now();
     this.#changes = carried?.changes ?? [];
     this.#activities = activities;
-    if (carried === null) this.#index();
+    if (carried === null) indexRun(this.#state);
   }
 
   get state(): RunState {
@@ -79,7 +80,12 @@ export class Board {
   }
 
   get isRecording(): boolean {
-    return this.#recording;
+    return this.#writer.isWriting;
+  }
+
+  /** Where steps overlap: what the loop writes takes turns with what else it does; null: it does nothing else. */
+  set turns(turns: Turns | null) {
+    this.#writer.turns = turns;
   }
 
   /** The newest step that is in hand, or the last finished one where none is. */
@@ -102,21 +108,27 @@ export class Board {
     this.update({ phase, waitingFor: `${work} on queue ${queue}, since ${new Date().toISOString()}` });
   }
 
-  begin(step: number): StepInHand {
-    const begun = new StepInHand(step);
+  /** `policy`: of a step that may overlap with others, what it samples from. */
+  begin(step: number, policy: Checkpoint | null = null): StepInHand {
+    const begun = new StepInHand(step, policy);
     this.#inHand = [...this.#inHand, begun];
     return begun;
   }
 
   /** A step in hand goes on with its next phase. */
   enter(step: StepInHand, phase: StepPhase, work: string, queue: string): void {
-    step.enter(phase);
+    step.enter(phase, { work, queue });
     if (step === this.#inHand[0]) this.waitFor(phase, work, queue);
+    else this.#showOverlap();
   }
 
   /** Finished or given up. */
   leave(step: StepInHand): void {
     this.#inHand = this.#inHand.filter((other) => other !== step);
+    const [oldest] = this.#inHand;
+    if (oldest?.waiting && oldest.phase !== 'wait')
+      this.waitFor(oldest.phase, oldest.waiting.work, oldest.waiting.queue);
+    else if (step.policy !== null) this.#showOverlap();
   }
 
   /** A stop was asked for; the run ends after what is in hand. */
@@ -204,38 +216,41 @@ export class Board {
     this.update({ step, reward, adapterSha256, judging, phase: 'rollout', waitingFor: null });
   }
 
+  #showOverlap(): void {
+    this.update({});
+  }
+
+  /** Nothing of runs whose steps do not overlap. */
+  #describeOverlap(): Pick<RunState, 'overlap'> {
+    const overlap = this.#inHand.flatMap(({ step, phase, policy }) =>
+      policy === null ? [] : [{ step, phase, policy: policy.step }],
+    );
+    return overlap.length > 0 || this.#state.overlap !== undefined ? { overlap } : {};
+  }
+
   update(change: Partial<RunState>): void {
-    this.#state = { ...this.#state, ...change, wallSeconds: (Date.now() - this.#startedAtMs) / 1000 };
+    this.#state = {
+      ...this.#state,
+      ...change,
+      ...this.#describeOverlap(),
+      wallSeconds: (Date.now() - this.#startedAtMs) / 1000,
+    };
     setCurrentDetails(describeRun(this.#state, this.#recent));
   }
 
   /** Starts writing the state for people; waits only for the writing before it. */
   async record(): Promise<void> {
-    await this.#write((state) => this.#activities.record({ state }));
+    await this.#writer.writeInTurn((state) => this.#activities.record({ state }));
   }
 
   /** Starts what is left to do with a finished step: the next one is begun beside it. */
   async checkpoint(summary: StepSummary): Promise<void> {
-    await this.#write((state) => this.#activities.checkpoint({ state, summary }));
-  }
-
-  async #write(activity: (state: RunState) => Promise<void>): Promise<void> {
-    do await this.#recorded;
-    while (this.#recording);
-    this.#index();
-    const state = this.#state;
-    this.#recording = true;
-    this.#recorded = CancellationScope.nonCancellable(() => activity(state)).finally(() => {
-      this.#recording = false;
-    });
-    // Its failure is thrown where it is awaited; that nobody listens until then is no unhandled rejection.
-    this.#recorded.catch(() => undefined);
+    await this.#writer.writeInTurn((state) => this.#activities.checkpoint({ state, summary }));
   }
 
   /** All that was to be written is written. */
-  async recorded(): Promise<void> {
-    do await this.#recorded;
-    while (this.#recording);
+  recorded(): Promise<void> {
+    return this.#writer.written();
   }
 
   /** Written now, so that `temper show` tells it; waited for a moment, not for ever. Its failure is the loop's business. */
@@ -244,10 +259,14 @@ export class Board {
     if (this.#state.phase === 'prepare') return;
     let shown = false;
     this.#showing += 1;
-    const begun = this.record().finally(() => (this.#showing -= 1));
-    const writing = begun.then(() => this.#recorded);
+    const begun = this.#recordAtOnce().finally(() => (this.#showing -= 1));
+    const writing = begun.then(() => this.#writer.current);
     void writing.catch(() => undefined).then(() => (shown = true));
     await condition(() => shown, SHOWN_WITHIN_MS);
+  }
+
+  async #recordAtOnce(): Promise<void> {
+    await this.#writer.write((state) => this.#activities.record({ state }));
   }
 
   /** A run's last state where it ended well: it stands in the store before the run is over. */
@@ -264,21 +283,9 @@ export class Board {
     // A run that was never prepared leaves nothing in the store: its name is free for the corrected one.
     if (this.#state.phase === 'prepare') return;
     await CancellationScope.nonCancellable(async () => {
-      await condition(() => !this.#recording, LAST_RECORD_PATIENCE_MS);
-      this.#index();
+      await condition(() => !this.#writer.isWriting, LAST_RECORD_PATIENCE_MS);
+      indexRun(this.#state);
       await this.#activities.lastRecord({ state: this.#state }).catch(() => undefined);
     });
-  }
-
-  /** Search attributes, once per record: each upsert is an event of the history. */
-  #index(): void {
-    const { run, agent, step, phase, reward } = this.#state;
-    upsertSearchAttributes([
-      { key: temperRun, value: run },
-      { key: temperAgent, value: agent },
-      { key: temperStep, value: step },
-      { key: temperReward, value: reward },
-      { key: temperPhase, value: phase },
-    ]);
   }
 }

@@ -4,7 +4,7 @@ import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import type { Located, Prepared } from '../core/contract.ts';
 import { branchOfStep } from '../core/lineage.ts';
 import { isEvaluationDue } from '../core/plan-evaluation.ts';
-import { standAt, type RunPosition } from '../core/plan-step.ts';
+import { policiesAtStart, standAt, type RunPosition } from '../core/plan-step.ts';
 import { crossing } from './endings.ts';
 import type { Run } from './run.ts';
 import type { RollbackTold } from './instructions.ts';
@@ -21,7 +21,7 @@ export async function rollBack(run: Run, position: RunPosition, told: RollbackTo
   board.goingOn();
   await board.record();
   // However many steps before it had nothing to train: on the new branch none has been tried.
-  return toPosition(position.prepared, { ...located, emptySteps: 0 });
+  return toPosition(run, position.prepared, { ...located, emptySteps: 0 });
 }
 
 /** Where a run that had ended stood: on its newest branch, with all settings that were ever changed. */
@@ -35,7 +35,7 @@ export async function goOn(run: Run, prepared: Prepared): Promise<RunPosition> {
   if (instructions.rollback === null) board.goingOn();
   else board.goingBack(instructions.rollback);
   await board.record();
-  return toPosition(prepared, located);
+  return toPosition(run, prepared, located);
 }
 
 /** A run may have ended between a step and the evaluation that was due after it. */
@@ -57,6 +57,8 @@ async function tryLocate({ activities, board, instructions }: Run, told: Rollbac
   }
 }
 
-function toPosition(prepared: Prepared, { branch, step, checkpoint, dealt, emptySteps }: Located): RunPosition {
-  return standAt({ branch, prepared, step, checkpoint, dealt, emptySteps });
+/** A branch begins with one policy for all; a run that goes on samples from what it would have sampled from. */
+function toPosition({ config }: Run, prepared: Prepared, located: Located): RunPosition {
+  const { branch, step, checkpoint, dealt, emptySteps, policies = policiesAtStart(config, checkpoint) } = located;
+  return standAt({ branch, prepared, step, checkpoint, policies, dealt, emptySteps });
 }

@@ -25,21 +25,21 @@ export class Judging {
     return calls + cached === 0 ? null : this.#spent;
   }
 
-  keep(result: JudgeGroupResult, { judged }: StepInHand): GroupResult {
-    judged.push(result);
+  keep(result: JudgeGroupResult, { judgings }: StepInHand): GroupResult {
+    judgings.push(result);
     this.#spent = addSpendings([this.#spent, result.spent]);
     return result.group;
   }
 
   /** What judging a step came to, when all of its groups are judged. */
-  finish({ judged }: StepInHand): StepJudging {
-    if (judged.length === 0) return NOT_JUDGED;
-    const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(judged.map(({ spent }) => spent));
+  finish({ judgings }: StepInHand): StepJudging {
+    if (judgings.length === 0) return NOT_JUDGED;
+    const { calls, cached, promptTokens, completionTokens, usd } = addSpendings(judgings.map(({ spent }) => spent));
     this.#lastStepUsd = usd ?? 0;
     const money = usd === null ? {} : { judgeUsd: usd };
     return {
       metrics: { judgeCalls: calls, judgeCached: cached, judgeTokens: promptTokens + completionTokens, ...money },
-      seconds: { 'rollout.judge': Math.max(...judged.map(({ seconds }) => seconds)) },
+      seconds: { 'rollout.judge': Math.max(...judgings.map(({ seconds }) => seconds)) },
     };
   }
 

@@ -1,5 +1,6 @@
 /** A run as Temporal's UI shows it: markdown for `setCurrentDetails`, well below its limit of 20 KB. */
 import type { EvalResult, RunState, StepSummary } from '../core/contract.ts';
+import { describeInProgress } from '../core/run-summary.ts';
 import { describeSpending } from '../core/judge-spending.ts';
 import { describeLineage } from '../core/lineage.ts';
 import { describeChange } from '../core/settings.ts';
@@ -20,6 +21,7 @@ function facts(state: RunState): string {
   return [
     `- **phase** ${state.phase}`,
     `- **waiting for** ${state.waitingFor ?? 'nothing'}`,
+    ...(state.overlap?.length ? [`- **in progress** ${state.overlap.map(describeInProgress).join(', ')}`] : []),
     `- **reward** ${shown(state.reward)}`,
     ...(state.judging ? [`- **judging** ${describeSpending(state.judging)}`] : []),
     `- **agent** ${state.agent} on ${state.baseModel}`,

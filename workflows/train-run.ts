@@ -13,7 +13,9 @@ import {
   planNext,
   planReplacements,
   planTraining,
+  policiesAtStart,
   standAt,
+  type PlayPosition,
   type RunPosition,
 } from '../core/plan-step.ts';
 import { createRunActivities } from './activities.ts';
@@ -22,6 +24,7 @@ import { endBadly, isLearningOver } from './endings.ts';
 import { goOn, isEvaluationMissing, rollBack } from './going-back.ts';
 import { summariseStep } from '../core/run-summary.ts';
 import { Judging } from './judging.ts';
+import { takeOverlapping, type Halves } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 import { Instructions, type CarriedInstructions } from './instructions.ts';
@@ -48,6 +51,8 @@ async function takeSteps(run: Run, start: RunPosition): Promise<RunPosition> {
     else if (instructions.settings !== null) await instructions.takeSettings(position, instructions.settings);
     else if (instructions.isPaused) await instructions.rest(() => workflowInfo().continueAsNewSuggested);
     else if (instructions.isOverBudget) instructions.pauseForBudget();
+    else if (run.config.maxStaleness !== undefined)
+      position = await takeOverlapping(run, position, HALVES, (step) => isHistoryLong(run, step - start.step));
     else position = (await instructions.interruptible(() => advance(run, position))) ?? position;
   }
   instructions.end();
@@ -71,7 +76,8 @@ async function startRun(run: Run): Promise<RunPosition> {
   const { checkpoint } = await activities.initialise(planInitialise(config, 0));
 
   board.update({ adapterSha256: checkpoint.adapterSha256 });
-  const position = standAt({ branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 });
+  const policies = policiesAtStart(config, checkpoint);
+  const position = standAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
   await evaluate(run, position);
   return position;
 }
@@ -91,27 +97,49 @@ async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
 
 /** One step: plan → rollout × groups → judge → train → committed; its checkpoint activity runs beside the next step. */
 async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
-  const { board, instructions, judging } = run;
-  const { config } = instructions;
-  const inHand = board.begin(position.step + 1);
+  const inHand = run.board.begin(position.step + 1);
   try {
     const played = await judgeStep(run, inHand, position, await playStep(run, inHand, position));
-    const trained = await trainStep(run, inHand, planTraining(config, position, played));
-
-    const next = planNext(position, played, trained?.checkpoint ?? null);
-    const judged = judging.finish(inHand);
-    const summary = summariseStep({ config, position: next, played, judged, trained, seconds: inHand.seconds() });
-    board.stepped(summary, judging.spent);
-    if (trained === null) board.noteSkipped(summary);
-    await board.checkpoint(summary);
-    return next;
+    return await finishStep(run, inHand, position, played);
   } finally {
-    board.leave(inHand);
+    run.board.leave(inHand);
   }
 }
 
+/** The same where steps overlap: what of it goes on beside the training of earlier steps, and what follows on that. */
+const HALVES: Halves = {
+  play: async (run, inHand, position) => judgeStep(run, inHand, position, await playStep(run, inHand, position)),
+  async finish(run, inHand, position, played) {
+    const next = await finishStep(run, inHand, position, played);
+    run.board.leave(inHand);
+    if (isEvaluationDue(run.instructions.wanted, next.step)) await evaluate(run, next);
+    return next;
+  },
+};
+
+/** A step that was played is trained and committed. */
+async function finishStep(
+  run: Run,
+  inHand: StepInHand,
+  position: RunPosition,
+  played: GroupResult[],
+): Promise<RunPosition> {
+  const { board, judging } = run;
+  const { config } = run.instructions;
+  const trained = await trainStep(run, inHand, planTraining(config, position, played));
+
+  const next = planNext(position, played, trained?.checkpoint ?? null);
+  const { judged } = inHand;
+  const seconds = inHand.seconds();
+  const summary = summariseStep({ config, position: next, played, judged, trained, seconds });
+  board.stepped(summary, judging.spent);
+  if (trained === null) board.noteSkipped(summary);
+  await board.checkpoint(summary);
+  return next;
+}
+
 /** Each group is judged as soon as it is played, where a judge does it; fresh ones are dealt for those without signal. */
-async function playStep(run: Run, inHand: StepInHand, position: RunPosition): Promise<GroupResult[]> {
+async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
   const { config } = run.instructions;
   const play = (plan: RolloutInput[]) => Promise.all(plan.map((group) => playGroup(run, inHand, group)));
   const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
@@ -125,13 +153,14 @@ async function playStep(run: Run, inHand: StepInHand, position: RunPosition): Pr
 
 /** What is trained is decided by what stands in the store, not by what a rollout answered. */
 async function judgeStep(
-  { activities, board, instructions, queues }: Run,
+  { activities, board, instructions, judging, queues }: Run,
   inHand: StepInHand,
-  position: RunPosition,
+  position: PlayPosition,
   played: GroupResult[],
 ): Promise<GroupResult[]> {
   board.enter(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
   const { groups } = await activities.judge(planJudging(instructions.config, position, played));
+  inHand.judged = judging.finish(inHand);
   return groups;
 }
 

@@ -76,8 +76,10 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, record
   const updates = Object.fromEntries(
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
   );
+  const maxStaleness = (values.get('maxStaleness') ?? parent.maxStaleness) as RunConfig['maxStaleness'];
   const isAccepted =
-    complaintAboutLoss({ ...train, ...updates }) === null || canonicalJson(train.loss) === canonicalJson(recorded);
+    complaintAboutLoss({ maxStaleness, train: { ...train, ...updates } }) === null ||
+    canonicalJson(train.loss) === canonicalJson(recorded);
   const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
   const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
   return {

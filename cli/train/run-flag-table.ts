@@ -194,6 +194,12 @@ export const RUN_FLAGS = {
     path: 'maxJudgeUsd',
     description: 'budget of the judge for the whole run; the run pauses before exceeding it',
   },
+  'max-staleness': {
+    kind: 'integer',
+    placeholder: 'N',
+    path: 'maxStaleness',
+    description: 'play up to N steps ahead of training, sampled from checkpoints that many steps older',
+  },
   'continue-as-new-every': {
     kind: 'integer',
     placeholder: 'N',

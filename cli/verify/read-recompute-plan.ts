@@ -74,7 +74,7 @@ function planWork(
 ): TrainInput | InitialiseInput | null {
   const { manifest } = commit;
   if (step === 0) return config !== null && parent === null ? planInitialise(config, branch) : null;
-  const { baseModel, groups, learningRate, seed, train, inputsSha256 } = manifest;
+  const { baseModel, groups, learningRate, seed, train, sampler, inputsSha256 } = manifest;
   if (parent === null || train === null) return null;
   const place = {
     run,
@@ -82,7 +82,8 @@ function planWork(
     step,
     parent: checkpointOf(parent.place.run, parent.commit),
   };
-  return { ...place, baseModel, groups, learningRate, seed, train, inputsSha256 };
+  const sampled = sampler === undefined ? {} : { sampler };
+  return { ...place, ...sampled, baseModel, groups, learningRate, seed, train, inputsSha256 };
 }
 
 async function isGone(store: Store, { place, commit }: FoundParent): Promise<boolean> {

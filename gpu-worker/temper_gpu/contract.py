@@ -341,6 +341,34 @@ class RolloutInput(BaseModel):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
+class OverlapItem(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    step: Annotated[int, Field(ge=1, le=9007199254740991)]
+    phase: str
+    policy: Annotated[int, Field(ge=0, le=9007199254740991)]
+
+
+class Sampler(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    manifest_sha256: Annotated[
+        str, Field(alias="manifestSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    adapter_sha256: Annotated[
+        str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    staleness: Annotated[int, Field(ge=1, le=9007199254740991)]
+
+
 class SapoLoss(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -505,6 +533,7 @@ class Located(BaseModel):
     lineage: list[Branch]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     checkpoint: Checkpoint
+    policies: list[Checkpoint] | None = None
     dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
     empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
     evals: list[EvalResult]
@@ -558,6 +587,7 @@ class RunState(BaseModel):
     changes: list[SettingChange]
     lineage: list[Branch]
     judging: JudgeSpending | None
+    overlap: list[OverlapItem] | None = None
 
 
 class TrainConfig(BaseModel):
@@ -587,7 +617,7 @@ class TrainConfig(BaseModel):
     reduction_tokens: Annotated[
         int | None, Field(alias="reductionTokens", ge=1, le=9007199254740991)
     ] = None
-    correction: Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric"] | None = (
+    correction: Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric", "off-policy-mask"] | None = (
         None
     )
     correction_cap: Annotated[float | None, Field(alias="correctionCap", gt=1.0)] = None
@@ -616,6 +646,7 @@ class TrainInput(BaseModel):
         ),
     ]
     parent: Checkpoint
+    sampler: Sampler | None = None
     groups: Annotated[list[GroupRef], Field(min_length=1)]
     learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -699,6 +730,9 @@ class RunConfig(BaseModel):
     continue_as_new_every: Annotated[
         int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
     ]
+    max_staleness: Annotated[int | None, Field(alias="maxStaleness", ge=0, le=16)] = (
+        None
+    )
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]

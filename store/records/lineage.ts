@@ -9,7 +9,7 @@ import { TemperError } from '../../core/failures.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { KEPT_EVALS } from '../../core/state-limits.ts';
 import { childNames, childNumbers } from './children.ts';
-import { BranchFileSchema, ChangesFileSchema, readStored } from './file-schemas.ts';
+import { BranchFileSchema, ChangesFileSchema, readStored, RunFileSchema } from './file-schemas.ts';
 import { encodeJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
@@ -55,8 +55,18 @@ export async function findLastStep(store: Store, run: string): Promise<number> {
   const { branch, fromStep } = newest;
   const begun = (await readAllChanges(store, run)).changes.filter((change) => change.branch === branch);
   const last = Math.max(0, ...(await childNumbers(store, layout.stepsPrefix(run, branch))));
-  const isDone = await hasEnded(store, { run, branch, step: last });
-  return Math.max(fromStep, isDone ? last : last - 1, ...begun.map(({ step }) => step - 1));
+  // So many may have been played, and even decided, while the first of them was not trained yet.
+  const inProgress = Array.from({ length: (await readMaxStaleness(store, run)) + 1 }, (_, ahead) => last - ahead);
+  const ended = await Promise.all(inProgress.map((step) => hasEnded(store, { run, branch, step })));
+  const unfinished = inProgress.filter((step, index) => step > fromStep && !ended[index]);
+  const finished = Math.min(last, ...unfinished.map((step) => step - 1));
+  return Math.max(fromStep, finished, ...begun.map(({ step }) => step - 1));
+}
+
+/** Of a run whose steps overlap, how many are played ahead of the one that trains. */
+export async function readMaxStaleness(store: Store, run: string): Promise<number> {
+  const file = await readStored(store, layout.runKey(run), RunFileSchema);
+  return file?.config.maxStaleness ?? 0;
 }
 
 /** Where a run goes on: where a branch takes over; null: after the last finished step of the newest one. */
@@ -71,12 +81,28 @@ export async function findPosition(store: Store, run: string, made: number | nul
     lineage,
     step,
     checkpoint,
+    ...(made === null ? await findPolicies(store, run, lineage, step) : {}),
     dealt: await countGroups(store, run, lineage, step),
     emptySteps: step - checkpoint.step,
     evals: await readEvals(store, run, lineage, step),
     ...(await readAllChanges(store, run)),
     judging: await readRunSpending(store, run, { branch, step }),
   };
+}
+
+/** What the next steps sample from: the checkpoints after the last steps, none of them from before the branch began. */
+async function findPolicies(
+  store: Store,
+  run: string,
+  lineage: readonly Branch[],
+  step: number,
+): Promise<Pick<Located, 'policies'>> {
+  const maxStaleness = await readMaxStaleness(store, run);
+  if (maxStaleness === 0) return {};
+  const first = lineage.at(-1)?.fromStep ?? 0;
+  const steps = Array.from({ length: maxStaleness + 1 }, (_, index) => Math.max(first, step - maxStaleness + index));
+  const commits = await Promise.all(steps.map((after) => findCommit(store, run, lineage, after)));
+  return { policies: commits.map((commit) => checkpointOf(run, commit)) };
 }
 
 /** Every setting that was ever changed, in order, and how often any were. */

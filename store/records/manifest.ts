@@ -1,7 +1,7 @@
 /** `manifest.json`, the commit of a step, as GPU workers write it (`gpu-worker/temper_gpu/commits/checkpoints.py`). */
 import { z } from 'zod';
 
-import { BlobRef, GroupRef, StepMetrics, TrainConfig, type Checkpoint } from '../../core/contract.ts';
+import { BlobRef, GroupRef, Sampler, StepMetrics, TrainConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { decodeJson } from '../bytes/json.ts';
 import { hashBytes } from '../bytes/sha256.ts';
@@ -29,6 +29,8 @@ const ManifestSchema = z
     seed: count,
     /** Null in a run's first commit, for which nothing is trained. */
     train: TrainConfig.nullable(),
+    /** Where the groups were sampled from an older checkpoint than the parent. */
+    sampler: Sampler.optional(),
   })
   .refine(({ step, train }) => step === 0 || train !== null, {
     path: ['train'],

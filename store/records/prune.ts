@@ -7,6 +7,7 @@ import { TemperError } from '../../core/failures.ts';
 import { listCheckpoints, listSteps, metricOf, rankByMetric, type CheckpointEntry } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
 import { branchesPrefix, viewPrefix } from '../layout.ts';
+import { readMaxStaleness } from './lineage.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
 import { isEnded, listRuns, readCommit, readState } from './run-reader.ts';
 import type { Store } from '../store.ts';
@@ -29,13 +30,19 @@ export interface PrunePlan {
   bytes: number;
 }
 
-/** The step in hand is made from the newest checkpoint, and a retry of the step before it from the one before that. */
+/**
+ * The step in hand is made from the newest checkpoint, and a retry of the step before it from the one before that. Where
+ * steps overlap, both were sampled from older ones.
+ */
 const NEEDED_LAST = 2;
 
 export async function planPrune(store: Store, run: string, retention: Retention): Promise<PrunePlan> {
   const checkpoints = await listCheckpoints(store, run);
   for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
-  const reasons = reasonsToKeep(checkpoints, retention, await readState(store, run));
+  const reasons = reasonsToKeep(checkpoints, retention, {
+    state: await readState(store, run),
+    needed: NEEDED_LAST + (await readMaxStaleness(store, run)),
+  });
   // It may begin after any step: its first manifest will tell.
   if (await hasBareBranch(store, run, checkpoints))
     keepAhead(checkpoints, 0, reasons, 'a branch was started and has no step yet');
@@ -79,7 +86,11 @@ function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, met
 
 type Reasons = Map<CheckpointEntry, string>;
 
-function reasonsToKeep(checkpoints: readonly CheckpointEntry[], retention: Retention, state: RunState | null): Reasons {
+function reasonsToKeep(
+  checkpoints: readonly CheckpointEntry[],
+  retention: Retention,
+  { state, needed }: { state: RunState | null; needed: number },
+): Reasons {
   const reasons: Reasons = new Map();
   // The reason that matters most is the one that is told.
   const keep = (entries: readonly CheckpointEntry[], because: string) => {
@@ -101,7 +112,7 @@ function reasonsToKeep(checkpoints: readonly CheckpointEntry[], retention: Reten
   );
   for (const branch of new Set(checkpoints.map((checkpoint) => checkpoint.branch))) {
     const ofBranch = checkpoints.filter((checkpoint) => checkpoint.branch === branch);
-    keep(ofBranch.slice(-NEEDED_LAST), 'a step in progress may need it');
+    keep(ofBranch.slice(-needed), 'a step in progress may need it');
     keep(lastOf(ofBranch, keepLast), `one of the last ${keepLast}`);
     for (const { metric, count } of keepBest)
       keep(rankByMetric(ofBranch, metric).slice(0, count), `one of the best ${count} by ${metric}`);

@@ -137,6 +137,7 @@ test('train', async () => {
       --packing NAME                 tree computes a token that several rows begin with once; rows computes each row alone ["tree"]
       --judge NAME                   judge to use instead of the agent's: provider/model
       --max-judge-usd X              budget of the judge for the whole run; the run pauses before exceeding it
+      --max-staleness N              play up to N steps ahead of training, sampled from checkpoints that many steps older
       --continue-as-new-every N      steps after which the workflow continues as new, with a fresh history
       --engine NAME                  what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME                  where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]

@@ -11,11 +11,13 @@ import {
 import { hashOf } from '../../core/hashes.ts';
 import { isEvaluationDue, planEvaluation } from '../../core/plan-evaluation.ts';
 import {
+  planAhead,
   planGroups,
   planInitialise,
   planNext,
   planReplacements,
   planTraining,
+  policiesAtStart,
   standAt,
   trainedGroups,
   type RunPosition,
@@ -113,6 +115,58 @@ describe('replacements', () => {
   });
 });
 
+describe('with maxStaleness', () => {
+  const checkpointAfter = (step: number) => ({ ...POSITION.parent, step, manifestSha256: hashOf(['manifest', step]) });
+  /** After each step from 0 on, those that are named having trained nothing. */
+  const walk = (maxStaleness: number, steps: number, empty: number[] = []) => {
+    const first = checkpointAfter(0);
+    const policies = policiesAtStart({ maxStaleness }, first);
+    const start = {
+      ...POSITION,
+      step: 0,
+      checkpoint: first,
+      policies,
+      upcoming: undefined,
+      policy: first,
+      parent: first,
+    };
+    const positions: RunPosition[] = [standAt(start)];
+    for (let step = 1; step <= steps; step++)
+      positions.push(planNext(positions.at(-1)!, played, empty.includes(step) ? null : checkpointAfter(step)));
+    return positions;
+  };
+
+  test.each([
+    [0, [0, 1, 2, 3, 4, 5]],
+    [1, [0, 0, 1, 2, 3, 4]],
+    [2, [0, 0, 0, 1, 2, 3]],
+  ])('%i, each step samples from the checkpoint so many steps before its parent', (maxStaleness, sampled) => {
+    const positions = walk(maxStaleness, 5);
+    expect(positions.map(({ policy }) => policy.step)).toEqual(sampled);
+    expect(positions.map(({ parent }) => parent.step)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(planGroups(CONFIG, positions[5]!)[0]?.policy.step).toBe(sampled[5]);
+  });
+
+  test('a step names its sampler, and how many updates it is behind; what its parent sampled names none', () => {
+    const positions = walk(2, 5, [3]);
+    const trainings = positions.map((position) => planTraining(CONFIG, position, played));
+    expect(trainings.map((training) => training?.sampler?.step)).toEqual([undefined, 0, 0, 1, 2, 2]);
+    expect(trainings.map((training) => training?.sampler?.staleness)).toEqual([undefined, 1, 2, 1, 1, 2]);
+    for (const training of trainings) expect(TrainInput.safeParse(training).error).toBeUndefined();
+    const [, , stale] = positions;
+    const other = { ...stale!, policy: { ...stale!.policy, adapterSha256: hashOf('other') } };
+    expect(planTraining(CONFIG, other, played)?.inputsSha256).not.toBe(trainings[2]?.inputsSha256);
+  });
+
+  test('what is played ahead is dealt, counted and planned as what is played in its turn', () => {
+    const [first, second, third] = walk(1, 2) as [RunPosition, RunPosition, RunPosition];
+    const ahead = planAhead({ ...first, policy: first.policy }, uneven, first.policy);
+    expect(planGroups(CONFIG, ahead)).toEqual(planGroups(CONFIG, second));
+    const still = uneven.map((group) => ({ ...group, use: 'no-variance' as const }));
+    expect(planAhead(ahead, still, third.policy)).toMatchObject({ step: 2, dealt: third.dealt, emptySteps: 1 });
+  });
+});
+
 describe('training', () => {
   test('takes the groups with signal in plan order, however they came back', () => {
     const training = planTraining(CONFIG, POSITION, uneven.toReversed());
@@ -159,7 +213,7 @@ describe('hashes of inputs', () => {
     ['another learning rate', { learningRate: 1 }, {}, ['step']],
     ['another group size', { groupSize: 5 }, {}, ['group']],
     ['another rank', { train: { ...CONFIG.train, lora: { ...CONFIG.train.lora, rank: 2 } } }, {}, ['step', 'initial']],
-    ['another policy', {}, { policy: OTHER }, ['group']],
+    ['another policy', {}, { policy: OTHER }, ['group', 'step']],
     ['another parent', {}, { parent: OTHER }, ['step', 'eval']],
   ])('%s changes those that depend on it alone', (_, config, position, changed) => {
     const now = hashes({ ...CONFIG, ...config }, positionOf('a', position));

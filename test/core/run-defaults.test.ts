@@ -22,6 +22,12 @@ test('what is said is kept, at any depth, and the rest is filled in', () => {
   expect(config.train.loss).toEqual({ name: 'cispo', epsilonLow: 1, epsilonHigh: 4, dualClip: null });
 });
 
+test('with maxStaleness losses act in a single update; none of it is recorded as absent', () => {
+  const config = defaultRunConfig({ ...NAMED, maxStaleness: 1, train: { loss: { name: 'ppo' } } });
+  expect(config).toMatchObject({ maxStaleness: 1, train: { loss: { name: 'ppo' } } });
+  expect(defaultRunConfig({ ...NAMED, maxStaleness: 0 })).toEqual(defaultRunConfig(NAMED));
+});
+
 test.each([{ passes: 2 }, { miniBatches: 2 }])('with %j, losses and their ranges act', (updates) => {
   const { train } = defaultRunConfig({ ...NAMED, train: { ...updates, loss: { name: 'ppo', epsilonLow: 0.1 } } });
   expect(train).toMatchObject({ ...updates, loss: { name: 'ppo', epsilonLow: 0.1, epsilonHigh: 0.28 } });

@@ -10,10 +10,10 @@ import { parseArgs } from 'node:util';
 import { cacheFolder } from '../../workers/folders.ts';
 import { vllmState } from '../../workers/install/vllm-environment.ts';
 import { openTools } from '../run/tools.ts';
-import { digest, learns, replaces, type Digest } from './evidence.ts';
-import { untilEnded } from './row.ts';
+import type { Digest } from './evidence.ts';
 import { allScenes, type Scene, type Stage } from './scenes.ts';
 import { Tally } from './tally.ts';
+import { playUndisturbed } from './undisturbed.ts';
 import { createBucketWorld, createVllmWorld, World } from './world.ts';
 
 const { values } = parseArgs({
@@ -68,7 +68,7 @@ process.exit(!tally.isGood() ? 1 : stopped.signal.aborted ? 130 : 0);
 async function playAll(): Promise<void> {
   if (values.all === true && !hasVllm)
     console.log('vLLM is not installed (temper setup vllm): its scenes are left out');
-  const reference = recalled() ?? (await playUndisturbed());
+  const reference = recalled() ?? (await playReference());
   for (const scene of chosenScenes()) {
     await play(scene, await enter(scene.stage), reference);
     if (!stopped.signal.aborted) continue;
@@ -99,19 +99,11 @@ function recalled(): Digest | null {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Digest) : null;
 }
 
-async function playUndisturbed(): Promise<Digest> {
+async function playReference(): Promise<Digest> {
   await enter('folder');
-  world.clear();
   const startedAt = Date.now();
-  const running = world.train('undisturbed');
-  await untilEnded(running).catch((error) => {
-    console.log(running.output());
-    throw error;
-  });
-  if (!learns(world, 'undisturbed')) throw new Error('the undisturbed run must train every step, it does not');
-  if (!replaces(world, 'undisturbed')) throw new Error('the undisturbed run must replace a group, it does not');
+  const reference = await playUndisturbed(world);
   console.log(`undisturbed run · ${seconds(startedAt)}`);
-  const reference = digest(world, 'undisturbed');
   writeFileSync(join(world.folder, 'reference.json'), JSON.stringify(reference));
   return reference;
 }

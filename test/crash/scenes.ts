@@ -5,7 +5,8 @@
 import type { Digest } from './evidence.ts';
 import { needsStandby, playRow, type Verdict } from './row.ts';
 import { playColdCommandLine, playEndOfEverything, playRandomKills } from './storm.ts';
-import { describeRow, TABLE, type StoreKind } from './table.ts';
+import { describeRow, OVERLAPPING, TABLE, type StoreKind } from './table.ts';
+import { playUndisturbed } from './undisturbed.ts';
 import type { World } from './world.ts';
 
 /** By where the store is; where vLLM samples it is a folder. */
@@ -25,6 +26,7 @@ type Unnumbered = Omit<Scene, 'number'>;
 /** Of up to four kills each: forty in all, though some runs end before their fourth. */
 const RANDOM_RUNS = 16;
 const ENDS_OF_EVERYTHING = 10;
+const OVERLAPPING_RUNS = 3;
 const RUNS_WITH_VLLM = 4;
 /** Looks at the run's state, four a second, after which the cold command line is killed. */
 const COLD_LOOKS = 8;
@@ -58,6 +60,20 @@ export function allScenes(seed: number): readonly Scene[] {
     needsStandby: false,
     play: (world, reference) => playColdCommandLine(world, COLD_LOOKS, reference),
   };
+  const overlapping = OVERLAPPING.map((row): Unnumbered => ({
+    title: `${describeRow(row)}, steps overlap`,
+    inSlice: false,
+    stage: 'folder',
+    needsStandby: needsStandby(row),
+    play: (world) => playOverlapping(world, (reference) => playRow(world, row, reference)),
+  }));
+  const randomOverlapping = Array.from({ length: OVERLAPPING_RUNS }, (_, index): Unnumbered => ({
+    title: `kills at random times, steps overlap, seed ${seed + index}`,
+    inSlice: false,
+    stage: 'folder',
+    needsStandby: false,
+    play: (world) => playOverlapping(world, (reference) => playRandomKills(world, seed + index, reference)),
+  }));
   const withVllm = Array.from({ length: RUNS_WITH_VLLM }, (_, index): Unnumbered => ({
     title: `vLLM and workers killed at random times, seed ${seed + index}`,
     inSlice: false,
@@ -69,6 +85,20 @@ export function allScenes(seed: number): readonly Scene[] {
     rows.filter(({ stage }) => stage === 'folder'),
     rows.filter(({ stage }) => stage === 'bucket'),
   ];
-  const all = [...inFolder, ...random, ...ends, cold, ...inBucket, ...withVllm];
+  const all = [...inFolder, ...random, ...ends, cold, ...overlapping, ...randomOverlapping, ...inBucket, ...withVllm];
   return all.map((scene, index) => ({ ...scene, number: index + 1 }));
+}
+
+const undisturbed = new WeakMap<World, Digest>();
+
+/** Compared with a run whose steps overlap, too, and which nothing disturbed. */
+async function playOverlapping(world: World, play: (reference: Digest) => Promise<Verdict>): Promise<Verdict> {
+  world.maxStaleness = 1;
+  try {
+    const reference = undisturbed.get(world) ?? (await playUndisturbed(world));
+    undisturbed.set(world, reference);
+    return await play(reference);
+  } finally {
+    world.maxStaleness = 0;
+  }
 }

@@ -209,6 +209,20 @@ export const TABLE: readonly Row[] = [
   ...IN_BUCKET.flatMap(([process, rows]) => rows.map((row) => ({ ...fill(process, row), store: 'bucket' as const }))),
 ].map((row, index) => ({ ...row, number: index + 1 }));
 
+/** With `--max-staleness 1`: while a step trains and the next one is played, and where the order of both is decided. */
+const WHILE_OVERLAPPING: readonly (readonly [ProcessName, Short])[] = [
+  ['gpu-worker', ['train.micro-batch', 3]],
+  ['gpu-worker', ['manifest.after', 3]],
+  ['typescript-worker', ['rollout.done', 5]],
+  ['typescript-worker', ['workflow.plans-train', 2]],
+  ['typescript-worker', ['workflow.continues', 1]],
+];
+
+export const OVERLAPPING: readonly Row[] = WHILE_OVERLAPPING.map(([process, row], index) => ({
+  ...fill(process, row),
+  number: TABLE.length + index + 1,
+}));
+
 /** In turn by process, so that a supervisor sees each die now and then, and not again and again. */
 function inTurns(): Row[] {
   const longest = Math.max(...BY_PROCESS.map(([, rows]) => rows.length));

@@ -71,6 +71,8 @@ export class World {
   readonly folder: string;
   /** Where the store's objects lie as files, by their keys: those in a bucket as well. */
   readonly store: string;
+  /** Of the runs that are started next. */
+  maxStaleness = 0;
   readonly #s3: S3Server | null;
   readonly #standby: boolean;
   readonly #points: string;
@@ -130,7 +132,9 @@ export class World {
 
   train(run: string, from: 'with points' | 'as installed' = 'with points'): Running {
     const entry = from === 'with points' ? [...nodeFlags(), here('points/cli.ts')] : [here('../../cli/temper.js')];
-    const flags = Object.entries(FLAGS).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const { maxStaleness } = this;
+    const given = maxStaleness === 0 ? FLAGS : { ...FLAGS, 'max-staleness': maxStaleness };
+    const flags = Object.entries(given).flatMap(([name, value]) => [`--${name}`, String(value)]);
     return start([...entry, 'train', AGENT, '--run', run, ...flags], this.folder);
   }
 

@@ -37,6 +37,8 @@ import type { ScheduleActivities } from '../../workflows/schedule-activities.ts'
 
 export interface FakeOptions {
   trainScenarios?: number;
+  /** As the run has it in its store. */
+  maxStaleness?: number;
   /** What a group is good for; by default all groups are trained. */
   use?: (input: RolloutInput) => GroupResult['use'];
   /** What judging a group cost. */
@@ -155,12 +157,25 @@ export function createFakeRun(options: FakeOptions = {}): FakeRun {
       const result = published.get(`${name}/${kind}/${branchOfStep(lineage, at)}/${at}`)?.result as T | undefined;
       return result === undefined ? [] : [result];
     };
-    const { checkpoint } = steps.flatMap((at) => found<TrainResult>('step', at)).at(-1)!;
+    const after = (last: number): Checkpoint => {
+      const { checkpoint } = steps
+        .slice(0, last + 1)
+        .flatMap((at) => found<TrainResult>('step', at))
+        .at(-1)!;
+      return { ...checkpoint, run: name };
+    };
+    const checkpoint = after(step);
+    const first = Math.max(0, ...lineage.map(({ fromStep }) => fromStep));
+    const { maxStaleness = 0 } = options;
+    const policies = Array.from({ length: maxStaleness + 1 }, (_, index) =>
+      after(Math.max(first, step - maxStaleness + index)),
+    );
     return {
+      ...(maxStaleness === 0 ? {} : { policies }),
       branch,
       lineage,
       step,
-      checkpoint: { ...checkpoint, run: name },
+      checkpoint,
       dealt: run.rollouts.filter((input) => input.step <= step && branchOfStep(lineage, input.step) === input.branch)
         .length,
       emptySteps: step - checkpoint.step,

@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_serializer,
+    model_serializer,
+)
 from pydantic.alias_generators import to_camel
 
-from temper_gpu.contract import POLICY_NAME_PATTERN, BlobRef, Checkpoint, GroupRef, TrainConfig
+from temper_gpu.contract import POLICY_NAME_PATTERN, BlobRef, Checkpoint, GroupRef, Sampler, TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -56,6 +64,14 @@ class Manifest(_Stored):
     seed: int
     # None: step 0, which trains nothing.
     train: TrainConfig | None = None
+    # None: the parent itself has sampled.
+    sampler: Sampler | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_neutral(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As manifests were before there were other samplers."""
+        fields = serialize(self)
+        return {name: value for name, value in fields.items() if name != "sampler" or value is not None}
 
     @field_serializer("train")
     def _as_it_was_given(self, train: TrainConfig | None) -> dict[str, Any] | None:

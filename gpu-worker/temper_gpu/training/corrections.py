@@ -1,5 +1,5 @@
-"""Corrections for a sampler whose probabilities differ from the trainer's, though both have the same weights: another
-engine, another type, another order of additions.
+"""Corrections for a sampler whose probabilities differ from the trainer's: another engine, another type, another order
+of additions, or older weights.
 
 They compare π₀, the trainer before the step's first update, with μ, the sampler. Where a correction weighs tokens by
 π₀ / μ, the loss takes its ratio against π₀ in the place of μ, so that nothing counts twice.
@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 import torch
 from torch import Tensor
 
-Kind = Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric"]
+Kind = Literal["token-truncate", "token-mask", "sequence-truncate", "sequence-mask", "geometric", "off-policy-mask"]
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,15 @@ class Correction:
     is_weighing: bool
 
 
-def correct(kind: Kind, cap: float, log_ratios_F: Tensor, sequences_F: Tensor) -> Correction:
+def correct(kind: Kind, cap: float, log_ratios_F: Tensor, sequences_F: Tensor, advantages_F: Tensor) -> Correction:
     """`log_ratios_F`: log π₀ − log μ. A mask keeps what lies in [1 / cap, cap].
 
     Truncated importance sampling, min(π₀ / μ, cap): Yao et al. 2025, "Your Efficient RL Framework Secretly Brings You
     Off-Policy RL Training"; masks of tokens on both sides: IcePop (Ring-1T); both by token and by sequence: TRL's
     `vllm_importance_sampling_mode`. The ratio of a sequence is the product of its tokens', which grows with the length;
-    its geometric mean does not, and is a mask alone.
+    its geometric mean does not, and is a mask alone. So is the off-policy mask (DeepSeek-V3.2, section 3.1; TRL's
+    `off_policy_mask_threshold` is log cap): it leaves out what the trainer has moved away from, mean(log μ − log π₀)
+    above log cap, where its advantage is negative. To push it further away teaches nothing and harms what is near.
     """
     kept_F = torch.ones_like(log_ratios_F, dtype=torch.bool)
     sums_F, means_F = _over_sequences(log_ratios_F, sequences_F)
@@ -46,6 +48,9 @@ def correct(kind: Kind, cap: float, log_ratios_F: Tensor, sequences_F: Tensor) -
         case "geometric":
             ratios_F = means_F.exp()
             kept_F = (ratios_F <= cap) & (ratios_F >= 1 / cap)
+            return Correction(kept_F.double(), kept_F, ~kept_F, False)
+        case "off-policy-mask":
+            kept_F = ((-means_F).exp() <= cap) | (advantages_F >= 0)
             return Correction(kept_F.double(), kept_F, ~kept_F, False)
         case _:
             assert_never(kind)

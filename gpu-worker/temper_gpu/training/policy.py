@@ -91,6 +91,21 @@ class TrainablePolicy:
                 state["step"].copy_(optimizer["step"])
                 parameter.grad = None
 
+    @contextmanager
+    def with_adapter(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+        """Another checkpoint of the same run, to be asked within."""
+        own = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
+        try:
+            self._lay_in(tensors)
+            yield
+        finally:
+            self._lay_in(own)
+
+    @torch.no_grad()
+    def _lay_in(self, tensors: Mapping[str, Tensor]) -> None:
+        for name, parameter in self.parameters.items():
+            parameter.copy_(tensors[name])
+
     def adapter_tensors(self) -> dict[str, Tensor]:
         return {name: parameter.detach().cpu() for name, parameter in self.parameters.items()}
 

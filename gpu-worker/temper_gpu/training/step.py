@@ -28,7 +28,8 @@ from temper_gpu.training.metrics import (
 )
 from temper_gpu.training.packing import Packing
 from temper_gpu.training.policy import TokenScores, TrainablePolicy
-from temper_gpu.training.rows import build_rows
+from temper_gpu.training.rows import Rows, build_rows
+from temper_gpu.training.stale_sampler import StaleSampler, first_rows
 from temper_gpu.training.tokens import Laid, Tokens, lay, pack_all, tokens_of
 from temper_gpu.training.updates import Update, plan_updates
 
@@ -45,21 +46,26 @@ def train_step(
     learning_rate: float,
     is_cancelled: Callable[[], bool] = lambda: False,
     seed: str = "",
+    sampler: StaleSampler | None = None,
 ) -> Metrics:
     """Changes the policy in place by the optimizer updates of one step on these groups; returns what there is to know
-    about it. `seed` orders the groups of several updates."""
-    require_policy(groups, parent_sha256)
+    about it. `seed` orders the groups of several updates; `sampler` is given where it is not the parent."""
+    require_policy(groups, parent_sha256, sampler)
     attempts = list(chain.from_iterable(group.attempts for group in groups))
     advantages = attempt_advantages(
         [g.attempts for g in groups], config.advantage_scale, config.leave_one_out, config.truncated
     )
     rows = build_rows(attempts, advantages, config.truncated)
     metrics = batch_metrics(groups, advantages, rows, config.truncated)
+    if sampler is not None:
+        metrics["staleness"] = sampler.staleness
     if not rows.have_signal:
         # All attempts truncated, say. Momentum alone must not move the policy, so the step is an unchanged copy.
         return metrics
+    if sampler is not None:
+        check_sampler(policy, sampler, groups, rows, config, is_cancelled)
     tokens, compared = compare(policy, tokens_of(rows), config, is_cancelled)
-    if compared:
+    if compared and sampler is None:
         require_agreement(compared, groups, parent_sha256, config.max_logprob_mismatch)
     measured: list[tuple[Update, Metrics]] = []
     for update in plan_updates(groups, rows, config, seed):
@@ -67,13 +73,31 @@ def train_step(
         if not of_update.have_signal:
             continue
         found = backward(policy, of_update, config, is_cancelled)
-        if not measured:
+        if not measured and sampler is None:
             require_agreement(found, groups, parent_sha256, config.max_logprob_mismatch)
         require_sound(found)
         policy.optimizer_step(config.optimizer, learning_rate)
         require_finite_adapter(policy, learning_rate)
         measured.append((update, found))
     return metrics | update_metrics(measured) | compared
+
+
+def check_sampler(
+    policy: TrainablePolicy,
+    sampler: StaleSampler,
+    groups: Sequence[Group],
+    rows: Rows,
+    config: TrainConfig,
+    is_cancelled: Callable[[], bool],
+) -> None:
+    """By a part of what it sampled, with its own weights."""
+    if sampler.adapter is None:
+        return
+    tokens = tokens_of(first_rows(rows))
+    with policy.with_adapter(sampler.adapter):
+        scored_F, entropy = score(policy, tokens, config, is_cancelled)
+    found = {**comparison_metrics(scored_F - tokens.anchors_F), "entropy": entropy}
+    require_agreement(found, groups, sampler.adapter_sha256, config.max_logprob_mismatch)
 
 
 def compare(
@@ -93,7 +117,9 @@ def compare(
         earned_F = config.kl_coefficient * kl_reward(scored_F, tokens.reference_F)
         tokens = replace(tokens, advantages_F=tokens.advantages_F + earned_F)
     if config.correction is not None and config.correction_cap is not None:
-        correction = correct(config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F)
+        correction = correct(
+            config.correction, config.correction_cap, log_ratios_F, tokens.sequences_F, tokens.advantages_F
+        )
         tokens = tokens.corrected(correction, scored_F)
         compared["correctedShare"] = correction.exceeded_F.double().mean().item()
     return tokens, compared
@@ -151,13 +177,14 @@ def regularised(losses: TokenLoss, scores: TokenScores, laid: Laid, config: Trai
     return losses._replace(metrics={**losses.metrics, "kl": kl_N.detach()})
 
 
-def require_policy(groups: Sequence[Group], parent_sha256: str) -> None:
-    """What sampled is what is trained, by hash."""
+def require_policy(groups: Sequence[Group], parent_sha256: str, sampler: StaleSampler | None) -> None:
+    """What sampled is what is trained, or what the plan names, by hash."""
+    who, wanted = ("its parent", parent_sha256) if sampler is None else ("its sampler", sampler.adapter_sha256)
     for sha256 in sorted(samplers(groups), key=str):
-        if sha256 != parent_sha256:
+        if sha256 != wanted:
             raise TemperError(
                 "PolicyMismatch",
-                f"a step must train what its parent sampled: the parent's adapter is {parent_sha256}, but answers came "
+                f"a step must train what {who} sampled: {who[4:]}'s adapter is {wanted}, but answers came "
                 f"from adapter {sha256}; roll back to the parent and run the step again",
             )
 

@@ -35,6 +35,7 @@ from temper_gpu.training.groups import Group, load_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.platform import fix_threads, platform_fingerprint
 from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
 from temper_gpu.training.start import make_start, require_same_base
 from temper_gpu.training.step import train_step
 
@@ -125,12 +126,13 @@ class Trainer:
         parent = read_parent(self._store, work.parent)
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
         require_kept(self._store, work.parent.run, parent.manifest)
+        sampler = read_sampler(self._store, work)
         held = self._load_policy(parent, work.train.lora)
         clock.begin("wait")
         with self._device_lock:
             clock.begin("train")
             held.manifest_sha256 = None
-            metrics = self._step(work, held.policy, parent, groups, is_cancelled)
+            metrics = self._step(work, held.policy, parent, groups, sampler, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.begin("commit")
         manifest = Manifest(
@@ -149,6 +151,7 @@ class Trainer:
             platform=self._platform(held.policy.base),
             seed=work.seed,
             train=work.train,
+            sampler=work.sampler,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
         if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:
@@ -165,11 +168,13 @@ class Trainer:
         policy: TrainablePolicy,
         parent: Commit,
         groups: list[Group],
+        sampler: StaleSampler | None,
         is_cancelled: Callable[[], bool],
     ) -> Metrics:
         parent_sha256, seed = parent.manifest.adapter.sha256, f"{work.seed}/{work.step}"
+        given = (policy, parent_sha256, groups, work.train, work.learning_rate)
         try:
-            return train_step(policy, parent_sha256, groups, work.train, work.learning_rate, is_cancelled, seed)
+            return train_step(*given, is_cancelled, seed, sampler)
         except TemperError as error:
             raise TemperError(error.type, f"step {work.step} of {work.run}: {error.message}") from error
 

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.numerics
 # Sequence 0: ratios 4 and 1/2, product 2, geometric mean √2. Sequence 1: ratio 1/4.
 LOG_RATIOS_F = torch.tensor([log(4), -log(2), -log(4)], dtype=torch.float64)
 SEQUENCES_F = torch.tensor([0, 0, 1])
+ADVANTAGES_F = torch.tensor([1.0, 1.0, -1.0], dtype=torch.float64)
 
 
 @pytest.mark.parametrize(
@@ -26,15 +27,23 @@ SEQUENCES_F = torch.tensor([0, 0, 1])
         ("sequence-mask", 3, [2, 2, 0], [False, False, True]),
         ("geometric", 1.5, [1, 1, 0], [False, False, True]),
         ("geometric", 1.4, [0, 0, 0], [True, True, True]),
+        # The trainer has moved away from sequence 1, by 4.
+        ("off-policy-mask", 3, [1, 1, 0], [False, False, True]),
+        ("off-policy-mask", 5, [1, 1, 1], [False, False, False]),
     ],
 )
 def test_corrections_by_hand(kind: Kind, cap: float, factors: list[float], exceeded: list[bool]):
-    correction = correct(kind, cap, LOG_RATIOS_F, SEQUENCES_F)
+    correction = correct(kind, cap, LOG_RATIOS_F, SEQUENCES_F, ADVANTAGES_F)
     assert correction.factors_F.tolist() == pytest.approx(factors)
     assert correction.exceeded_F.tolist() == exceeded
     is_mask = not kind.endswith("truncate")
     assert correction.kept_F.tolist() == [not (is_mask and each) for each in exceeded]
-    assert correction.is_weighing == (kind != "geometric")
+    assert correction.is_weighing == (kind not in ("geometric", "off-policy-mask"))
+
+
+def test_the_off_policy_mask_keeps_what_is_better_than_its_group():
+    good = correct("off-policy-mask", 3, LOG_RATIOS_F, SEQUENCES_F, -ADVANTAGES_F)
+    assert good.factors_F.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("kind", ["token-truncate", "token-mask", "sequence-truncate", "sequence-mask"])
@@ -48,7 +57,8 @@ def test_factors_are_those_of_trl(kind: Kind):
         expected = torch.clamp(ratio, max=2)
     else:
         expected = ratio.masked_fill((ratio < 0.5) | (ratio > 2), 0.0)
-    found = correct(kind, 2, log_ratios_BT.flatten(), torch.arange(5).repeat_interleave(4)).factors_F
+    sequences_F = torch.arange(5).repeat_interleave(4)
+    found = correct(kind, 2, log_ratios_BT.flatten(), sequences_F, torch.ones(20)).factors_F
     torch.testing.assert_close(found, expected.expand(5, 4).flatten())
 
 

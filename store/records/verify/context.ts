@@ -24,6 +24,13 @@ export interface VerifyContext {
 export interface Walk {
   dealt: number;
   checkpoint: Checkpoint | null;
+  /** What the next steps sample from, in order. */
+  policies: readonly (Checkpoint | null)[];
+}
+
+/** Where a run or a branch begins, whatever its `maxStaleness`. */
+export function walkFrom({ config }: VerifyContext, dealt: number, checkpoint: Checkpoint | null): Walk {
+  return { dealt, checkpoint, policies: Array.from({ length: (config?.maxStaleness ?? 0) + 1 }, () => checkpoint) };
 }
 
 /** Under which a step was planned. */
@@ -37,8 +44,11 @@ export function plannedConfig(
 /** What the plans of a step depend on, where all of it is known. */
 export function positionAt(context: VerifyContext, branch: number, step: number, walk: Walk): RunPosition | null {
   const { prepared } = context;
-  if (context.config === null || prepared === null || walk.checkpoint === null) return null;
-  return standAt({ branch, prepared, step, checkpoint: walk.checkpoint, dealt: walk.dealt, emptySteps: 0 });
+  const { checkpoint, dealt } = walk;
+  const policies = walk.policies.filter((policy) => policy !== null);
+  const isKnown = checkpoint !== null && policies.length === walk.policies.length;
+  if (context.config === null || prepared === null || !isKnown) return null;
+  return standAt({ branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
 }
 
 /** The hash of inputs as stored, and as the plans make it now. */

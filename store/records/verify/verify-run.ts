@@ -12,7 +12,7 @@ import { checkpointOf } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
-import { compareInputs, plannedConfig, positionAt, type VerifyContext, type Walk } from './context.ts';
+import { compareInputs, plannedConfig, positionAt, walkFrom, type VerifyContext, type Walk } from './context.ts';
 import { verifyEval } from './evals.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
@@ -48,7 +48,7 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
   for (const step of chain) {
     const isDone =
       step.commit !== null || isPassed(step, chain) || (state?.branch === step.branch && state.step >= step.step);
-    const before = walkBefore(step, chain, parents, walks);
+    const before = walkBefore(context, step, { chain, parents, walks });
     walks.set(
       placeOf(step),
       await verifyStep(context, { step, parent: parents.get(step.key) ?? null, isDone, before, seen }),
@@ -84,7 +84,11 @@ async function verifyStep(context: VerifyContext, { step, parent, isDone, before
   await verifyStepVerdict(context, { step, position, isDone }, groups);
   if (isSound && isDone) verifyTraining(context, step, position, parent, results);
   const checkpoint = checkpointAfter(context, step, before, results);
-  const after = { dealt: before.dealt + results.length, checkpoint };
+  const policies = [...before.policies.slice(1), checkpoint];
+  const after =
+    step.step === 0
+      ? walkFrom(context, results.length, checkpoint)
+      : { dealt: before.dealt + results.length, checkpoint, policies };
   await verifyEval(context, step, positionAt(context, step.branch, step.step, after));
   return after;
 }
@@ -130,11 +134,19 @@ function plannedInputs(
   parent: FoundParent | null,
   planned: TrainInput | null,
 ): string | null {
-  const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train } = step.commit!.manifest;
+  const { manifest } = step.commit!;
+  const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train, sampler } = manifest;
   if (number === 0) return config !== null && named === null ? planInitialise(config, branch).inputsSha256 : null;
   if (train === null || parent === null) return planned?.inputsSha256 ?? null;
-  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train };
+  const sampled = sampler === undefined ? {} : { sampler };
+  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train, ...sampled };
   return hashTraining(hashed, checkpointOf(parent.place.run, parent.commit));
+}
+
+interface Walked {
+  chain: readonly StoredStep[];
+  parents: ReadonlyMap<string, FoundParent>;
+  walks: ReadonlyMap<string, Walk>;
 }
 
 const placeOf = ({ branch, step }: { branch: number; step: number }): string => `${branch}@${step}`;
@@ -144,18 +156,14 @@ function isPassed(step: StoredStep, chain: readonly StoredStep[]): boolean {
 }
 
 /** A branch goes on from the step that its first manifest names. */
-function walkBefore(
-  step: StoredStep,
-  chain: readonly StoredStep[],
-  parents: ReadonlyMap<string, FoundParent>,
-  walks: ReadonlyMap<string, Walk>,
-): Walk {
+function walkBefore(context: VerifyContext, step: StoredStep, { chain, parents, walks }: Walked): Walk {
   const onBranch = walks.get(placeOf({ branch: step.branch, step: step.step - 1 }));
   if (onBranch !== undefined) return onBranch;
-  if (step.step === 0) return { dealt: 0, checkpoint: null };
+  if (step.step === 0) return walkFrom(context, 0, null);
   const first = chain.find(({ branch, commit }) => branch === step.branch && commit !== null);
   const from = first && parents.get(first.key);
-  return (from && from.place.run === step.run && walks.get(placeOf(from.place))) || { dealt: 0, checkpoint: null };
+  const walk = from && from.place.run === step.run ? walks.get(placeOf(from.place)) : undefined;
+  return walkFrom(context, walk?.dealt ?? 0, walk?.checkpoint ?? null);
 }
 
 /** Where nothing follows from run.json, it is run.json that is wrong. */

@@ -9,6 +9,7 @@ import {
   planNext,
   planReplacements,
   planTraining,
+  policiesAtStart,
   standAt,
   type RunPosition,
 } from '../../../core/plan-step.ts';
@@ -41,6 +42,7 @@ export interface MadeOptions {
   empty?: number;
   /** Group 0 of this step was cut off in all of its attempts. */
   cut?: number;
+  maxStaleness?: number;
   /** Metric by step; evaluated where there is one. */
   evals?: Readonly<Record<number, number>>;
   /** In the place of the model's own. */
@@ -49,10 +51,16 @@ export interface MadeOptions {
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 
-function madeConfig({ run = 'demo', steps = 3, seed = 1, chatTemplate }: MadeOptions = {}): RunConfig {
+function madeConfig({
+  run = 'demo',
+  steps = 3,
+  seed = 1,
+  maxStaleness = 0,
+  chatTemplate,
+}: MadeOptions = {}): RunConfig {
   const rollout = chatTemplate === undefined ? {} : { chatTemplateSha256: hashBytes(text(chatTemplate)) };
   const config = { run, agent: 'toy', baseModel: 'pocket', steps, seed, groupsPerStep: 2, groupSize: 2, rollout };
-  return defaultRunConfig(config);
+  return defaultRunConfig({ ...config, maxStaleness });
 }
 
 export interface MadeRun {
@@ -85,7 +93,8 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     learningRate: 0,
     train: null,
   });
-  let position = standAt({ branch: 0, prepared, step: 0, checkpoint, dealt: 0, emptySteps: 0 });
+  const policies = policiesAtStart(config, checkpoint);
+  let position = standAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
   await evaluate(store, config, position, options);
   const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
@@ -108,7 +117,8 @@ export async function makeBranch(
   fromStep: number,
   steps: number,
 ) {
-  let position: RunPosition = { ...positions[fromStep]!, branch };
+  const { parent: checkpoint, ...from } = positions[fromStep]!;
+  let position = standAt({ ...from, branch, checkpoint, policies: policiesAtStart(config, checkpoint) });
   for (let taken = 0; taken < steps; taken++) position = await takeStep(store, config, position, {});
 }
 
@@ -206,6 +216,7 @@ interface CommitWork {
   learningRate: number;
   seed: number;
   train: object | null;
+  sampler?: object | undefined;
   inputsSha256: string;
 }
 
@@ -216,7 +227,7 @@ async function commit(
   parent: Checkpoint | null,
   work: CommitWork,
 ): Promise<Checkpoint> {
-  const { branch, step, groups, baseModel, learningRate, seed, train, inputsSha256 } = work;
+  const { branch, step, groups, baseModel, learningRate, seed, train, sampler, inputsSha256 } = work;
   const manifest = {
     schema: 1,
     branch,
@@ -227,6 +238,7 @@ async function commit(
     learningRate,
     seed,
     train,
+    ...(sampler === undefined ? {} : { sampler }),
     baseModelSha256: sha256Hex(baseModel),
     parent: parent && { step: parent.step, manifestSha256: parent.manifestSha256 },
     adapter: await store.putBlob(text(`adapter made from ${inputsSha256}`)),

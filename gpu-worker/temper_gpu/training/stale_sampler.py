@@ -1,0 +1,50 @@
+"""Groups that an older checkpoint than the step's parent has sampled (`maxStaleness`): the plan names it, by hash.
+
+The parent's log-probabilities are then expected to differ from the sampler's. What must agree is the sampler and its
+own weights: they are laid in for a moment, and score a part of what was sampled.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from temper_gpu.commits.checkpoints import is_pruned, load_adapter, manifest_key, parse_commit
+from temper_gpu.contract import TrainInput
+from temper_gpu.store import Store
+from temper_gpu.training.rows import Rows
+
+# A disagreement shows in the first hundreds of tokens, and all of them would cost as much as a step's forward pass.
+CHECKED_TOKENS = 1024
+
+
+@dataclass(frozen=True)
+class StaleSampler:
+    """`staleness`: how many optimizer steps it is older than the parent. `adapter`: None where it was pruned since, and
+    the step is made again."""
+
+    adapter_sha256: str
+    staleness: int
+    adapter: Mapping[str, Tensor] | None
+
+
+def read_sampler(store: Store, work: TrainInput) -> StaleSampler | None:
+    """None: the parent itself has sampled."""
+    if work.sampler is None:
+        return None
+    key = manifest_key(work.run, work.sampler.branch, work.sampler.step)
+    manifest = parse_commit(store.read_verified(key, work.sampler.manifest_sha256), key).manifest
+    adapter = None if is_pruned(store, work.run, manifest) else load_adapter(store, manifest).tensors
+    return StaleSampler(work.sampler.adapter_sha256, work.sampler.staleness, adapter)
+
+
+def first_rows(rows: Rows) -> Rows:
+    """Of the first attempts, as many as have tokens enough."""
+    chosen: set[int] = set()
+    num_tokens = 0
+    for row, attempt in zip(rows.rows, rows.attempts, strict=True):
+        if num_tokens >= CHECKED_TOKENS and attempt not in chosen:
+            break
+        chosen.add(attempt)
+        num_tokens += len(row.positions)
+    return rows.of_attempts(chosen)

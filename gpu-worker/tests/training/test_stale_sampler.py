@@ -1,0 +1,100 @@
+"""Steps whose groups an older checkpoint than their parent has sampled. A fresh adapter samples as the base model."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from temper_gpu.commits.checkpoints import manifest_key, pruned_key, read_parent
+from temper_gpu.contract import Checkpoint, Sampler, TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+from temper_gpu.training.packing import Row
+from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.rows import Rows
+from temper_gpu.training.stale_sampler import first_rows
+from tests.training.samples import open_folder, sampled_groups, train_config, train_input
+from tests.training.test_trainer import begin, fresh, never, new_trainer
+
+make_deterministic(1)
+
+
+def sampler_of(checkpoint: Checkpoint, staleness: int = 1) -> Sampler:
+    return Sampler(staleness=staleness, **checkpoint.model_dump(exclude={"run"}))
+
+
+def stale_step(
+    store: FileStore, number: int, answered_by: int = 0, planned: int = 0
+) -> tuple[list[Checkpoint], TrainInput]:
+    """Steps 1 … number − 1 are trained; calls of the next one say which checkpoint answered, its plan which should."""
+    trainer = new_trainer(store)
+    checkpoints = [begin(trainer)]
+    for step in range(1, number):
+        config = train_config(max_logprob_mismatch=10.0)
+        work = train_input(store, checkpoints[-1], fresh(checkpoints[-1], step), train=config)
+        checkpoints.append(trainer.train(work, never).commit.checkpoint("demo"))
+    groups = sampled_groups(checkpoints[answered_by].adapter_sha256, number)
+    work = train_input(store, checkpoints[-1], groups, sampler=sampler_of(checkpoints[planned], number - 1))
+    return checkpoints, work
+
+
+def test_a_step_is_trained_from_its_parent_and_held_to_its_samplers_own_weights(tmp_path: Path):
+    store = open_folder(tmp_path)
+    checkpoints, work = stale_step(store, 3)
+    commit = new_trainer(store).train(work, never).commit
+    metrics = commit.manifest.metrics
+    drift = metrics["logprobK3"]
+    assert metrics["staleness"] == 2
+    # Far more than the bound allows to a sampler and its own weights.
+    assert drift is not None
+    assert drift > work.train.max_logprob_mismatch
+    assert commit.manifest.sampler == work.sampler
+    assert commit.manifest.parent is not None
+    assert commit.manifest.parent.manifest_sha256 == checkpoints[2].manifest_sha256
+
+
+@pytest.mark.numerics
+def test_laying_in_the_samplers_weights_leaves_no_trace(tmp_path: Path):
+    looked, pruned = open_folder(tmp_path / "looked"), open_folder(tmp_path / "pruned")
+    works = [stale_step(store, 2)[1] for store in (looked, pruned)]
+    # Made again after the sampler was pruned: there is nothing to lay in.
+    pruned.publish(pruned_key("demo", 0, 0), json.dumps({"schema": 1, "pruned": True}).encode())
+    commits = [
+        new_trainer(store).train(work, never).commit for store, work in zip((looked, pruned), works, strict=True)
+    ]
+    assert commits[0] == commits[1]
+
+
+def test_a_sampler_that_does_not_compute_what_its_weights_do_is_a_mismatch(tmp_path: Path):
+    store = open_folder(tmp_path)
+    # Sampled by the base model, but checkpoint 1 is said to have answered.
+    checkpoints, work = stale_step(store, 3, answered_by=1, planned=1)
+    with pytest.raises(TemperError, match=r"same log-probabilities.*sampled by adapter") as caught:
+        new_trainer(store).train(work, never)
+    assert caught.value.type == "PolicyMismatch"
+    assert checkpoints[1].adapter_sha256 in caught.value.message
+    assert store.read(manifest_key("demo", 0, 3)) is None
+
+
+def test_answers_of_another_adapter_than_the_plan_names_are_a_mismatch_even_the_parents(tmp_path: Path):
+    store = open_folder(tmp_path)
+    _, work = stale_step(store, 2, answered_by=1)
+    with pytest.raises(TemperError, match="its sampler sampled") as caught:
+        new_trainer(store).train(work, never)
+    assert caught.value.type == "PolicyMismatch"
+
+
+def test_a_manifest_names_no_sampler_where_the_parent_sampled(tmp_path: Path):
+    store = open_folder(tmp_path)
+    parent = begin(new_trainer(store))
+    commit = new_trainer(store).train(train_input(store, parent, fresh(parent)), never).commit
+    written = json.loads(store.read(manifest_key("demo", 0, 1)) or b"")
+    assert "sampler" not in written
+    assert "staleness" not in written["metrics"]
+    assert read_parent(store, commit.checkpoint("demo")) == commit
+
+
+def test_whole_attempts_are_looked_at_until_there_are_tokens_enough():
+    sizes = [(0, 600), (0, 300), (1, 200), (1, 1), (2, 5)]
+    rows = Rows([Row([], "attempt", list(range(size))) for _, size in sizes], [attempt for attempt, _ in sizes])
+    assert first_rows(rows).attempts == [0, 0, 1, 1]

@@ -1,0 +1,134 @@
+/**
+ * Steps that overlap (`maxStaleness` n): while a step trains, the next ones are played, n of them at most. Each samples
+ * from the checkpoint that the plan names, s − 1 − n, so it waits for that one and for no newer one: how fast either side
+ * is changes nothing but the time it takes. Steps are played in order, since each deals on where the one before it
+ * stopped, and trained in order. Before anything else is done (an instruction, continue-as-new, the end), what was begun
+ * is played and trained to its end.
+ */
+import { CancellationScope } from '@temporalio/workflow';
+
+import type { GroupResult } from '../core/contract.ts';
+import { EMPTY_STEPS_LIMIT, planAhead, type PlayPosition, type RunPosition } from '../core/plan-step.ts';
+import type { RunActivities } from './activities.ts';
+import type { Run } from './run.ts';
+import type { StepInHand } from './step-in-hand.ts';
+import { Turns } from './turns.ts';
+
+/** The two halves of a step. */
+export interface Halves {
+  /** Everything up to the verdict: what is trained. */
+  play(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]>;
+  /** Everything from training on, the evaluation that is due included. */
+  finish(run: Run, inHand: StepInHand, position: RunPosition, played: GroupResult[]): Promise<RunPosition>;
+}
+
+/** Takes steps until the history is long, or something else is to be done; returns where the last finished one left. */
+export async function takeOverlapping(
+  run: Run,
+  start: RunPosition,
+  halves: Halves,
+  isHistoryLong: (step: number) => boolean,
+): Promise<RunPosition> {
+  const { board, instructions } = run;
+  const turns = new Turns(() => !board.isShowing);
+  const inTurns = { ...run, activities: takeTurns(run.activities, turns) };
+  const overlap = new Overlap(inTurns, start, halves, turns);
+  board.turns = turns;
+  try {
+    await instructions.interruptible(() => overlap.run(isHistoryLong));
+  } finally {
+    board.turns = null;
+    overlap.giveUp();
+  }
+  return overlap.finished;
+}
+
+class Overlap {
+  readonly #run: Run;
+  readonly #halves: Halves;
+  readonly #turns: Turns;
+  /** What the next steps sample from, in order. */
+  readonly #policies: Promise<RunPosition['policy']>[];
+  /** The position after the newest step that was played, once all of them are trained. */
+  #training: Promise<RunPosition>;
+  #inHand: StepInHand[] = [];
+  #finished: RunPosition;
+  #scope: CancellationScope | null = null;
+
+  constructor(run: Run, start: RunPosition, halves: Halves, turns: Turns) {
+    this.#run = run;
+    this.#halves = halves;
+    this.#turns = turns;
+    this.#policies = [start.policy, ...(start.upcoming ?? [])].map((policy) => Promise.resolve(policy));
+    this.#training = Promise.resolve(start);
+    this.#finished = start;
+  }
+
+  get finished(): RunPosition {
+    return this.#finished;
+  }
+
+  async run(isHistoryLong: (step: number) => boolean): Promise<void> {
+    // Of the caller's scope: its cancellation, and a rollback, reach both halves.
+    const scope = new CancellationScope();
+    this.#scope = scope;
+    const [played] = await Promise.allSettled([scope.run(() => this.#play(this.#finished, isHistoryLong))]);
+    // A step that failed to train is why others were given up; one that failed to be played lets the others finish.
+    await this.#training;
+    if (played.status === 'rejected') throw played.reason;
+  }
+
+  /** What was begun and will not be finished is no longer in progress. */
+  giveUp(): void {
+    for (const inHand of this.#inHand) this.#run.board.leave(inHand);
+  }
+
+  async #play(start: PlayPosition, isHistoryLong: (step: number) => boolean): Promise<void> {
+    let position = start;
+    for (;;) {
+      const policy = await this.#policies.shift()!;
+      await this.#turns.take('play', async () => Promise.resolve());
+      if (!this.#mayBegin(position) || isHistoryLong(position.step)) return;
+      const inHand = this.#run.board.begin(position.step + 1, policy);
+      this.#inHand.push(inHand);
+      const played = await this.#halves.play(this.#run, inHand, { ...position, policy });
+      inHand.rest();
+      this.#train(inHand, played);
+      position = planAhead(position, played, policy);
+    }
+  }
+
+  #train(inHand: StepInHand, played: GroupResult[]): void {
+    const before = this.#training;
+    const finish = async (): Promise<RunPosition> => {
+      const position = await before;
+      this.#finished = await this.#halves.finish(this.#run, inHand, position, played);
+      this.#inHand = this.#inHand.filter((other) => other !== inHand);
+      return this.#finished;
+    };
+    this.#training = finish();
+    this.#training.catch(() => this.#scope?.cancel());
+    const newest = this.#training.then(({ parent }) => parent);
+    // Its failure is thrown where it is awaited.
+    newest.catch(() => undefined);
+    this.#policies.push(newest);
+  }
+
+  /** Only on what was played: whether a step was trained yet differs from time to time. */
+  #mayBegin({ step, emptySteps }: PlayPosition): boolean {
+    const { config, told, hasToTake, isPaused, isOverBudget } = this.#run.instructions;
+    const isOver = step >= config.steps || told.stop || emptySteps >= EMPTY_STEPS_LIMIT;
+    return !isOver && !hasToTake && !isPaused && !isOverBudget;
+  }
+}
+
+function takeTurns(activities: RunActivities, turns: Turns): RunActivities {
+  return {
+    ...activities,
+    rollout: (input) => turns.take('play', () => activities.rollout(input)),
+    judgeGroup: (input) => turns.take('play', () => activities.judgeGroup(input)),
+    judge: (input) => turns.take('play', () => activities.judge(input)),
+    train: (input) => turns.take('train', () => activities.train(input)),
+    evaluate: (input) => turns.take('train', () => activities.evaluate(input)),
+  };
+}

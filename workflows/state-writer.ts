@@ -1,0 +1,66 @@
+/** Writes a run's state to the store beside the run's own work: in order, and whatever is cancelled. */
+import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
+
+import type { RunState } from '../core/contract.ts';
+import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
+import type { Turns } from './turns.ts';
+
+export class StateWriter {
+  /** Where steps overlap: what the loop writes takes turns with what else it does. */
+  turns: Turns | null = null;
+  readonly #state: () => RunState;
+  #written: Promise<void> = Promise.resolve();
+  #writing = false;
+
+  constructor(state: () => RunState) {
+    this.#state = state;
+  }
+
+  get isWriting(): boolean {
+    return this.#writing;
+  }
+
+  /** Starts writing; waits only for the writing before it. */
+  async write(activity: (state: RunState) => Promise<void>): Promise<void> {
+    do await this.#written;
+    while (this.#writing);
+    const state = this.#state();
+    indexRun(state);
+    this.#writing = true;
+    this.#written = CancellationScope.nonCancellable(() => activity(state)).finally(() => {
+      this.#writing = false;
+    });
+    // Its failure is thrown where it is awaited; that nobody listens until then is no unhandled rejection.
+    this.#written.catch(() => undefined);
+  }
+
+  /** What the loop writes: in its turn, where there are turns. What is finished is told, though the rest is given up. */
+  writeInTurn(activity: (state: RunState) => Promise<void>): Promise<void> {
+    const { turns } = this;
+    if (turns === null) return this.write(activity);
+    const isFree = (): boolean => !this.#writing;
+    return CancellationScope.nonCancellable(() => turns.take('train', () => this.write(activity), isFree));
+  }
+
+  /** What is being written now; it fails as that does. */
+  get current(): Promise<void> {
+    return this.#written;
+  }
+
+  /** All that was to be written is written. */
+  async written(): Promise<void> {
+    do await this.#written;
+    while (this.#writing);
+  }
+}
+
+/** Search attributes, once per record: each upsert is an event of the history. */
+export function indexRun({ run, agent, step, phase, reward }: RunState): void {
+  upsertSearchAttributes([
+    { key: temperRun, value: run },
+    { key: temperAgent, value: agent },
+    { key: temperStep, value: step },
+    { key: temperReward, value: reward },
+    { key: temperPhase, value: phase },
+  ]);
+}
