@@ -17,6 +17,7 @@ import { rollbackCommand } from './rollback/command.ts';
 import { runsCommand } from './runs/command.ts';
 import * as schedules from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
+import { sftCommand } from './sft/command.ts';
 import { setCommand } from './set/command.ts';
 import { setupCommand } from './setup/command.ts';
 import { showCommand } from './show/command.ts';
@@ -31,6 +32,8 @@ const describeRunFlags = async () => (await import('./train/describe-run-flags.t
 const describeForkFlags = async () => (await import('./train/describe-run-flags.ts')).describeForkFlags();
 const loadProjectFlags = async (surroundings: Surroundings) =>
   (await import('./train/project-flags.ts')).readProjectFlags(surroundings);
+const loadSftFlags = async (surroundings: Surroundings) =>
+  (await import('./train/project-flags.ts')).readProjectFlags(surroundings, sftCommand.flags);
 const loadSchedule = () => import('./schedule/schedule.ts');
 const loadScheduleFire = () => import('./schedule/schedule-fire.ts');
 
@@ -59,6 +62,12 @@ export const COMMANDS: readonly Command[] = [
     ...trainCommand,
     load: async () => (await import('./train/train.ts')).train,
     loadProjectFlags,
+    loadDescriptions: describeRunFlags,
+  }),
+  createCommand({
+    ...sftCommand,
+    load: async () => (await import('./sft/sft.ts')).sft,
+    loadProjectFlags: loadSftFlags,
     loadDescriptions: describeRunFlags,
   }),
   createCommand({

@@ -1,5 +1,6 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
+import { complaintAboutSupervised } from './supervised.ts';
 
 /** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
 export function complaintAbout(config: RunConfig): string | null {
@@ -16,7 +17,8 @@ export function complaintAbout(config: RunConfig): string | null {
     complaintAboutUpdates(config) ??
     complaintAboutReduction(config.train) ??
     complaintAboutCorrection(config.train) ??
-    complaintAboutKl(config.train)
+    complaintAboutKl(config.train) ??
+    complaintAboutSupervised(config)
   );
 }
 

@@ -1,7 +1,7 @@
 /** `manifest.json`, the commit of a step, as GPU workers write it (`gpu-worker/temper_gpu/commits/checkpoints.py`). */
 import { z } from 'zod';
 
-import { BlobRef, GroupRef, StepMetrics, TrainConfig, type Checkpoint } from '../../core/contract.ts';
+import { BlobRef, GroupRef, StepMetrics, SupervisedStep, TrainConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { decodeJson } from '../bytes/json.ts';
 import { hashBytes } from '../bytes/sha256.ts';
@@ -29,6 +29,8 @@ const ManifestSchema = z
     seed: count,
     /** Null in a run's first commit, for which nothing is trained. */
     train: TrainConfig.nullable(),
+    /** The examples that were trained. Absent: the step trained its groups. */
+    supervised: SupervisedStep.optional(),
   })
   .refine(({ step, train }) => step === 0 || train !== null, {
     path: ['train'],
@@ -54,4 +56,9 @@ export function parseCommit(bytes: Uint8Array, key: string): Commit {
 export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: Commit): Checkpoint {
   const { branch, step, adapter } = manifest;
   return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256 };
+}
+
+/** What a supervised step was made from, as an input of a step has it. */
+export function suppliedExamples({ supervised }: Manifest): Pick<Manifest, 'supervised'> {
+  return supervised === undefined ? {} : { supervised };
 }

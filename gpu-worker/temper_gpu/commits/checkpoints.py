@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_serializer,
+    model_serializer,
+)
 from pydantic.alias_generators import to_camel
 
-from temper_gpu.contract import POLICY_NAME_PATTERN, BlobRef, Checkpoint, GroupRef, TrainConfig
+from temper_gpu.contract import POLICY_NAME_PATTERN, BlobRef, Checkpoint, GroupRef, SupervisedStep, TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -56,11 +64,18 @@ class Manifest(_Stored):
     seed: int
     # None: step 0, which trains nothing.
     train: TrainConfig | None = None
+    # None, and absent in the file: the step trained its groups.
+    supervised: SupervisedStep | None = None
 
-    @field_serializer("train")
-    def _as_it_was_given(self, train: TrainConfig | None) -> dict[str, Any] | None:
+    @field_serializer("train", "supervised")
+    def _as_it_was_given(self, given: TrainConfig | SupervisedStep | None) -> dict[str, Any] | None:
         """An option that nobody gave stays absent, as in the hash of the step's inputs."""
-        return None if train is None else train.model_dump(by_alias=True, exclude_unset=True)
+        return None if given is None else given.model_dump(by_alias=True, exclude_unset=True)
+
+    @model_serializer(mode="wrap")
+    def _without_examples(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        return {name: value for name, value in written.items() if name != "supervised" or value is not None}
 
 
 @dataclass(frozen=True)

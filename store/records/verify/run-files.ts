@@ -7,6 +7,7 @@ import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema }
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
 import { blobKey, curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
 import { readRunTemplate } from '../chat-templates.ts';
+import { readDataset } from '../datasets.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
@@ -36,6 +37,7 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
   if (file !== null) await verifyTemplate(store, file.config, findings);
+  if (file !== null) await verifyDataset(store, file.config, findings);
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
@@ -75,6 +77,12 @@ async function verifyTemplate(store: Store, config: RunConfig, findings: Finding
   if (sha256 === undefined) return;
   findings.count('run files');
   await findings.attempt('run files', blobKey(sha256), () => readRunTemplate(store, config));
+}
+
+async function verifyDataset(store: Store, { supervised }: RunConfig, findings: Findings): Promise<void> {
+  if (supervised === undefined) return;
+  findings.count('run files');
+  await findings.attempt('run files', supervised.dataset.key, () => readDataset(store, supervised));
 }
 
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {

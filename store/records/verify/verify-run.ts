@@ -5,10 +5,12 @@
 import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
 import { hashTraining, planInitialise, planTraining, type RunPosition } from '../../../core/plan-step.ts';
+import { planSupervised } from '../../../core/plan-supervised.ts';
+import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { runKey, runPrefix } from '../../layout.ts';
 import { readAllChanges } from '../lineage.ts';
-import { checkpointOf } from '../manifest.ts';
+import { checkpointOf, suppliedExamples } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
@@ -112,12 +114,16 @@ function verifyTraining(
   const config = plannedConfig(context, step);
   const known = results.filter((result) => result !== null);
   const isKnown = position !== null && step.step > 0 && known.length === results.length;
-  const planned = isKnown ? planTraining(config!, position, known) : null;
+  const isSupervised = config !== null && isSupervisedStep(config, step.step);
+  const plan = isSupervised ? planSupervised : planTraining;
+  const planned = isKnown ? plan(config!, position, known) : null;
   if (step.commit === null) {
     if (planned !== null)
-      findings.problem('manifests', step.key, 'it is missing, although groups of its step have a learning signal');
+      findings.problem('manifests', step.key, 'it is missing, although its step has something to train');
     return;
   }
+  if (isKnown && canonicalJson(planned?.supervised ?? null) !== canonicalJson(step.commit.manifest.supervised ?? null))
+    findings.problem('manifests', step.key, 'it trains other examples than its run deals to this step');
   if (isKnown && canonicalJson(planned?.groups ?? []) !== canonicalJson(step.commit.manifest.groups))
     findings.problem('manifests', step.key, 'it trains other groups than those with a learning signal');
   compareInputs(context, step.key, step.commit.manifest.inputsSha256, plannedInputs(context, step, parent, planned));
@@ -130,10 +136,11 @@ function plannedInputs(
   parent: FoundParent | null,
   planned: TrainInput | null,
 ): string | null {
-  const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train } = step.commit!.manifest;
+  const { manifest } = step.commit!;
+  const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train } = manifest;
   if (number === 0) return config !== null && named === null ? planInitialise(config, branch).inputsSha256 : null;
   if (train === null || parent === null) return planned?.inputsSha256 ?? null;
-  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train };
+  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train, ...suppliedExamples(manifest) };
   return hashTraining(hashed, checkpointOf(parent.place.run, parent.commit));
 }
 
