@@ -11,15 +11,19 @@ export function complaintAbout(config: RunConfig): string | null {
     return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
   if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
-  if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
-    return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
   return (
+    complaintAboutBudget(config) ??
     complaintAboutUpdates(config) ??
     complaintAboutReduction(config.train) ??
     complaintAboutCorrection(config.train) ??
     complaintAboutKl(config.train) ??
     complaintAboutSupervised(config)
   );
+}
+
+function complaintAboutBudget({ maxJudgeUsd, judge }: RunConfig): string | null {
+  if (maxJudgeUsd === null || maxJudgeUsd === undefined || (judge ?? null) !== null) return null;
+  return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 
 function complaintAboutReduction({ reduction = 'token', reductionTokens }: TrainConfig): string | null {

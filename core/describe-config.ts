@@ -9,7 +9,7 @@ export function configSummary({ run, agent, baseModel }: RunConfig): string {
 }
 
 export function configDetails(config: RunConfig): string {
-  const { baseModel, learningRate, seed, train, parent } = config;
+  const { learningRate, seed, train, parent } = config;
   return [
     ...describeSteps(config),
     ...(parent ? [`Starts from the adapter and the optimizer state of **${policyName(parent)}**.`] : []),

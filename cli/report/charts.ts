@@ -53,8 +53,13 @@ const JUDGE_NOTES: Readonly<Record<string, string>> = {
 };
 /** Shown elsewhere on the page. */
 const REDUNDANT: readonly string[] = [
-  ...['rewardMean', 'sampledTokens', 'attempts', 'groups'],
-  ...['examples', 'heldOutExamples', 'heldOutLossBefore'],
+  'rewardMean',
+  'sampledTokens',
+  'attempts',
+  'groups',
+  'examples',
+  'heldOutExamples',
+  'heldOutLossBefore',
 ];
 /** Measured now and then. */
 const POINTS: readonly string[] = ['heldOutLoss'];

@@ -17,7 +17,7 @@ const WITH_EXAMPLES: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(EXAMPLE_FLA
 const WITH_WARM_START: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(WARM_START_FLAGS)];
 
 function rowsOf(config: Pick<RunOptions, 'supervised'>): FlagRows {
-  return isSupervisedOnly({ supervised: config.supervised }) ? WITH_EXAMPLES : WITH_WARM_START;
+  return isSupervisedOnly(config) ? WITH_EXAMPLES : WITH_WARM_START;
 }
 
 /**
@@ -55,9 +55,10 @@ export function applyRunFlags(
 ): RunConfig {
   const options = structuredClone(start) as unknown as Record<string, unknown>;
   const rows = rowsOf(start);
+  const help = isSupervisedOnly(start) ? 'temper sft --help' : 'temper train --help';
   for (const [path, value] of values) {
     const found = rows.find(([, row]) => row.path === path);
-    if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help: 'temper train --help' });
+    if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help });
     setPath(options, path.split('.'), value);
   }
   try {

@@ -39,7 +39,12 @@ export async function checkExamples(tried: TriedExamples, options: InstallOption
       ...options,
       name: 'check_examples',
       args: [
-        ...['--model', baseModel, '--dataset', dataset, '--rendering', JSON.stringify(rendering)],
+        '--model',
+        baseModel,
+        '--dataset',
+        dataset,
+        '--rendering',
+        JSON.stringify(rendering),
         ...(source === null ? [] : ['--source', source]),
         ...(templateFile === null ? [] : ['--chat-template', templateFile]),
       ],

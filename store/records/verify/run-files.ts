@@ -36,8 +36,7 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
-  if (file !== null) await verifyTemplate(store, file.config, findings);
-  if (file !== null) await verifyDataset(store, file.config, findings);
+  if (file !== null) await verifyBrought(store, file.config, findings);
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
@@ -70,6 +69,12 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
       `it is not a copy of ${scenarios.key}`,
       'it is only for display: delete it',
     );
+}
+
+/** What the configuration names by its hash. */
+async function verifyBrought(store: Store, config: RunConfig, findings: Findings): Promise<void> {
+  await verifyTemplate(store, config, findings);
+  await verifyDataset(store, config, findings);
 }
 
 async function verifyTemplate(store: Store, config: RunConfig, findings: Findings): Promise<void> {
