@@ -4,6 +4,7 @@ import { createCommand, createGroup, type Command } from './command-line/create-
 import { cancelCommand } from './cancel/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
 import { devCommand } from './dev/command.ts';
+import { distillCommand } from './distill/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
@@ -70,6 +71,7 @@ export const COMMANDS: readonly Command[] = [
     loadProjectFlags: loadSftFlags,
     loadDescriptions: describeRunFlags,
   }),
+  createCommand({ ...distillCommand, load: async () => (await import('./distill/distill.ts')).distillRun }),
   createCommand({
     ...forkCommand,
     load: async () => (await import('./fork/fork.ts')).fork,

@@ -10,6 +10,8 @@ export interface ChatExample {
   readonly id: string;
   readonly messages: readonly Record<string, unknown>[];
   readonly tools?: readonly Record<string, unknown>[];
+  /** Of the file alone: it does not come into a store. */
+  readonly metadata?: Readonly<Record<string, number>>;
 }
 
 const MEMBERS = new Set(['id', 'messages', 'tools', 'metadata']);

@@ -119,6 +119,8 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b'],
   'runs --json': json('runs'),
   'show --json': json('show demo'),
+  'distill --top': ['distill demo --top 1% --out a.jsonl', 'distill demo --top 100% --out a.jsonl'],
+  'distill --out': ['distill demo --top 9% --out a.jsonl', 'distill demo --top 9% --out b.jsonl'],
   'report --out': added('report demo', '--out here.html'),
   'rollback --step': STEERING,
   'rollback --set': STEERING,
