@@ -24,7 +24,7 @@ export function parseChatExamples(text: string, name: string): ChatExample[] {
 }
 
 /** Refuses examples that are the same: one of them could be held out, and another one trained. */
-export function checkChatExamples(examples: readonly ChatExample[], name: string): ChatExample[] {
+function checkChatExamples(examples: readonly ChatExample[], name: string): ChatExample[] {
   const seen = new Map<string, string>();
   for (const { id, messages, tools } of examples) {
     const content = canonicalJson([messages, tools]);
@@ -64,7 +64,7 @@ function parseLine(line: string, number: number, name: string): ChatExample {
 }
 
 /** `place` is what errors call it, `id` what it is called where it says nothing. */
-export function readChatExample(value: unknown, place: string, id: string): ChatExample {
+function readChatExample(value: unknown, place: string, id: string): ChatExample {
   if (!isObject(value)) throw refused(place, 'be an object with messages', value, 'write {"messages": […]}');
   const unknown = Object.keys(value).find((member) => !MEMBERS.has(member));
   if (unknown !== undefined)

@@ -4,7 +4,7 @@ import { canonicalJson } from './hashes.ts';
 
 type Message = Record<string, unknown>;
 
-export interface RecordedCall {
+interface RecordedCall {
   readonly messages: readonly object[];
   readonly tools: readonly object[] | null;
   readonly answer: object;

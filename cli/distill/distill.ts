@@ -1,6 +1,7 @@
 /** Recorded attempts as examples for supervised training. */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { ChatExample } from '../../core/chat-examples.ts';
 import { distill, type RatedAttempt } from '../../core/distill.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';
@@ -30,13 +31,18 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
       `${args.checkpoint} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name another checkpoint`,
     );
   const file = resolve(cwd, flags.out);
-  await writeFile(file, examples.map(({ id: _, ...example }) => `${JSON.stringify(example)}\n`).join(''));
+  await writeFile(file, examples.map(toLine).join(''));
   const [best, worst] = [attempts[0]!, attempts.at(-1)!].map(({ reward }) => formatNumber(reward));
   output.line(
     `${attempts.length} of ${plural(played.length, 'attempt')}, reward ${best} to ${worst}: ${plural(examples.length, 'example')} in ${file}`,
   );
   if (repeated > 0) output.line(`note: ${plural(repeated, 'repeated conversation')} left out`);
   return EXIT.ok;
+}
+
+/** Its place in the file is its id. */
+function toLine({ messages, tools, metadata }: ChatExample): string {
+  return `${JSON.stringify({ messages, ...(tools === undefined ? {} : { tools }), metadata })}\n`;
 }
 
 /** Of the branches that the run's curve consists of, or of one policy wherever it played. */
