@@ -2,8 +2,11 @@
 import { PrepareInput, type Prepared, type RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { complaintAboutLoss } from '../core/loss-options.ts';
+import { isSupervisedOnly } from '../core/supervised.ts';
 import { decodeJson, encodeJson, encodeJsonLines } from '../store/bytes/json.ts';
 import { preparedKey, runKey, scenariosKey } from '../store/layout.ts';
+import type { Agent } from '../play/agent.ts';
+import { readDataset } from '../store/records/datasets.ts';
 import { publishRun } from '../store/records/publish-run.ts';
 import { asActivity } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';
@@ -21,9 +24,20 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     }
     await requireLoss(config);
     // Read first: an agent whose scenarios are refused leaves no run behind.
-    const split = await splitScenarios(store, agent, config);
+    const dealt = await readDealt(agent, config);
     await checkRunFile(config, codeSha256);
-    return writeScenarios(config, codeSha256, split);
+    return writeDealt(config, codeSha256, dealt);
+  }
+
+  /** Scenarios of the agent; of a run that plays none, its examples. */
+  async function readDealt(agent: Agent, config: RunConfig): Promise<Dealt> {
+    const { supervised } = config;
+    const examples = supervised && (await readDataset(store, supervised));
+    if (supervised === undefined || examples === undefined || !isSupervisedOnly(config))
+      return listScenarios(await splitScenarios(store, agent, config));
+    const { heldOut } = supervised;
+    const counts = { trainScenarios: supervised.examples - heldOut, evalScenarios: heldOut };
+    return { bytes: examples, counts, heldOut: true };
   }
 
   /** A run that is recorded goes on as it is: what has no effect changes no bytes of it. */
@@ -45,19 +59,30 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
     }
   }
 
-  async function writeScenarios(config: RunConfig, agentCodeSha256: string, split: ScenarioSplit): Promise<Prepared> {
-    const lines = [...split.train, ...split.evaluation].map((scenario) => ({ id: scenario.id, scenario }));
-    const bytes = encodeJsonLines(lines);
-    const counts = { trainScenarios: split.train.length, evalScenarios: split.evaluation.length };
+  async function writeDealt(config: RunConfig, agentCodeSha256: string, dealt: Dealt): Promise<Prepared> {
+    const { bytes, counts, heldOut } = dealt;
     const scenarios = await store.putBlob(bytes);
     await store.replace(scenariosKey(config.run), bytes);
-    const prepared: Prepared = { scenarios, ...counts, heldOut: split.heldOut, agentCodeSha256 };
+    const prepared: Prepared = { scenarios, ...counts, heldOut, agentCodeSha256 };
     const published = await store.publish(preparedKey(config.run), encodeJson(prepared));
-    logger.info({ run: config.run, ...counts, heldOut: split.heldOut }, 'prepared');
+    logger.info({ run: config.run, ...counts, heldOut }, 'prepared');
     return decodeJson(published.bytes, preparedKey(config.run)) as Prepared;
   }
 
   return { prepare: asActivity(dependencies, PrepareInput, prepare) };
+}
+
+/** Lines, those for training first. */
+interface Dealt {
+  bytes: Uint8Array;
+  counts: Pick<Prepared, 'trainScenarios' | 'evalScenarios'>;
+  heldOut: boolean;
+}
+
+function listScenarios({ train, evaluation, heldOut }: ScenarioSplit): Dealt {
+  const lines = [...train, ...evaluation].map((scenario) => ({ id: scenario.id, scenario }));
+  const counts = { trainScenarios: train.length, evalScenarios: evaluation.length };
+  return { bytes: encodeJsonLines(lines), counts, heldOut };
 }
 
 function otherConfig(run: string, differences: readonly string[]): TemperError {

@@ -4,6 +4,7 @@ import { createCommand, createGroup, type Command } from './command-line/create-
 import { cancelCommand } from './cancel/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
 import { devCommand } from './dev/command.ts';
+import { distillCommand } from './distill/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
@@ -17,6 +18,7 @@ import { rollbackCommand } from './rollback/command.ts';
 import { runsCommand } from './runs/command.ts';
 import * as schedules from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
+import { sftCommand } from './sft/command.ts';
 import { setCommand } from './set/command.ts';
 import { setupCommand } from './setup/command.ts';
 import { showCommand } from './show/command.ts';
@@ -31,6 +33,8 @@ const describeRunFlags = async () => (await import('./train/describe-run-flags.t
 const describeForkFlags = async () => (await import('./train/describe-run-flags.ts')).describeForkFlags();
 const loadProjectFlags = async (surroundings: Surroundings) =>
   (await import('./train/project-flags.ts')).readProjectFlags(surroundings);
+const loadSftFlags = async (surroundings: Surroundings) =>
+  (await import('./train/project-flags.ts')).readProjectFlags(surroundings, sftCommand.flags);
 const loadSchedule = () => import('./schedule/schedule.ts');
 const loadScheduleFire = () => import('./schedule/schedule-fire.ts');
 
@@ -61,6 +65,13 @@ export const COMMANDS: readonly Command[] = [
     loadProjectFlags,
     loadDescriptions: describeRunFlags,
   }),
+  createCommand({
+    ...sftCommand,
+    load: async () => (await import('./sft/sft.ts')).sft,
+    loadProjectFlags: loadSftFlags,
+    loadDescriptions: describeRunFlags,
+  }),
+  createCommand({ ...distillCommand, load: async () => (await import('./distill/distill.ts')).distillRun }),
   createCommand({
     ...forkCommand,
     load: async () => (await import('./fork/fork.ts')).fork,

@@ -1,5 +1,6 @@
 /** The rules that tie fields of a run's configuration together. Workflows hold changed settings to them: no zod here. */
 import type { RunConfig, TrainConfig } from './contract.ts';
+import { complaintAboutSupervised } from './supervised.ts';
 
 /** Names what contradicts itself; null where nothing does. Losses are left to `loss-options.ts`: a changed setting changes none. */
 export function complaintAbout(config: RunConfig): string | null {
@@ -10,14 +11,20 @@ export function complaintAbout(config: RunConfig): string | null {
   if (ofSteps !== null) return ofSteps;
   if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
-  if (config.maxJudgeUsd !== null && config.maxJudgeUsd !== undefined && (config.judge ?? null) === null)
-    return `maxJudgeUsd ${config.maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
   return (
+    complaintAboutBudget(config) ??
     complaintAboutUpdates(config) ??
     complaintAboutReduction(config.train) ??
     complaintAboutCorrection(config.train) ??
-    complaintAboutKl(config.train)
+    complaintAboutKl(config.train) ??
+    complaintAboutSupervised(config) ??
+    complaintAboutOverlap(config)
   );
+}
+
+function complaintAboutBudget({ maxJudgeUsd, judge }: RunConfig): string | null {
+  if (maxJudgeUsd === null || maxJudgeUsd === undefined || (judge ?? null) !== null) return null;
+  return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 
 function complaintAboutReduction({ reduction = 'token', reductionTokens }: TrainConfig): string | null {
@@ -43,6 +50,11 @@ function complaintAboutSteps({ maxStaleness = 0, warmupSteps, steps }: RunConfig
     return `warmupSteps must be fewer than steps, got ${warmupSteps} of ${steps}; lower warmupSteps`;
   if (maxStaleness < steps) return null;
   return `maxStaleness must be fewer than steps (a step is played at most so many steps ahead), got ${maxStaleness} of ${steps}; lower maxStaleness`;
+}
+
+function complaintAboutOverlap({ maxStaleness = 0, supervised }: RunConfig): string | null {
+  if (maxStaleness === 0 || supervised === undefined) return null;
+  return `maxStaleness must be 0 in a run with supervised steps (the first attempts would be sampled before they are trained), got ${maxStaleness}; leave maxStaleness out`;
 }
 
 function complaintAboutUpdates({ groupsPerStep, train: { miniBatches = 1 } }: RunConfig): string | null {

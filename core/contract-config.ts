@@ -2,14 +2,11 @@
 import { z } from 'zod';
 
 import { LossConfig } from './contract-losses.ts';
-import { baseModel, blobName, count, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { SupervisedConfig } from './contract-supervised.ts';
+import { baseModel, count, judgeName, name, positive, sha256, templateKwargs } from './contract-values.ts';
 
 /** So many checkpoints and one are carried along; far fewer are of use. */
 const MAX_STALENESS = 16;
-
-/** Content-addressed bytes of the store; `key` is relative to the store's root. */
-export const BlobRef = z.strictObject({ key: blobName, sha256, bytes: count }).meta({ id: 'BlobRef' });
-export type BlobRef = z.infer<typeof BlobRef>;
 
 /** LoRA as PEFT means it: `targetModules` null means every linear layer but the output head. */
 export const LoraConfig = z
@@ -90,9 +87,7 @@ export const RolloutConfig = z
      * Variables of the model's chat template, such as `enable_thinking`, for calls that do not set them themselves. Absent:
      * none. Runs without them have the bytes that they had before this field was there.
      */
-    chatTemplateKwargs: z
-      .record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]))
-      .optional(),
+    chatTemplateKwargs: templateKwargs.optional(),
     /** Of the Jinja template in the place of the model's own: it stands in the store under this hash. Absent: the model's own. */
     chatTemplateSha256: sha256.optional(),
   })
@@ -142,6 +137,8 @@ export const RunConfig = z
     parent: Checkpoint.nullable(),
     rollout: RolloutConfig,
     train: TrainConfig,
+    /** Steps that are trained on examples. Absent: there are none, as before this field was there. */
+    supervised: SupervisedConfig.optional(),
   })
   .meta({ id: 'RunConfig' });
 export type RunConfig = z.infer<typeof RunConfig>;

@@ -11,7 +11,12 @@ export const positive = z.int().min(1);
 export const BASE_MODEL_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)*(@[0-9a-f]{40})?$/;
 export const baseModel = z.string().max(200).regex(BASE_MODEL_PATTERN);
 /** Where content-addressed bytes stand in a store. */
-export const blobName = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
+const blobName = z.string().regex(/^blobs\/[0-9a-f]{64}$/);
+/** Content-addressed bytes of the store; `key` is relative to the store's root. */
+export const BlobRef = z.strictObject({ key: blobName, sha256, bytes: count }).meta({ id: 'BlobRef' });
+export type BlobRef = z.infer<typeof BlobRef>;
+/** Variables of a chat template. */
+export const templateKwargs = z.record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()]));
 /** As `openai/gpt-5-mini`, `engine/demo@100` or `host:port/model`: shown to people, never an address to go to. */
 export const judgeName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$/);
 

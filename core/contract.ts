@@ -6,13 +6,15 @@
  * are `null`. Workflows and planners import types from here, never the schemas (zod stays out of the workflow bundle).
  */
 import { z } from 'zod';
-import { BlobRef, Checkpoint, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
-import { baseModel, count, judgeName, name, positive, sha256 } from './contract-values.ts';
+import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
+import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
+import { baseModel, BlobRef, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
 export * from './contract-config.ts';
 export * from './contract-losses.ts';
+export * from './contract-supervised.ts';
 export { NAME_PATTERN } from './wire-constants.ts';
-export { BASE_MODEL_PATTERN, firstIssue } from './contract-values.ts';
+export { BASE_MODEL_PATTERN, BlobRef, firstIssue } from './contract-values.ts';
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
@@ -41,6 +43,8 @@ export const InitialiseInput = z
     parent: Checkpoint.nullable(),
     /** As in `RolloutConfig`: checked before the run begins, and no part of what is made. */
     chatTemplateSha256: sha256.optional(),
+    /** The examples of the run's supervised steps; likewise. */
+    supervised: ExampleRendering.optional(),
     inputsSha256: sha256,
   })
   .meta({ id: 'InitialiseInput' });
@@ -169,11 +173,13 @@ export const TrainInput = z
     parent: Checkpoint,
     /** Absent: the parent sampled. */
     sampler: Sampler.optional(),
-    /** The groups to train, in plan order. */
-    groups: z.array(GroupRef).min(1),
+    /** The groups to train, in plan order; none in a supervised step. */
+    groups: z.array(GroupRef),
     learningRate: z.number().min(0),
     seed: z.int().min(0),
     train: TrainConfig,
+    /** The examples to train in the place of groups. Absent: the step trains its groups. */
+    supervised: SupervisedStep.optional(),
     inputsSha256: sha256,
   })
   .meta({ id: 'TrainInput' });
@@ -277,6 +283,8 @@ export const StepSummary = z
     sampledTokens: count,
     seconds: z.record(z.string(), z.number()),
     adapterSha256: sha256,
+    /** How many examples a supervised step was dealt, which has no groups. Absent: it is no supervised step. */
+    examples: count.optional(),
   })
   .meta({ id: 'StepSummary' });
 export type StepSummary = z.infer<typeof StepSummary>;

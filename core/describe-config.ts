@@ -2,17 +2,27 @@
 import type { RunConfig } from './contract.ts';
 import { shortModelName } from './base-model-name.ts';
 import { policyName } from './policy-name.ts';
+import { isSupervisedOnly, supervisedSteps } from './supervised.ts';
 
 export function configSummary({ run, agent, baseModel }: RunConfig): string {
   return `${run}: ${agent} on ${shortModelName(baseModel)}`;
 }
 
 export function configDetails(config: RunConfig): string {
-  const { agent, baseModel, steps, groupsPerStep, groupSize, learningRate, seed, train, parent } = config;
+  const { learningRate, seed, train, parent } = config;
   return [
-    `Trains the agent **${agent}** on **${baseModel}**: ${steps} steps of ${groupsPerStep} groups × ${groupSize} attempts.`,
+    ...describeSteps(config),
     ...(parent ? [`Starts from the adapter and the optimizer state of **${policyName(parent)}**.`] : []),
-    `Loss ${train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), LoRA rank ${train.lora.rank}, seed ${seed}.`,
+    `Loss ${isSupervisedOnly(config) ? 'cross-entropy' : train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), LoRA rank ${train.lora.rank}, seed ${seed}.`,
     `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
   ].join('\n\n');
+}
+
+function describeSteps(config: RunConfig): string[] {
+  const { agent, baseModel, steps, groupsPerStep, groupSize, supervised } = config;
+  const examples = supervised && `${supervised.examplesPerStep} of ${supervised.examples} examples`;
+  const first = supervisedSteps(config);
+  if (isSupervisedOnly(config)) return [`Trains **${baseModel}** on examples: ${steps} steps of ${examples}.`];
+  const played = `Trains the agent **${agent}** on **${baseModel}**: ${steps - first} steps of ${groupsPerStep} groups × ${groupSize} attempts.`;
+  return examples === undefined ? [played] : [`Begins with ${first} supervised steps of ${examples}.`, played];
 }

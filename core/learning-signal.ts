@@ -51,9 +51,16 @@ export function warnOfSkips(stepsInARow: number, unused: Unused): string | null 
   return `warning: ${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(unused)}`;
 }
 
+type Trained = Pick<StepSummary, 'groups' | 'examples'>;
+
+/** Nothing was trained in it, neither groups nor examples. */
+export function isSkipped({ groups, examples }: Trained): boolean {
+  return groups === 0 && examples === undefined;
+}
+
 /** How many of the last steps were skipped. */
-export function countSkipped(steps: readonly Pick<StepSummary, 'groups'>[]): number {
-  return steps.length - 1 - steps.findLastIndex(({ groups }) => groups > 0);
+export function countSkipped(steps: readonly Trained[]): number {
+  return steps.length - 1 - steps.findLastIndex((step) => !isSkipped(step));
 }
 
 const DIGITS = 3;
@@ -61,7 +68,7 @@ const DIGITS = 3;
 /** What to try where the reward ended where it began, on held-out scenarios if there are any; null where it moved. */
 export function hintAtStandstill(
   { evalBefore, evalAfter }: Pick<RunState, 'evalBefore' | 'evalAfter'>,
-  steps: readonly Pick<StepSummary, 'reward' | 'groups'>[],
+  steps: readonly (Trained & Pick<StepSummary, 'reward'>)[],
 ): string | null {
   const rewards = steps.flatMap(({ reward }) => reward ?? []);
   const held = [evalBefore?.reward, evalAfter?.reward].filter((reward) => typeof reward === 'number');
@@ -69,7 +76,7 @@ export function hintAtStandstill(
   if (steps.length < 2 || first === undefined || last === undefined) return null;
   if (first.toFixed(DIGITS) !== last.toFixed(DIGITS)) return null;
   const all = new Set([...rewards, ...held]);
-  const isAlwaysSame = all.size === 1 && steps.every(({ groups }) => groups === 0);
+  const isAlwaysSame = all.size === 1 && steps.every(isSkipped);
   return `reward ${first.toFixed(DIGITS)} → ${last.toFixed(DIGITS)}: ${isAlwaysSame ? hintAtConstant(first) : 'it did not improve; try more steps, a higher learning rate or larger groups'}`;
 }
 

@@ -1,6 +1,7 @@
 import type { EvaluateInput, RunConfig } from './contract.ts';
 import { hashOf } from './hashes.ts';
 import { nameless, type RunPosition } from './plan-step.ts';
+import { supervisedSteps } from './supervised.ts';
 
 /** One attempt at each held-out scenario by the policy that stands after the position's step. */
 export function planEvaluation(config: RunConfig, position: RunPosition): EvaluateInput {
@@ -24,7 +25,8 @@ export function planEvaluation(config: RunConfig, position: RunPosition): Evalua
   };
 }
 
-/** Besides before the first step: every `evalEvery` steps, and after the last. */
+/** Besides before the first step: every `evalEvery` steps, after the last supervised one, and after the last. */
 export function isEvaluationDue(config: RunConfig, step: number): boolean {
-  return step === config.steps || (config.evalEvery > 0 && step % config.evalEvery === 0);
+  if (step === config.steps || (step > 0 && step === supervisedSteps(config))) return true;
+  return config.evalEvery > 0 && step % config.evalEvery === 0;
 }

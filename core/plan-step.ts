@@ -16,8 +16,8 @@ import type {
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
 import { planDeal } from './plan-deal.ts';
-import { planLearningRate } from './plan-learning-rate.ts';
 import { deriveSeed } from './seeds.ts';
+import { learningRateOf, planRendering } from './supervised.ts';
 
 /** All that the next step's rollouts depend on, beside the run's config. */
 export interface PlayPosition {
@@ -70,7 +70,10 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   const { parent } = config;
   const hashed = parent === null ? fields : { ...fields, parent: nameless(parent) };
   const { chatTemplateSha256 } = config.rollout;
-  const checked = chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 };
+  const checked = {
+    ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
+    ...(config.supervised === undefined ? {} : { supervised: planRendering(config, config.supervised) }),
+  };
   return { ...fields, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
@@ -116,7 +119,7 @@ export function planTraining(config: RunConfig, position: RunPosition, played: G
     step: position.step + 1,
     baseModel: config.baseModel,
     groups,
-    learningRate: planLearningRate(config, position.step + 1),
+    learningRate: learningRateOf(config, position.step + 1),
     seed: config.seed,
     train: config.train,
     ...planSampler(position),

@@ -2,9 +2,9 @@
 import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from './contract.ts';
 import { countUnused } from './learning-signal.ts';
 import { NOT_STEERED } from './lineage.ts';
-import { planLearningRate } from './plan-learning-rate.ts';
 import { trainedGroups, type RunPosition } from './plan-step.ts';
 import { mean } from './statistics.ts';
+import { learningRateOf } from './supervised.ts';
 
 export function newRunState(config: RunConfig): RunState {
   return {
@@ -63,7 +63,7 @@ export function summariseStep({ config, position, played, judged, trained, secon
     reward: mean(played.flatMap((group) => group.rewards)),
     metrics: { ...meanMetrics(played), ...judged.metrics },
     train: trained?.metrics ?? {},
-    learningRate: planLearningRate(config, position.step),
+    learningRate: learningRateOf(config, position.step),
     groups: trainedGroups(played).length,
     replacedGroups: played.length - config.groupsPerStep,
     unused: countUnused(played),
@@ -88,7 +88,7 @@ function weightedMean(groups: GroupResult[], name: string): number {
 }
 
 /** The trainer's own split of its seconds beside the workflow's: `load` becomes `trainer.load`. */
-function prefixed(prefix: string, values: Record<string, number>): Record<string, number> {
+export function prefixed(prefix: string, values: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}.${name}`, value]));
 }
 

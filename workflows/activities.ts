@@ -99,8 +99,7 @@ export function createGpuActivities(queue: string): GpuActivities {
   });
   return {
     initialise: (input) => gpu.initialise.executeWithOptions(onGpu('step 0 · adapter'), [input]),
-    train: (input) =>
-      gpu.train.executeWithOptions(onGpu(`step ${input.step} · ${input.groups.length} groups`), [input]),
+    train: (input) => gpu.train.executeWithOptions(onGpu(trainSummary(input)), [input]),
   };
 }
 
@@ -147,6 +146,10 @@ export function createRunActivities(queues: RunQueues): RunActivities {
         [input],
       ),
   };
+}
+
+function trainSummary({ step, groups, supervised }: TrainInput): string {
+  return `step ${step} · ${supervised ? `${supervised.examples.length} examples` : `${groups.length} groups`}`;
 }
 
 function amendSummary({ changes }: AmendInput): string {

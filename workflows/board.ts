@@ -23,7 +23,7 @@ import { describeRun } from './run-details.ts';
 import { newRunState } from '../core/run-summary.ts';
 import { KEPT_EVALS, KEPT_NOTES } from '../core/state-limits.ts';
 import { StepInHand, type StepPhase } from './step-in-hand.ts';
-import type { Turns } from './turns.ts';
+import type { LaneOrder } from './lane-order.ts';
 import { indexRun, StateWriter } from './state-writer.ts';
 
 /** What continue-as-new carries of it. Bounded: the whole curve is in the store. */
@@ -84,7 +84,7 @@ export class Board {
   }
 
   /** Where steps overlap: what the loop writes takes turns with what else it does; null: it does nothing else. */
-  set turns(turns: Turns | null) {
+  set turns(turns: LaneOrder | null) {
     this.#writer.turns = turns;
   }
 

@@ -12,7 +12,7 @@ import { EMPTY_STEPS_LIMIT, planAhead, type PlayPosition, type RunPosition } fro
 import type { RunActivities } from './activities.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
-import { Turns } from './turns.ts';
+import { LaneOrder } from './lane-order.ts';
 
 /** The two halves of a step. */
 export interface Halves {
@@ -30,7 +30,7 @@ export async function takeOverlapping(
   isHistoryLong: (step: number) => boolean,
 ): Promise<RunPosition> {
   const { board, instructions } = run;
-  const turns = new Turns(() => !board.isShowing);
+  const turns = new LaneOrder(() => !board.isShowing);
   const inTurns = { ...run, activities: takeTurns(run.activities, turns) };
   const overlap = new Overlap(inTurns, start, halves, turns);
   board.turns = turns;
@@ -46,7 +46,7 @@ export async function takeOverlapping(
 class Overlap {
   readonly #run: Run;
   readonly #halves: Halves;
-  readonly #turns: Turns;
+  readonly #turns: LaneOrder;
   /** What the next steps sample from, in order. */
   readonly #policies: Promise<RunPosition['policy']>[];
   /** The position after the newest step that was played, once all of them are trained. */
@@ -55,7 +55,7 @@ class Overlap {
   #finished: RunPosition;
   #scope: CancellationScope | null = null;
 
-  constructor(run: Run, start: RunPosition, halves: Halves, turns: Turns) {
+  constructor(run: Run, start: RunPosition, halves: Halves, turns: LaneOrder) {
     this.#run = run;
     this.#halves = halves;
     this.#turns = turns;
@@ -122,7 +122,7 @@ class Overlap {
   }
 }
 
-function takeTurns(activities: RunActivities, turns: Turns): RunActivities {
+function takeTurns(activities: RunActivities, turns: LaneOrder): RunActivities {
   return {
     ...activities,
     rollout: (input) => turns.take('play', () => activities.rollout(input)),

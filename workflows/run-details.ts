@@ -43,8 +43,8 @@ function failure({ failure: text }: RunState): string {
 function curve(recent: readonly StepSummary[]): string {
   if (recent.length === 0) return '';
   const rows = recent.map(
-    ({ step, reward, groups, replacedGroups, failedAttempts, seconds }) =>
-      `| ${step} | ${shown(reward)} | ${groups} | ${replacedGroups} | ${failedAttempts} | ${(seconds['step'] ?? 0).toFixed(1)} |`,
+    ({ step, reward, groups, examples, train, replacedGroups, failedAttempts, seconds }) =>
+      `| ${step} | ${shown(reward)} | ${examples === undefined ? groups : `${examples} examples, loss ${shown(train['loss'] ?? null)}`} | ${replacedGroups} | ${failedAttempts} | ${(seconds['step'] ?? 0).toFixed(1)} |`,
   );
   return [
     '| step | reward | groups trained | replaced | failed attempts | seconds |',

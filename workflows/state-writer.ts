@@ -3,11 +3,11 @@ import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow'
 
 import type { RunState } from '../core/contract.ts';
 import { temperAgent, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
-import type { Turns } from './turns.ts';
+import type { LaneOrder } from './lane-order.ts';
 
 export class StateWriter {
   /** Where steps overlap: what the loop writes takes turns with what else it does. */
-  turns: Turns | null = null;
+  turns: LaneOrder | null = null;
   readonly #state: () => RunState;
   #written: Promise<void> = Promise.resolve();
   #writing = false;

@@ -18,6 +18,7 @@ import {
   type PlayPosition,
   type RunPosition,
 } from '../core/plan-step.ts';
+import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
 import { Board } from './board.ts';
 import { endBadly, isLearningOver } from './endings.ts';
@@ -27,6 +28,7 @@ import { Judging } from './judging.ts';
 import { takeOverlapping, type Halves } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
+import { takeSupervisedStep } from './supervised-step.ts';
 import { Instructions, type CarriedInstructions } from './instructions.ts';
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
@@ -90,7 +92,8 @@ async function startAgain(run: Run, prepared: Prepared): Promise<RunPosition> {
 
 /** A step, and the evaluation that is due after it. */
 async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
-  const next = await takeStep(run, position);
+  const isSupervised = isSupervisedStep(run.instructions.config, position.step + 1);
+  const next = await (isSupervised ? takeSupervisedStep(run, position) : takeStep(run, position));
   if (isEvaluationDue(run.instructions.wanted, next.step)) await evaluate(run, next);
   return next;
 }
@@ -180,7 +183,9 @@ async function playGroup({ activities, judging }: Run, inHand: StepInHand, group
   return played.use === 'unjudged' ? judging.keep(await activities.judgeGroup({ group }), inHand) : played;
 }
 
+/** Of an agent; what a supervised step says of held-out examples is part of its commit. */
 async function evaluate({ queues, activities, board, instructions }: Run, position: RunPosition): Promise<void> {
+  if (isSupervisedOnly(instructions.config)) return;
   board.waitFor('eval', `evaluate the policy after step ${position.step}`, queues.rollout);
   board.evaluated(await activities.evaluate(planEvaluation(instructions.wanted, position)));
   await board.record();

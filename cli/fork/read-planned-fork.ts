@@ -46,7 +46,8 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
   const { models } = model;
-  return { config, agentFile: agentFile.path, models, template, store, ...(await findExisting(store, config)) };
+  const existing = await findExisting(store, config);
+  return { config, agentFile: agentFile.path, models, template, examples: null, store, ...existing };
 }
 
 /** `latest` and `best` move on with their run; a fork that exists goes on with the checkpoint that it began with. */
@@ -71,7 +72,8 @@ const UPDATES = ['passes', 'miniBatches'] as const;
  * effect, unless the fork itself was `recorded` with it.
  */
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
-  const { finalLearningRateShare, train, ...others } = parent;
+  // A warm start is behind it.
+  const { finalLearningRateShare, train, supervised: _supervised, ...others } = parent;
   const isChanged = (path: string, value: unknown) => values.has(path) && values.get(path) !== value;
   const updates = Object.fromEntries(
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),

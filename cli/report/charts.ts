@@ -25,6 +25,7 @@ const color = (index: number): string => `--series-${(index % COLORS) + 1}`;
 
 /** What the trainer's metrics mean, the most telling first; others follow under their own names. */
 const TRAIN_NOTES: Readonly<Record<string, string>> = {
+  heldOutLoss: 'of held-out examples, in nats per token',
   entropy: 'nats per sampled token',
   gradNorm: 'norm of the gradient before clipping',
   logprobK3: 'sampler versus trainer before the update; 0 is an exact match',
@@ -51,7 +52,17 @@ const JUDGE_NOTES: Readonly<Record<string, string>> = {
   rulerScore: 'the judge’s score, averaged over the attempts of a step',
 };
 /** Shown elsewhere on the page. */
-const REDUNDANT: readonly string[] = ['rewardMean', 'sampledTokens', 'attempts', 'groups'];
+const REDUNDANT: readonly string[] = [
+  'rewardMean',
+  'sampledTokens',
+  'attempts',
+  'groups',
+  'examples',
+  'heldOutExamples',
+  'heldOutLossBefore',
+];
+/** Measured now and then. */
+const POINTS: readonly string[] = ['heldOutLoss'];
 
 const MAX_TRAIN_CHARTS = 9;
 /** A step that has none of them does not name them. */
@@ -63,7 +74,7 @@ export function planCharts(steps: readonly StepSummary[], evals: readonly EvalRe
   const rates = names.filter((name) => name.endsWith('Rate'));
   const others = names.filter((name) => !name.endsWith('Rate'));
   return [
-    rewardChart(steps, evals),
+    ...(steps.every(({ examples }) => examples !== undefined) ? [] : [rewardChart(steps, evals)]),
     ...(rates.length > 0 ? [ratesChart(rates, steps)] : []),
     ...(evals.length > 1 && rates.length > 0 ? [evalChart(rates, evals)] : []),
     ...others.map((name) =>
@@ -179,7 +190,7 @@ function lineChart(
     title,
     note,
     x: steps.map(({ step }) => step),
-    series: [{ label: title, values, style: 'line', color: color(0) }],
+    series: [{ label: title, values, style: POINTS.includes(title) ? 'points' : 'line', color: color(0) }],
     range: null,
   };
 }

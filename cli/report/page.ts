@@ -28,7 +28,8 @@ function stepTable({ steps }: ReportData): Html {
   const metrics = sortMetrics(new Set(steps.flatMap((step) => Object.keys(step.metrics))));
   const named = new Set(steps.flatMap((step) => Object.keys(step.train)));
   const counted = COUNTER_COLUMNS.filter((name) => steps.some((step) => (step.train[name] ?? 0) > 0));
-  const train = [...TRAIN_COLUMNS.filter((name) => named.has(name)), ...counted];
+  const supervised = steps.some(({ examples }) => examples !== undefined) ? EXAMPLE_COLUMNS : [];
+  const train = [...[...supervised, ...TRAIN_COLUMNS].filter((name) => named.has(name)), ...counted];
   const heads = [
     'step',
     'reward',
@@ -59,6 +60,8 @@ function stepTable({ steps }: ReportData): Html {
 </table></div>`;
 }
 
+/** Of runs with supervised steps. */
+const EXAMPLE_COLUMNS: readonly string[] = ['examples', 'loss', 'heldOutLoss'];
 const TRAIN_COLUMNS: readonly string[] = ['entropy', 'gradNorm', 'logprobK3'];
 /** Shown where there are any. */
 const COUNTER_COLUMNS: readonly string[] = ['truncated', 'forks', 'histories', 'rewardedTurns'];

@@ -1,6 +1,7 @@
 /** The head of the report: what came out, and at what cost. */
 import { shortModelName } from '../../core/base-model-name.ts';
 import type { EvalResult, RunState } from '../../core/contract.ts';
+import { findHeldOutLoss, type HeldOutLoss } from '../../core/held-out-loss.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { describeChange } from '../../core/settings.ts';
@@ -27,7 +28,7 @@ export function renderSummary({ state, steps, config }: ReportData): Html {
     </header>
     ${state.failure === null ? null : markup`<p class="card failure">${state.failure}</p>`}
     <div class="summary">
-      ${outcome(state)}
+      ${outcome(state, steps)}
       <div class="card tiles">
         ${metricTiles(state)} ${tile(`${state.step} of ${state.steps}`, 'steps')}
         ${tile(formatDuration(state.wallSeconds), 'wall time')}
@@ -61,8 +62,10 @@ function renderNotes(notes: readonly string[]): Html {
   </div>`;
 }
 
-function outcome(state: RunState): Html {
+function outcome(state: RunState, steps: ReportData['steps']): Html {
   const { evalBefore, evalAfter } = state;
+  const loss = findHeldOutLoss(steps);
+  if (evalBefore === null && loss !== null) return lossOutcome(loss);
   if (evalBefore === null) return markup`<section class="card outcome"><p class="dim">Not evaluated yet.</p></section>`;
   const before = headline(evalBefore);
   const after = evalAfter === null ? null : headline(evalAfter);
@@ -74,6 +77,16 @@ function outcome(state: RunState): Html {
     </div>
     ${before.label === 'reward' ? null : intervals([evalBefore, evalAfter])}
     <p class="note">${describeCounts(evalBefore)}</p>
+  </section>`;
+}
+
+function lossOutcome({ before, after, examples }: HeldOutLoss): Html {
+  return markup`<section class="card outcome">
+    <h3>Loss on held-out examples</h3>
+    <div class="from-to">
+      <span class="before">${formatNumber(before)}</span><span class="arrow">→</span><span>${formatNumber(after)}</span>
+    </div>
+    <p class="note">nats per token of ${plural(examples, 'example')}, before and after training</p>
   </section>`;
 }
 

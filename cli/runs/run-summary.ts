@@ -1,5 +1,6 @@
 /** A run as `runs` and `show` tell it: one flat object, made from the store alone. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
+import { findHeldOutLoss, type HeldOutLoss } from '../../core/held-out-loss.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import type { StoredRun } from '../../store/records/run-reader.ts';
@@ -31,6 +32,8 @@ export interface RunSummary {
   readonly failure: string | null;
   readonly notes: readonly string[];
   readonly storeUri: string;
+  /** Of supervised steps; null where there are none. */
+  readonly heldOutLoss: HeldOutLoss | null;
   readonly result: { readonly evalBefore: EvalResult | null; readonly evalAfter: EvalResult | null };
 }
 
@@ -51,7 +54,7 @@ const STARTING = {
   ...NOT_STEERED,
 } as const;
 
-export function summariseRun({ file, state }: StoredRun, storeUri: string): RunSummary {
+export function summariseRun({ file, state, steps }: StoredRun, storeUri: string): RunSummary {
   const { run, agent, baseModel, parent } = file.config;
   const { evalBefore, evalAfter, ...known } = state ?? STARTING;
   return {
@@ -76,6 +79,7 @@ export function summariseRun({ file, state }: StoredRun, storeUri: string): RunS
     failure: known.failure,
     notes: known.notes,
     storeUri,
+    heldOutLoss: findHeldOutLoss(steps),
     result: { evalBefore, evalAfter },
   };
 }

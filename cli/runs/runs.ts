@@ -40,9 +40,14 @@ function renderTable(summaries: readonly RunSummary[]): string {
       summary.state,
       `${summary.step}/${summary.steps}`,
       formatNumber(summary.reward),
-      evalBefore === null ? '–' : describeHeadline(evalBefore),
-      evalAfter === null ? '–' : describeHeadline(evalAfter),
+      evalBefore === null ? describeLoss(summary.heldOutLoss?.before) : describeHeadline(evalBefore),
+      evalAfter === null ? describeLoss(summary.heldOutLoss?.after) : describeHeadline(evalAfter),
       formatDuration(summary.wallSeconds),
     ]),
   );
+}
+
+/** On held-out examples, where nothing was played. */
+function describeLoss(value: number | undefined): string {
+  return value === undefined ? '–' : `loss ${formatNumber(value)}`;
 }

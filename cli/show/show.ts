@@ -1,3 +1,4 @@
+import { describeHeldOutLoss } from '../../core/held-out-loss.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { because, describeChange } from '../../core/settings.ts';
@@ -92,6 +93,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['branch', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
     ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
+    ['loss', summary.heldOutLoss === null ? null : describeHeldOutLoss(summary.heldOutLoss)],
     ['engine', summary.engine === null ? null : describeEngine(summary.engine)],
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
     ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],

@@ -1,5 +1,6 @@
 import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { WARM_START_FLAGS } from './example-flag-table.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 
 export const trainCommand = defineCommand({
@@ -13,6 +14,7 @@ export const trainCommand = defineCommand({
   examples: [
     'temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100',
     'temper train agent.ts --base-model Qwen/Qwen3-4B --steps 200 --group-size 8',
+    'temper train agent.ts --base-model Qwen/Qwen3-4B --steps 220 --warm-start chats.jsonl --warm-start-steps 20',
   ],
   arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
@@ -23,6 +25,7 @@ export const trainCommand = defineCommand({
       required:
         'pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX',
     },
+    ...WARM_START_FLAGS,
     ...ENGINE_FLAGS,
   },
 });

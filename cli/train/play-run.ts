@@ -5,6 +5,7 @@ import { proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { proveExamples } from './prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { PlannedRun } from './read-planned-run.ts';
 
@@ -39,7 +40,10 @@ async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags)
   const { run, baseModel, rollout } = plan.config;
   const isInherited = rollout.chatTemplateSha256 !== undefined;
   // A run that exists began with its template.
-  if (plan.existing === null) await proveChatTemplate({ ...plan, isInherited, baseModel }, context);
+  if (plan.existing === null) {
+    await proveChatTemplate({ ...plan, isInherited, baseModel }, context);
+    await proveExamples(plan, context);
+  }
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackLeft | null = null;
   const onLeft = (told: StackLeft) => {

@@ -7,8 +7,14 @@ import { UsageError } from '../command-line/errors.ts';
 import type { RunFlag } from './run-flag.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 
-export async function readProjectFlags({ project, env }: Pick<Surroundings, 'project' | 'env'>): Promise<string[]> {
-  return flagWords(await loadConfig(project, env));
+/** `taken`: the flags of the command, where it takes not all of them. */
+export async function readProjectFlags(
+  { project, env }: Pick<Surroundings, 'project' | 'env'>,
+  taken: object = RUN_FLAGS,
+): Promise<string[]> {
+  const { train } = await loadConfig(project, env);
+  const words = flagWords({ train });
+  return words.filter((word) => Object.hasOwn(taken, word.slice(2).split('=', 1)[0] ?? ''));
 }
 
 export function flagWords({ train }: Pick<TemperConfig, 'train'>): string[] {

@@ -12,6 +12,7 @@ import { openProjectStore } from '../../workers/project-store.ts';
 import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
 import { checkJudge, judgeOptions } from './check-judge.ts';
+import { readWarmStart } from './read-warm-start.ts';
 import { applyRunFlags, fieldsOf, flagOf } from './run-flags.ts';
 
 export interface PlannedRun {
@@ -20,6 +21,8 @@ export interface PlannedRun {
   readonly models: Readonly<Record<string, string>>;
   /** Given with this command: stored before the run starts. */
   readonly template: ChatTemplate | null;
+  /** Of the supervised steps, likewise; null where there are none. */
+  readonly examples: Uint8Array | null;
   readonly store: Store;
   /** The run of this name in the store, where there is one: it has this very configuration. */
   readonly existing: StoredRun | null;
@@ -40,14 +43,16 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, names.run))?.file.config ?? null;
   const values = fieldsOf(flags, template);
-  const start = { ...names, ...judgeOptions(agent), train: recordedPacking(recorded) };
+  const warm = await readWarmStart(flags['warm-start'], values, cwd);
+  const start = { ...names, ...judgeOptions(agent), train: recordedPacking(recorded), ...warm.options };
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
   const config = { ...asked, baseModel };
-  return { config, agentFile: path, models, template, store, ...(await findExisting(store, config)) };
+  const { examples } = warm;
+  return { config, agentFile: path, models, template, examples, store, ...(await findExisting(store, config)) };
 }
 
 type Existing = Pick<PlannedRun, 'existing' | 'isSteered' | 'isComplete'>;
@@ -73,7 +78,7 @@ export function checkRunName(name: string): string {
 }
 
 export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
-  const differences = describeConfigDifferences(recorded, asked).map(nameFlag);
+  const differences = describeConfigDifferences(recorded, asked).map((difference) => nameFlag(difference, asked));
   if (differences.length === 0) return;
   throw new UsageError(
     `the run ${asked.run} exists with another configuration (recorded → requested): ${differences.join(', ')}; pass another --run, or the recorded values`,
@@ -81,8 +86,8 @@ export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
 }
 
 /** `train.lora.rank: 16 → 8` as a person typed it: `--lora-rank: 16 → 8`. */
-function nameFlag(difference: string): string {
+function nameFlag(difference: string, config: RunConfig): string {
   const [path = ''] = difference.split(':', 1);
-  const flag = flagOf(path);
+  const flag = flagOf(path, config);
   return flag === null ? difference : `--${flag}${difference.slice(path.length)}`;
 }

@@ -1,5 +1,5 @@
 /** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
-import { CHAT_TEMPLATE_FLAG, type FlagValues } from '../command-line/command.ts';
+import { CHAT_TEMPLATE_FLAG } from '../command-line/command.ts';
 import { LOSS_FLAGS } from './loss-flag-table.ts';
 import type { RunFlag } from './run-flag.ts';
 
@@ -207,7 +207,5 @@ export const RUN_FLAGS = {
     description: 'steps after which the workflow continues as new, with a fresh history',
   },
 } satisfies Readonly<Record<string, RunFlag>>;
-
-export type RunFlagValues = FlagValues<typeof RUN_FLAGS>;
 
 export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);

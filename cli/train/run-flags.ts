@@ -5,28 +5,46 @@ import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { ChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { isSupervisedOnly, SUPERVISED } from '../../core/supervised.ts';
+import { EXAMPLE_FLAGS, WARM_START_FLAGS } from './example-flag-table.ts';
 import type { RunFlag } from './run-flag.ts';
-import { RUN_FLAG_ROWS, type RunFlagValues } from './run-flag-table.ts';
+import { RUN_FLAG_ROWS } from './run-flag-table.ts';
 
-/** What was given, by the place of its field: to be laid over the defaults. The base model is another matter: its name is resolved. */
-export function fieldsOf(flags: RunFlagValues, template: ChatTemplate | null): ReadonlyMap<string, unknown> {
+type FlagRows = typeof RUN_FLAG_ROWS;
+
+/** Those that make up a run: one of examples alone calls its own as it likes. */
+const WITH_EXAMPLES: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(EXAMPLE_FLAGS)];
+const WITH_WARM_START: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(WARM_START_FLAGS)];
+
+function rowsOf(config: Pick<RunOptions, 'supervised'>): FlagRows {
+  return isSupervisedOnly(config) ? WITH_EXAMPLES : WITH_WARM_START;
+}
+
+/**
+ * What was given, by the place of its field: to be laid over the defaults. What is resolved first is another matter: the
+ * base model's name, a file of examples.
+ */
+export function fieldsOf(
+  flags: Readonly<Record<string, unknown>>,
+  template: ChatTemplate | null,
+): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>(Object.entries({ ...flags, 'chat-template': template?.sha256 ?? null }));
+  const rows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)].filter(([flag]) => isGiven(values.get(flag)));
   return new Map(
-    RUN_FLAG_ROWS.filter(([flag]) => flag !== 'base-model' && isGiven(values.get(flag))).map(([flag, { path }]) => [
-      path,
-      values.get(flag),
-    ]),
+    rows
+      .filter(([flag]) => flag !== 'base-model' && flag !== 'warm-start')
+      .map(([flag, { path }]) => [path, values.get(flag)]),
   );
 }
 
 /** A switch says something only where it is on. */
 function isGiven(value: unknown): boolean {
-  return value !== null && value !== false;
+  return value !== undefined && value !== null && value !== false;
 }
 
-/** The flag that sets a field; null where none does. */
-export function flagOf(path: string): string | null {
-  return RUN_FLAG_ROWS.find(([, row]) => row.path === path)?.[0] ?? null;
+/** The flag that sets a field of such a run; null where none does. */
+export function flagOf(path: string, config: Pick<RunOptions, 'supervised'> = {}): string | null {
+  return rowsOf(config).find(([, row]) => row.path === path)?.[0] ?? null;
 }
 
 /** The given values on top of `start` and the defaults, each held to its field's schema, then all of them to the rules between fields. */
@@ -36,15 +54,17 @@ export function applyRunFlags(
   recorded: LossConfig | null = null,
 ): RunConfig {
   const options = structuredClone(start) as unknown as Record<string, unknown>;
+  const rows = rowsOf(start);
+  const help = isSupervisedOnly(start) ? 'temper sft --help' : 'temper train --help';
   for (const [path, value] of values) {
-    const found = RUN_FLAG_ROWS.find(([, row]) => row.path === path);
-    if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help: 'temper train --help' });
+    const found = rows.find(([, row]) => row.path === path);
+    if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help });
     setPath(options, path.split('.'), value);
   }
   try {
     return RunConfig.parse(defaultRunConfig(options as RunOptions, recorded));
   } catch (error) {
-    if (error instanceof TemperError) throw new UsageError(nameFlags(error.message), { cause: error });
+    if (error instanceof TemperError) throw new UsageError(nameFlags(error.message, rows), { cause: error });
     throw error;
   }
 }
@@ -65,7 +85,11 @@ function fieldSchema(path: string): z.ZodType {
   if (path === 'train.loss.name') return z.enum(LOSS_NAMES);
   const option = /^train\.loss\.(.+)$/.exec(path)?.[1];
   if (option !== undefined) return [...usersOfOption(option).values()][0]!;
-  return path.split('.').reduce<z.ZodType>((schema, key) => (schema as z.ZodObject).shape[key] as z.ZodType, RunConfig);
+  return path.split('.').reduce<z.ZodType>((schema, key) => shapeOf(schema)[key] as z.ZodType, RunConfig);
+}
+
+function shapeOf(schema: z.ZodType): z.ZodRawShape {
+  return schema instanceof z.ZodOptional ? shapeOf(schema.unwrap() as z.ZodType) : (schema as z.ZodObject).shape;
 }
 
 function describeRule(issue: z.core.$ZodIssue): string {
@@ -77,8 +101,9 @@ function describeRule(issue: z.core.$ZodIssue): string {
 }
 
 /** The rules between fields speak of fields, as `groupSize` or `loss.name`; a person typed flags. */
-function nameFlags(message: string): string {
-  return RUN_FLAG_ROWS.reduce((text, [flag, { path }]) => {
+function nameFlags(message: string, rows: FlagRows): string {
+  return rows.reduce((text, [flag, { path }]) => {
+    if (path.startsWith(SUPERVISED)) return text.replaceAll(new RegExp(`\\b${path}\\b`, 'g'), `--${flag}`);
     const field = path.split('.').at(-1)!;
     return field === flag ? text : text.replaceAll(new RegExp(`\\b(?:loss\\.)?${field}\\b`, 'g'), `--${flag}`);
   }, message);

@@ -3,7 +3,7 @@ import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract
 import { planInitialise } from '../../core/plan-step.ts';
 import { policyName, type CheckpointName } from '../../core/policy-name.ts';
 import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { checkpointOf, type Manifest } from '../../store/records/manifest.ts';
+import { checkpointOf, suppliedExamples, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
 import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
@@ -83,7 +83,8 @@ function planWork(
     parent: checkpointOf(parent.place.run, parent.commit),
   };
   const sampled = sampler === undefined ? {} : { sampler };
-  return { ...place, ...sampled, baseModel, groups, learningRate, seed, train, inputsSha256 };
+  const supplied = { ...sampled, ...suppliedExamples(manifest) };
+  return { ...place, ...supplied, baseModel, groups, learningRate, seed, train, inputsSha256 };
 }
 
 async function isGone(store: Store, { place, commit }: FoundParent): Promise<boolean> {

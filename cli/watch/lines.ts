@@ -1,6 +1,6 @@
 /** Progress as plain lines, for pipes and logs: pure text, one line for each thing that happened. */
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
-import { countSkipped, describeUnused, WARNED_SKIPS, warnOfSkips } from '../../core/learning-signal.ts';
+import { countSkipped, describeUnused, isSkipped, WARNED_SKIPS, warnOfSkips } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import type { RunProgress } from './follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../terminal/format.ts';
@@ -10,6 +10,7 @@ const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);
 
 /** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  0.9 s` */
 function stepLine(summary: StepSummary, steps: number): string {
+  if (summary.examples !== undefined) return supervisedLine(summary, steps);
   const width = String(steps).length;
   const names = Object.keys(summary.metrics).filter((name) => !JUDGE_COUNTS.has(name));
   const metrics = sortMetrics(names).map((name) => `${metricLabel(name)} ${formatNumber(summary.metrics[name])}`);
@@ -31,9 +32,18 @@ function stepLine(summary: StepSummary, steps: number): string {
     .join('  ');
 }
 
-/** Nothing was trained in it. */
-function isSkipped({ groups }: StepSummary): boolean {
-  return groups === 0;
+/** `step 12/150  loss 0.431  held-out loss 0.512  16 examples  0.9 s` */
+function supervisedLine(summary: StepSummary, steps: number): string {
+  const { loss, heldOutLoss, overlongExamples = 0 } = summary.train;
+  const held = heldOutLoss === undefined ? [] : [`held-out loss ${formatNumber(heldOutLoss)}`];
+  return [
+    `step ${String(summary.step).padStart(String(steps).length)}/${steps}`,
+    `loss ${formatNumber(loss ?? null)}`,
+    ...held,
+    plural(summary.examples ?? 0, 'example'),
+    formatDuration(stepSeconds(summary)),
+    ...(overlongExamples ? [`${overlongExamples} above the limit of tokens`] : []),
+  ].join('  ');
 }
 
 /** Said once for each row of skipped steps: after the second. */

@@ -10,6 +10,7 @@ import {
   formatRate,
   plural,
 } from '../terminal/format.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../../core/held-out-loss.ts';
 import { countSkipped, warnOfSkips } from '../../core/learning-signal.ts';
 import { mean } from '../../core/statistics.ts';
 import { printable } from '../terminal/output.ts';
@@ -111,7 +112,11 @@ function numbers({ state, steps }: LiveModel, width: number, colors: Colors): st
   const rows: [string, string][] = [];
   const last = steps.at(-1);
   if (last !== undefined) {
-    rows.push(['last ', describeMetrics(last.reward, last.metrics)], ['speed', describeSpeed(steps)]);
+    const isSupervised = last.examples !== undefined;
+    const latest = isSupervised
+      ? `loss ${formatNumber(last.train['loss'] ?? null)}`
+      : describeMetrics(last.reward, last.metrics);
+    rows.push(['last ', latest], ['speed', describeSpeed(steps)]);
   }
   const [before, latest] = [state?.evals[0], state?.evals.at(-1)];
   if (before !== undefined && latest !== undefined) {
@@ -119,6 +124,8 @@ function numbers({ state, steps }: LiveModel, width: number, colors: Colors): st
     const texts = shown.map((evaluation) => `step ${evaluation.step}: ${describeHeadline(evaluation)}`);
     rows.push(['eval ', `${texts.join(' → ')} (${plural(latest.attempts, 'held-out scenario')})`]);
   }
+  const loss = findHeldOutLoss(steps);
+  if (loss !== null) rows.push(['loss ', describeHeldOutLoss(loss)]);
   return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - label.length - 1)}`);
 }
 
@@ -134,6 +141,7 @@ function usualSeconds(steps: readonly StepSummary[]): number {
 function describeSpeed(steps: readonly StepSummary[]): string {
   const seconds = usualSeconds(steps);
   const tokens = mean(steps.slice(-RECENT).map((step) => step.sampledTokens)) ?? 0;
+  if (tokens === 0) return `${formatDuration(seconds)} a step`;
   return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
 }
 

@@ -1,5 +1,6 @@
 /** How a run ended, in the last lines that its command prints. */
 import type { RunState } from '../../core/contract.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../../core/held-out-loss.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {
@@ -23,9 +24,16 @@ export function resultLines({ state, steps }: RunProgress, reportPath: string | 
     ...evalTable(state),
     ...(state.adapterSha256 === null ? [] : [`adapter  ${state.adapterSha256}`]),
     ...(reportPath === null ? [] : [`report   ${reportPath}`]),
+    ...heldOutLine(steps),
     ...headlineLine(state),
     ...hintLine(state, steps),
   ];
+}
+
+/** Of supervised steps. */
+function heldOutLine(steps: RunProgress['steps']): string[] {
+  const found = findHeldOutLoss(steps);
+  return found === null ? [] : [`held-out loss  ${describeHeldOutLoss(found)}`];
 }
 
 /** A run that failed says itself what to try. */

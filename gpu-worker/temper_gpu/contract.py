@@ -84,6 +84,32 @@ class EvalResult(BaseModel):
     ]
 
 
+ChatTemplateKwargs = TypeAliasType(
+    "ChatTemplateKwargs", Annotated[str, Field(max_length=1000)]
+)
+
+
+class ExampleRendering(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    dataset: BlobRef
+    turns: Literal["all", "last"]
+    overlong: Literal["mask", "truncate", "refuse"]
+    max_example_tokens: Annotated[
+        int | None, Field(alias="maxExampleTokens", ge=1, le=9007199254740991)
+    ] = None
+    chat_template_kwargs: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=64)], ChatTemplateKwargs | float | bool] | None,
+        Field(alias="chatTemplateKwargs"),
+    ] = None
+    chat_template_sha256: Annotated[
+        str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
+    ] = None
+
+
 class GroupRef(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -277,11 +303,6 @@ class Prepared(BaseModel):
     ]
 
 
-ChatTemplateKwargs = TypeAliasType(
-    "ChatTemplateKwargs", Annotated[str, Field(max_length=1000)]
-)
-
-
 class RolloutConfig(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -429,6 +450,54 @@ class StepSummary(BaseModel):
     adapter_sha256: Annotated[
         str, Field(alias="adapterSha256", pattern="^[0-9a-f]{64}$")
     ]
+    examples: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
+
+
+class SupervisedConfig(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    dataset: BlobRef
+    turns: Literal["all", "last"]
+    overlong: Literal["mask", "truncate", "refuse"]
+    max_example_tokens: Annotated[
+        int | None, Field(alias="maxExampleTokens", ge=1, le=9007199254740991)
+    ] = None
+    examples: Annotated[int, Field(ge=2, le=9007199254740991)]
+    held_out: Annotated[int, Field(alias="heldOut", ge=1, le=9007199254740991)]
+    examples_per_step: Annotated[
+        int, Field(alias="examplesPerStep", ge=1, le=9007199254740991)
+    ]
+    steps: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    learning_rate: Annotated[float | None, Field(alias="learningRate", ge=0.0)] = None
+    learning_rate_schedule: Annotated[
+        Literal["constant", "linear", "cosine"] | None,
+        Field(alias="learningRateSchedule"),
+    ] = None
+
+
+Example = TypeAliasType("Example", Annotated[int, Field(ge=0, le=9007199254740991)])
+
+
+HeldOutItem = TypeAliasType(
+    "HeldOutItem", Annotated[int, Field(ge=0, le=9007199254740991)]
+)
+
+
+class SupervisedStep(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    rendering: ExampleRendering
+    examples: Annotated[list[Example], Field(min_length=1)]
+    held_out: Annotated[
+        list[HeldOutItem] | None, Field(alias="heldOut", min_length=1)
+    ] = None
+    scores_parent: Annotated[bool | None, Field(alias="scoresParent")] = None
 
 
 class TrainResult(BaseModel):
@@ -500,6 +569,7 @@ class InitialiseInput(BaseModel):
     chat_template_sha256: Annotated[
         str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
     ] = None
+    supervised: ExampleRendering | None = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -647,10 +717,11 @@ class TrainInput(BaseModel):
     ]
     parent: Checkpoint
     sampler: Sampler | None = None
-    groups: Annotated[list[GroupRef], Field(min_length=1)]
+    groups: list[GroupRef]
     learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     train: TrainConfig
+    supervised: SupervisedStep | None = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -740,6 +811,7 @@ class RunConfig(BaseModel):
     parent: Checkpoint | None
     rollout: RolloutConfig
     train: TrainConfig
+    supervised: SupervisedConfig | None = None
 
 
 class AllocateInput(BaseModel):

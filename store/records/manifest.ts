@@ -1,7 +1,15 @@
 /** `manifest.json`, the commit of a step, as GPU workers write it (`gpu-worker/temper_gpu/commits/checkpoints.py`). */
 import { z } from 'zod';
 
-import { BlobRef, GroupRef, Sampler, StepMetrics, TrainConfig, type Checkpoint } from '../../core/contract.ts';
+import {
+  BlobRef,
+  GroupRef,
+  Sampler,
+  StepMetrics,
+  SupervisedStep,
+  TrainConfig,
+  type Checkpoint,
+} from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { decodeJson } from '../bytes/json.ts';
 import { hashBytes } from '../bytes/sha256.ts';
@@ -31,6 +39,8 @@ const ManifestSchema = z
     train: TrainConfig.nullable(),
     /** Where the groups were sampled from an older checkpoint than the parent. */
     sampler: Sampler.optional(),
+    /** The examples that were trained. Absent: the step trained its groups. */
+    supervised: SupervisedStep.optional(),
   })
   .refine(({ step, train }) => step === 0 || train !== null, {
     path: ['train'],
@@ -56,4 +66,9 @@ export function parseCommit(bytes: Uint8Array, key: string): Commit {
 export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: Commit): Checkpoint {
   const { branch, step, adapter } = manifest;
   return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256 };
+}
+
+/** What a supervised step was made from, as an input of a step has it. */
+export function suppliedExamples({ supervised }: Manifest): Pick<Manifest, 'supervised'> {
+  return supervised === undefined ? {} : { supervised };
 }

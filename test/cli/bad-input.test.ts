@@ -120,13 +120,13 @@ describe('flags', () => {
 
   test('losses and ranges that have no effect in steps of one update', async () => {
     expect(await train('--loss', 'ppo')).toMatchInlineSnapshot(
-      `"temper: --loss ppo has no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or leave --loss out"`,
+      `"temper: --loss ppo has no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or --max-staleness to 1 or more, or leave --loss out"`,
     );
     expect(await train('--loss', 'importance_sampling', '--epsilon-low', '0.2')).toMatchInlineSnapshot(
       `"temper: --epsilon-low 0.2 has no effect with the loss importance_sampling (only cispo, ppo, gspo use it); leave --epsilon-low out"`,
     );
     expect(await train('--epsilon-low', '0.5', '--epsilon-high', '0.5')).toMatchInlineSnapshot(
-      `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or leave --epsilon-low and --epsilon-high out"`,
+      `"temper: --epsilon-low 0.5 and --epsilon-high 0.5 have no effect: with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or --mini-batches to 2 or more, or --max-staleness to 1 or more, or leave --epsilon-low and --epsilon-high out"`,
     );
     expect(await complaint(['set', 'demo', 'loss=ppo'])).toMatchInlineSnapshot(
       `"temper: loss cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd can; start another run with --loss"`,

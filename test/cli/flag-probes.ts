@@ -8,6 +8,8 @@ export const TRAIN = 'train agent.ts --base-model pocket';
 const EVAL = 'eval agent.ts --model openai/gpt-5';
 const TRY = 'try agent.ts --model openai/gpt-5';
 const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
+const SFT = 'sft chats.jsonl --base-model pocket';
+const WARM = `${TRAIN} --warm-start chats.jsonl`;
 const PRUNE = 'checkpoints demo prune --dry-run --keep-last';
 const json = (command: string): Probe => [command, `${command} --json`];
 const added = (command: string, flag: string): Probe => [command, `${command} ${flag}`];
@@ -53,6 +55,49 @@ const PLANNED = byTest(
 
 const SERVED = byTest('cli/serve.test.ts', 'it answers until Ctrl-C, and tells itself as JSON');
 
+/** What supervised steps are, under the names of two commands. */
+const EXAMPLES = {
+  'examples-per-step': '3',
+  turns: 'last',
+  'held-out-examples': '7',
+  'max-example-tokens': '99',
+  overlong: 'refuse',
+};
+/** Of a run of examples alone. */
+const OF_EXAMPLES = {
+  ...EXAMPLES,
+  run: 'other',
+  steps: '9',
+  epochs: '3',
+  seed: '7',
+  'eval-every': '2',
+  'learning-rate': '0.5',
+  'learning-rate-schedule': 'linear',
+  'final-learning-rate-share': '0.5 --learning-rate-schedule linear',
+  'warmup-steps': '2',
+  'weight-decay': '0.5',
+  'max-grad-norm': '0.5',
+  beta1: '0.5',
+  beta2: '0.5',
+  'adam-epsilon': '0.5',
+  'lora-rank': '3',
+  'lora-alpha': '3',
+  'lora-target-modules': 'q_proj',
+  'chat-template': 'chat.jinja',
+  'chat-template-kwargs': '{"enable_thinking":false}',
+  'micro-batch-tokens': '99',
+  packing: 'rows',
+  'continue-as-new-every': '2',
+};
+const OF_WARM_START = { steps: '9', 'learning-rate': '0.5', 'learning-rate-schedule': 'linear', ...EXAMPLES };
+
+function each(command: string, line: string, prefix: string, values: Readonly<Record<string, string>>) {
+  const flags = Object.entries(values).map(([name, value]) => [`--${prefix}${name}`, value]);
+  return Object.fromEntries(
+    flags.map(([flag, value]): [string, Probe] => [`${command} ${flag}`, added(line, `${flag} ${value}`)]),
+  );
+}
+
 function shownBy(proof: ShownByTest, commands: readonly string[], flags: readonly string[]): Record<string, Probe> {
   return Object.fromEntries(commands.flatMap((command) => flags.map((flag) => [`${command} --${flag}`, proof])));
 }
@@ -67,9 +112,15 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'init --yes': byTest('cli/init.test.ts', 'the template %s goes into a new folder, as it is'),
   ...shownBy(REASONS, ['pause', 'stop', 'set', 'rollback'], ['reason']),
   'train --run': added(TRAIN, '--run other'),
+  'train --warm-start': [TRAIN, WARM],
+  ...each('train', WARM, 'warm-start-', OF_WARM_START),
+  ...each('sft', SFT, '', OF_EXAMPLES),
+  'sft --base-model': added('sft chats.jsonl', '--base-model pocket'),
   'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b'],
   'runs --json': json('runs'),
   'show --json': json('show demo'),
+  'distill --top': ['distill demo --top 1% --out a.jsonl', 'distill demo --top 100% --out a.jsonl'],
+  'distill --out': ['distill demo --top 9% --out a.jsonl', 'distill demo --top 9% --out b.jsonl'],
   'report --out': added('report demo', '--out here.html'),
   'rollback --step': STEERING,
   'rollback --set': STEERING,
@@ -132,8 +183,8 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/serve.test.ts',
     'an address that is open to other machines needs a key of the environment, and names of its own',
   ),
-  ...shownBy(STACK_WORKER, ['train', 'fork', 'dev'], ['device', 'dtype']),
-  ...shownBy(VLLM_WORKER, ['train', 'fork', 'dev'], ['engine']),
+  ...shownBy(STACK_WORKER, ['train', 'sft', 'fork', 'dev'], ['device', 'dtype']),
+  ...shownBy(VLLM_WORKER, ['train', 'sft', 'fork', 'dev'], ['engine']),
   'setup --build': byTest(
     'workers/install/vllm-environment.test.ts',
     'is installed from its locked packages, PyTorch first for the CPU build, once',

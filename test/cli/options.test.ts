@@ -15,6 +15,8 @@ import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
 import { flagWords } from '../../cli/train/project-flags.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { trainCommand } from '../../cli/train/command.ts';
+import { sftCommand } from '../../cli/sft/command.ts';
+import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/train/run-flag-table.ts';
@@ -46,9 +48,14 @@ const project = mkdtempSync(join(tmpdir(), 'temper-options-'));
 beforeAll(() => fill(project));
 afterAll(() => rmSync(project, { recursive: true }));
 
+function chatOf(content: string): string {
+  return JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
+}
+
 async function fill(folder: string): Promise<Store> {
   await write(join(folder, 'package.json'), '{}');
   await write(join(folder, 'chat.jinja'), '{{ messages[0].content }}');
+  await write(join(folder, 'chats.jsonl'), Array.from({ length: 40 }, (_, index) => chatOf(`${index}`)).join('\n'));
   await writeAgent(folder, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
   const store = await openStore(join(folder, '.temper', 'store'));
   await makeRun(store, { steps: 5, evals: { 2: 0.75 } });
@@ -62,6 +69,7 @@ const trainLine = (line: string, folder = project) => contextOf(trainCommand, fo
 /** What a command plans from the words after its name, before it starts anything. */
 const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<object>>> = {
   train: (words) => readPlannedRun(contextOf(trainCommand, project, words, ENV)),
+  sft: (words) => readPlannedSft(contextOf(sftCommand, project, words, ENV)),
   fork: (words) => readPlannedFork(contextOf(forkCommand, project, words, ENV)),
   eval: (words) => readPlannedEval(contextOf(evalCommand, project, words, ENV)),
   try: (words) => readPlannedTry(contextOf(tryCommand, project, words, ENV)),

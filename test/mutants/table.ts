@@ -1,5 +1,6 @@
 import { LOSSES } from './losses.ts';
 import type { Mutant } from './mutant.ts';
+import { SUPERVISED } from './supervised.ts';
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
 const TRAINING_TESTS = 'gpu-worker/tests/training';
@@ -228,6 +229,7 @@ const PLAN: readonly Mutant[] = [
 
 export const MUTANTS: readonly Mutant[] = [
   ...LOSSES,
+  ...SUPERVISED,
   ...ADVANTAGES,
   ...PACKING,
   ...SEGMENTS,

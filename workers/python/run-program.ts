@@ -7,7 +7,7 @@ import { openPythonEnvironment } from '../install/python-environment.ts';
 import { gpuWorkerEnvironment } from '../local-stack/child-environment.ts';
 
 export interface PythonProgram extends InstallOptions {
-  readonly name: 'check_template' | 'export' | 'fetch_model' | 'plan';
+  readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'plan';
   readonly args: readonly string[];
   readonly onLine?: (line: string) => void;
 }

@@ -22,7 +22,15 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from temper_gpu.contract import POLICY_NAME_PATTERN, BlobRef, Checkpoint, GroupRef, Sampler, TrainConfig
+from temper_gpu.contract import (
+    POLICY_NAME_PATTERN,
+    BlobRef,
+    Checkpoint,
+    GroupRef,
+    Sampler,
+    SupervisedStep,
+    TrainConfig,
+)
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -64,19 +72,22 @@ class Manifest(_Stored):
     seed: int
     # None: step 0, which trains nothing.
     train: TrainConfig | None = None
-    # None: the parent itself has sampled.
+    # None, and absent in the file, here and below: the parent itself has sampled.
     sampler: Sampler | None = None
+    # The step trained its groups.
+    supervised: SupervisedStep | None = None
+
+    @field_serializer("train", "supervised")
+    def _as_it_was_given(self, given: TrainConfig | SupervisedStep | None) -> dict[str, Any] | None:
+        """An option that nobody gave stays absent, as in the hash of the step's inputs."""
+        return None if given is None else given.model_dump(by_alias=True, exclude_unset=True)
 
     @model_serializer(mode="wrap")
-    def _without_neutral(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As manifests were before there were other samplers."""
-        fields = serialize(self)
-        return {name: value for name, value in fields.items() if name != "sampler" or value is not None}
-
-    @field_serializer("train")
-    def _as_it_was_given(self, train: TrainConfig | None) -> dict[str, Any] | None:
-        """An option that nobody gave stays absent, as in the hash of the step's inputs."""
-        return None if train is None else train.model_dump(by_alias=True, exclude_unset=True)
+    def _without_neutral(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As manifests were before there were other samplers, and examples."""
+        written: dict[str, Any] = write(self)
+        absent = {name for name in ("sampler", "supervised") if written.get(name) is None}
+        return {name: value for name, value in written.items() if name not in absent}
 
 
 @dataclass(frozen=True)

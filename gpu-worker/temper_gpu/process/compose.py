@@ -36,10 +36,12 @@ from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
 from temper_gpu.process.leash import on_leash
 from temper_gpu.process.needs import Machine, engine_settings, refuse_without_room
+from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
 from temper_gpu.store import Store
+from temper_gpu.training.examples import Dataset, TurnReader, check_examples
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 
@@ -78,8 +80,10 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     app = create_app(sampling.engines, targets, server, keys.server, templates.text)
     works = [_serving(app, server, listener, stopping)]
     if not arguments.no_temporal:
-        trainer = Trainer(sampling.models, store, sampling.training, sampling.recorded)
-        asked = (partial(probe, targets), partial(check_first_prompt, sampling.models, templates))
+        read_turns = ChatTurns(templates.text)
+        trainer = Trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns)
+        check = partial(check_run, sampling.models, store, templates, read_turns)
+        asked = (partial(probe, targets), check)
         works.append(_polling(arguments, trainer, store, asked))
     tasks = [asyncio.create_task(work) for work in works]
     log.info("ready", extra={"host": arguments.host, "port": listener.getsockname()[1], "store": store.uri})
@@ -176,10 +180,15 @@ def probe(targets: Targets, policy: str) -> str | None:
     return target.adapter_sha256
 
 
-def check_first_prompt(models: Models, templates: StoredTemplates, work: InitialiseInput) -> None:
-    """A run whose chat template fails would fail in each of its calls."""
+def check_run(
+    models: Models, store: Store, templates: StoredTemplates, read_turns: TurnReader, work: InitialiseInput
+) -> None:
+    """A run whose chat template fails would fail in each of its calls; one example that cannot be written, in its
+    step."""
     base, given = models.get(work.base_model), work.chat_template_sha256
     check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
+    if work.supervised is not None:
+        check_examples(Dataset(store, work.supervised.dataset), base, work.supervised, read_turns)
 
 
 class ProvenModels:

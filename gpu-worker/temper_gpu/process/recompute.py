@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Commit, Manifest, manifest_key, read_commit, read_parent
+from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
@@ -95,6 +96,7 @@ def read_input(file: Path) -> bytes:
 def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     from temper_gpu.model.models import ModelLibrary
     from temper_gpu.process.compose import ModelFolders, choose_device, choose_dtype
+    from temper_gpu.server.chat_turns import ChatTurns
     from temper_gpu.training.trainer import Trainer
 
     store, work, recorded = step.store, step.work, step.recorded
@@ -104,7 +106,8 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(dtype_name, device), device)
     # What sampled is not asked again: its answers are recorded, and so is it.
     sampler = sampler_of(recorded)
-    trainer = Trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler)
+    read_turns = ChatTurns(StoredTemplates(store).text)
+    trainer = Trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler, read_turns)
     outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
     before = read_parent(store, work.parent) if isinstance(work, TrainInput) else None
     return {

@@ -144,16 +144,40 @@ class Prompts:
         # Seconds for a megabyte, in which `encode` would let no other thread run: it keeps Python's lock.
         return self._backend.encode_batch_fast([text], add_special_tokens=False)[0].ids
 
+    def answered(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of a conversation that ends with an assistant's message: the ids of the prompt that it answers, as `encode`
+        gives them, and those of the message, as the template writes it from there on."""
+        prompt, whole = (
+            self._written(part, tools, opens) for part, opens in ((messages[:-1], True), (messages, False))
+        )
+        if not whole.startswith(prompt):
+            index = len(messages) - 1
+            raise self._unheard(
+                f"message {index}, an assistant's,",
+                "writes it otherwise than it opens the turn",
+                "set the variables of the template by --chat-template-kwargs, or pass another one by --chat-template",
+            )
+        ids, prompt_ids = self._controls.encode(whole), self._controls.encode(prompt)
+        if ids[: len(prompt_ids)] == prompt_ids:
+            return tuple(prompt_ids), tuple(ids[len(prompt_ids) :])
+        # The tokenizer joined the last of the prompt and the first of the message: a model that answers cannot.
+        return tuple(prompt_ids), tuple(self._controls.encode(whole[len(prompt) :]))
+
     def _encode(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opening: str
     ) -> tuple[int, ...]:
+        rendered = self._written(messages, tools, True)
+        self._require_room(rendered)
+        return tuple(self._controls.encode(rendered + opening))
+
+    def _written(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, opens_turn: bool) -> str:
         joiner = self.tools.joiner if tools else ""
         heard = [self._heard(index, message) for index, message in enumerate(messages)]
         if TOOL_CALLS in self._template:
             heard = [with_short_ids(message) for message in heard]
-        rendered = self._render([plain_message(message, joiner) for message in heard], tools, True)
-        self._require_room(rendered)
-        return tuple(self._controls.encode(rendered + opening))
+        return self._render([plain_message(message, joiner) for message in heard], tools, opens_turn)
 
     def _heard(self, index: int, message: dict[str, Any]) -> dict[str, Any]:
         """As the template writes it. What it would leave out without a word is refused by name."""

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from temper_gpu.commits.checkpoints import step_key
-from temper_gpu.contract import MAX_ROLLOUT_BYTES, GroupRef
+from temper_gpu.contract import MAX_ROLLOUT_BYTES, GroupRef, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
@@ -49,6 +49,15 @@ class Attempt:
 class Group:
     index: int
     attempts: list[Attempt]
+
+
+def require_groups(work: TrainInput) -> None:
+    if not work.groups:
+        raise TemperError(
+            "BadConfig",
+            f"step {work.step} of {work.run} must train groups or examples, got neither; run one version of Temper on "
+            "all hosts",
+        )
 
 
 def load_groups(store: Store, run: str, branch: int, step: int, refs: list[GroupRef]) -> list[Group]:

@@ -31,13 +31,15 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
-from temper_gpu.training.groups import Group, load_groups
+from temper_gpu.training.examples import TurnReader, refuse_turns
+from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.platform import fix_threads, platform_fingerprint
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
 from temper_gpu.training.start import make_start, require_same_base
 from temper_gpu.training.step import train_step
+from temper_gpu.training.supervised import Supervision, load_supervision, supervised_step
 
 
 @dataclass
@@ -65,7 +67,8 @@ class _Held:
 class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
-    `sampler`: what manifests say of what samples from a base model, beside the platform.
+    `sampler`: what manifests say of what samples from a base model, beside the platform. `read_turns`: how chats of
+    supervised steps are written.
     """
 
     def __init__(
@@ -74,11 +77,13 @@ class Trainer:
         store: Store,
         device_lock: AbstractContextManager[object],
         sampler: Callable[[str], Mapping[str, str]] = lambda base_model: {},
+        read_turns: TurnReader = refuse_turns,
     ) -> None:
         self._library = library
         self._store = store
         self._device_lock = device_lock
         self._sampler = sampler
+        self._read_turns = read_turns
         self._held: _Held | None = None
         self._clock = Stopwatch("load")
 
@@ -128,11 +133,12 @@ class Trainer:
         require_kept(self._store, work.parent.run, parent.manifest)
         sampler = read_sampler(self._store, work)
         held = self._load_policy(parent, work.train.lora)
+        supervision = self._load_supervision(work, held.policy.base)
         clock.begin("wait")
         with self._device_lock:
             clock.begin("train")
             held.manifest_sha256 = None
-            metrics = self._step(work, held.policy, parent, groups, sampler, is_cancelled)
+            metrics = self._step(work, held.policy, parent, supervision or groups, sampler, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.begin("commit")
         manifest = Manifest(
@@ -152,6 +158,7 @@ class Trainer:
             seed=work.seed,
             train=work.train,
             sampler=work.sampler,
+            supervised=work.supervised,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
         if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:
@@ -167,16 +174,25 @@ class Trainer:
         work: TrainInput,
         policy: TrainablePolicy,
         parent: Commit,
-        groups: list[Group],
+        material: Supervision | list[Group],
         sampler: StaleSampler | None,
         is_cancelled: Callable[[], bool],
     ) -> Metrics:
         parent_sha256, seed = parent.manifest.adapter.sha256, f"{work.seed}/{work.step}"
-        given = (policy, parent_sha256, groups, work.train, work.learning_rate)
         try:
+            if isinstance(material, Supervision):
+                return supervised_step(policy, material, work.train, work.learning_rate, is_cancelled)
+            given = (policy, parent_sha256, material, work.train, work.learning_rate)
             return train_step(*given, is_cancelled, seed, sampler)
         except TemperError as error:
             raise TemperError(error.type, f"step {work.step} of {work.run}: {error.message}") from error
+
+    def _load_supervision(self, work: TrainInput, base: BaseModel) -> Supervision | None:
+        """None where the step trains its groups."""
+        if work.supervised is None:
+            require_groups(work)
+            return None
+        return load_supervision(self._store, work.supervised, base, self._read_turns)
 
     def _find(self, run: str, branch: int, step: int, inputs_sha256: str) -> Commit | None:
         commit = read_commit(self._store, run, branch, step)

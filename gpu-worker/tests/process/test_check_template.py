@@ -11,7 +11,8 @@ from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
 from temper_gpu.process import check_template, plan
-from temper_gpu.process.compose import check_first_prompt
+from temper_gpu.process.compose import check_run
+from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import FileStore
 from tests.server.templates import QWEN, WITHOUT_TOOLS
 from tests.training.samples import initialise_input
@@ -62,7 +63,8 @@ def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare
 
     def check(template: str | None) -> None:
         sha256 = template and store.put_blob(template.encode()).sha256
-        check_first_prompt(models, templates, initialise_input(base_model="bare", chat_template_sha256=sha256))
+        work = initialise_input(base_model="bare", chat_template_sha256=sha256)
+        check_run(models, store, templates, ChatTurns(templates.text), work)
 
     check(QWEN)
     for broken, reason in [(None, "model bare must have a chat template"), ("x\n{{ y.z }}", "fails in line 2")]:

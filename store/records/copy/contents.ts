@@ -21,7 +21,7 @@ export interface RunContents {
   state: { bytes: Uint8Array; value: RunState } | null;
   /** Keys of the curve for people. */
   curve: string[];
-  /** Scenarios and chat template. */
+  /** Scenarios, chat template and examples. */
   blobs: BlobRef[];
   /** Before the steps: whatever else a run has, but for what makes it one. */
   others: string[];
@@ -50,6 +50,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
   const blobs = [
     ...(prepared === null ? [] : [prepared.scenarios]),
     ...(template === null ? [] : [templateRef(template)]),
+    ...(file.config.supervised === undefined ? [] : [file.config.supervised.dataset]),
   ];
   return { state, curve, blobs, others, branches };
 }

@@ -4,6 +4,7 @@ import pLimit from 'p-limit';
 import type { GroupRef, RolloutInput } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { planGroup, trainedGroups, type RunPosition } from '../../../core/plan-step.ts';
+import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { judgeByAgent } from '../group-result.ts';
 import { decideGroup, type DecidedGroup } from '../step-verdict.ts';
@@ -191,6 +192,7 @@ function checkCount(context: VerifyContext, { step, isDone }: PlayedStep, groups
   const config = plannedConfig(context, step);
   const known = groups.flatMap((group) => group?.result ?? []);
   if (config === null || context.isLoop || !isDone || step.step === 0 || known.length < groups.length) return;
+  if (isSupervisedStep(config, step.step)) return;
   let planned = config.groupsPerStep;
   for (let round = 0; round < config.replacementRounds; round++) {
     planned += config.groupsPerStep - trainedGroups(known.slice(0, planned)).length;

@@ -7,6 +7,7 @@ import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema }
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
 import { blobKey, curvePrefix, preparedKey, runKey, scenariosKey, stateKey } from '../../layout.ts';
 import { readRunTemplate } from '../chat-templates.ts';
+import { readDataset } from '../datasets.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
@@ -35,7 +36,7 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
-  if (file !== null) await verifyTemplate(store, file.config, findings);
+  if (file !== null) await verifyBrought(store, file.config, findings);
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
@@ -70,11 +71,23 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
     );
 }
 
+/** What the configuration names by its hash. */
+async function verifyBrought(store: Store, config: RunConfig, findings: Findings): Promise<void> {
+  await verifyTemplate(store, config, findings);
+  await verifyDataset(store, config, findings);
+}
+
 async function verifyTemplate(store: Store, config: RunConfig, findings: Findings): Promise<void> {
   const { chatTemplateSha256: sha256 } = config.rollout;
   if (sha256 === undefined) return;
   findings.count('run files');
   await findings.attempt('run files', blobKey(sha256), () => readRunTemplate(store, config));
+}
+
+async function verifyDataset(store: Store, { supervised }: RunConfig, findings: Findings): Promise<void> {
+  if (supervised === undefined) return;
+  findings.count('run files');
+  await findings.attempt('run files', supervised.dataset.key, () => readDataset(store, supervised));
 }
 
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {

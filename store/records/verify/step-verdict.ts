@@ -1,6 +1,7 @@
 /** What was decided about a step, against what its groups' files say. */
 import { canonicalJson } from '../../../core/hashes.ts';
 import { planJudging } from '../../../core/plan-step.ts';
+import { isSupervisedStep } from '../../../core/supervised.ts';
 import { stepVerdictKey } from '../../layout.ts';
 import { readStepVerdict, toGroupVerdict, toStepVerdict, type DecidedGroup } from '../step-verdict.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
@@ -13,7 +14,8 @@ export async function verifyStepVerdict(
   groups: (DecidedGroup | null)[],
 ): Promise<void> {
   const { store, findings, isLoop } = context;
-  if (isLoop || step.step === 0) return;
+  const config = plannedConfig(context, step);
+  if (isLoop || step.step === 0 || (config !== null && isSupervisedStep(config, step.step))) return;
   const key = stepVerdictKey(step);
   const verdict = await findings.attempt('verdicts', key, () => readStepVerdict(store, step));
   if (findings.isBroken(key)) return;
@@ -22,7 +24,6 @@ export async function verifyStepVerdict(
     return;
   }
   findings.count('verdicts');
-  const config = plannedConfig(context, step);
   const known = groups.filter((group) => group !== null);
   if (config === null || position === null || known.length < groups.length) return;
   const results = known.map(({ result }) => result);

@@ -5,10 +5,12 @@
 import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
 import { hashTraining, planInitialise, planTraining, type RunPosition } from '../../../core/plan-step.ts';
+import { planSupervised } from '../../../core/plan-supervised.ts';
+import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
 import { runKey, runPrefix } from '../../layout.ts';
 import { readAllChanges } from '../lineage.ts';
-import { checkpointOf } from '../manifest.ts';
+import { checkpointOf, suppliedExamples, type Manifest } from '../manifest.ts';
 import { requireRun } from '../run-reader.ts';
 import type { Store } from '../../store.ts';
 import { readChain, verifyParent, type FoundParent, type StoredStep } from './chain.ts';
@@ -116,15 +118,32 @@ function verifyTraining(
   const config = plannedConfig(context, step);
   const known = results.filter((result) => result !== null);
   const isKnown = position !== null && step.step > 0 && known.length === results.length;
-  const planned = isKnown ? planTraining(config!, position, known) : null;
+  const planned = isKnown ? planStep(config!, position, known) : null;
   if (step.commit === null) {
     if (planned !== null)
-      findings.problem('manifests', step.key, 'it is missing, although groups of its step have a learning signal');
+      findings.problem('manifests', step.key, 'it is missing, although its step has something to train');
     return;
   }
-  if (isKnown && canonicalJson(planned?.groups ?? []) !== canonicalJson(step.commit.manifest.groups))
-    findings.problem('manifests', step.key, 'it trains other groups than those with a learning signal');
+  if (isKnown) compareMaterial(context, step.key, step.commit.manifest, planned);
   compareInputs(context, step.key, step.commit.manifest.inputsSha256, plannedInputs(context, step, parent, planned));
+}
+
+function planStep(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
+  if (isSupervisedStep(config, position.step + 1)) return planSupervised(config, position);
+  return planTraining(config, position, played);
+}
+
+/** What was trained, against what its plan says. */
+function compareMaterial(
+  { findings }: VerifyContext,
+  key: string,
+  manifest: Manifest,
+  planned: TrainInput | null,
+): void {
+  if (canonicalJson(planned?.supervised ?? null) !== canonicalJson(manifest.supervised ?? null))
+    findings.problem('manifests', key, 'it trains other examples than its run deals to this step');
+  if (canonicalJson(planned?.groups ?? []) !== canonicalJson(manifest.groups))
+    findings.problem('manifests', key, 'it trains other groups than those with a learning signal');
 }
 
 /** A manifest holds all that its step was made from, but for its parent; the first commit's is in run.json. */
@@ -138,8 +157,8 @@ function plannedInputs(
   const { branch, step: number, parent: named, baseModel, groups, learningRate, seed, train, sampler } = manifest;
   if (number === 0) return config !== null && named === null ? planInitialise(config, branch).inputsSha256 : null;
   if (train === null || parent === null) return planned?.inputsSha256 ?? null;
-  const sampled = sampler === undefined ? {} : { sampler };
-  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train, ...sampled };
+  const supplied = { ...(sampler === undefined ? {} : { sampler }), ...suppliedExamples(manifest) };
+  const hashed = { branch, step: number, baseModel, groups, learningRate, seed, train, ...supplied };
   return hashTraining(hashed, checkpointOf(parent.place.run, parent.commit));
 }
 

@@ -1,5 +1,5 @@
 /** A run as workers leave it behind, planned by the real plans and written by the real encoders; its weights are made up. */
-import type { Checkpoint, RolloutInput, RunConfig } from '../../../core/contract.ts';
+import type { Checkpoint, RolloutInput, RunConfig, SupervisedConfig } from '../../../core/contract.ts';
 import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
 import {
@@ -18,6 +18,8 @@ import { addToCurve } from '../../../store/records/curve.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
 import { judgeByAgent } from '../../../store/records/group-result.ts';
 import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
+import { planSupervised, standAfter } from '../../../core/plan-supervised.ts';
+import { isSupervisedStep } from '../../../core/supervised.ts';
 import * as layout from '../../../store/layout.ts';
 import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
 import {
@@ -47,20 +49,37 @@ export interface MadeOptions {
   evals?: Readonly<Record<number, number>>;
   /** In the place of the model's own. */
   chatTemplate?: string;
+  /** How many of the first steps train examples. */
+  warmStart?: number;
 }
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 
-function madeConfig({
-  run = 'demo',
-  steps = 3,
-  seed = 1,
-  maxStaleness = 0,
-  chatTemplate,
-}: MadeOptions = {}): RunConfig {
+export const EXAMPLES = text(Array.from({ length: 9 }, (_, id) => `{"id":"line ${id}","messages":[]}\n`).join(''));
+
+function madeSupervised(steps: number): SupervisedConfig {
+  const sha256 = hashBytes(EXAMPLES);
+  const dataset = { key: layout.blobKey(sha256), sha256, bytes: EXAMPLES.length };
+  return { dataset, turns: 'all', overlong: 'mask', examples: 9, heldOut: 2, examplesPerStep: 3, steps };
+}
+
+function madeConfig(options: MadeOptions = {}): RunConfig {
+  const { run = 'demo', steps = 3, seed = 1, maxStaleness = 0, chatTemplate, warmStart } = options;
+  const supervised = warmStart === undefined ? {} : { supervised: madeSupervised(warmStart) };
   const rollout = chatTemplate === undefined ? {} : { chatTemplateSha256: hashBytes(text(chatTemplate)) };
-  const config = { run, agent: 'toy', baseModel: 'pocket', steps, seed, groupsPerStep: 2, groupSize: 2, rollout };
-  return defaultRunConfig({ ...config, maxStaleness });
+  const config = {
+    run,
+    agent: 'toy',
+    baseModel: 'pocket',
+    steps,
+    seed,
+    maxStaleness,
+    groupsPerStep: 2,
+    groupSize: 2,
+    rollout,
+    ...supervised,
+  };
+  return defaultRunConfig(config);
 }
 
 export interface MadeRun {
@@ -76,6 +95,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     encodeJsonLines(Array.from({ length: 12 }, (_, id) => ({ id: `s${id}`, scenario: { id: `s${id}` } }))),
   );
   await store.replace(layout.scenariosKey(run), await store.getBlob(scenarios));
+  if (options.warmStart !== undefined) await store.putBlob(EXAMPLES);
   if (options.chatTemplate !== undefined) await store.putBlob(text(options.chatTemplate));
   const prepared = {
     scenarios,
@@ -128,6 +148,11 @@ async function takeStep(
   position: RunPosition,
   options: MadeOptions,
 ): Promise<RunPosition> {
+  if (isSupervisedStep(config, position.step + 1)) {
+    const supervised = planSupervised(config, position);
+    const made = await commit(store, config, supervised.parent, supervised);
+    return standAfter(position, { checkpoint: made, metrics: {}, seconds: {}, found: false });
+  }
   const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
   const decided = await play(planGroups(config, position));
   const results = () => decided.map(({ result }) => result);
@@ -217,6 +242,7 @@ interface CommitWork {
   seed: number;
   train: object | null;
   sampler?: object | undefined;
+  supervised?: object | undefined;
   inputsSha256: string;
 }
 
@@ -245,6 +271,7 @@ async function commit(
     adapterConfig: await store.putBlob(text('{"r":16}')),
     optimizer: await store.putBlob(text(`optimizer state made from ${inputsSha256}`)),
     metrics: { loss: 0.5, trainedTokens: 2 },
+    ...(work.step > 0 && work.supervised ? { supervised: work.supervised } : {}),
     platform: { cpu: 'abacus', threads: 2 },
   };
   const place = { run, branch, step };

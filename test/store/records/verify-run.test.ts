@@ -6,11 +6,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TemperError } from '../../../core/failures.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { manifestKey, prunedKey, runKey } from '../../../store/layout.ts';
+import { manifestKey, manifestTimesKey, prunedKey, runKey } from '../../../store/layout.ts';
+import { hashBytes } from '../../../store/bytes/sha256.ts';
+import { readContents } from '../../../store/records/copy/contents.ts';
+import { findPosition } from '../../../store/records/lineage.ts';
 import { readManifest } from '../../../store/records/run-reader.ts';
 import type { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
-import { makeRun } from './made-run.ts';
+import { EXAMPLES, makeRun } from './made-run.ts';
 
 let root: string;
 let store: FileStore;
@@ -46,6 +49,35 @@ test('a whole run has no problems, and everything in it was looked at', async ()
     verdicts: 13,
     evaluations: 2,
     inputs: 18,
+  });
+});
+
+describe('supervised steps', () => {
+  test('have no groups and no verdict, and are held to the examples that their run deals', async () => {
+    await makeRun(store, { warmStart: 2, evals: { 2: 0.5 } });
+    const findings = await verify();
+    expect(findings.problems).toEqual([]);
+    expect(counts(findings)).toMatchObject({ manifests: 4, rollouts: 2, evaluations: 1, 'run files': 6 });
+    expect(await findPosition(store, 'demo', null)).toMatchObject({ step: 3, dealt: 2, emptySteps: 0 });
+  });
+
+  test('that train other examples, or were trained of other bytes, are told', async () => {
+    await makeRun(store, { steps: 2, warmStart: 1 });
+    const file = join(root, manifestKey(place(1)));
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/"examples":\[(\d),/, '"examples":[8,'));
+    expect((await verify()).problems.map(({ object }) => object)).toContain(manifestKey(place(1)));
+    rmSync(join(root, manifestTimesKey(place(1))));
+    rmSync(join(root, 'runs/demo/branches/0/steps/2'), { recursive: true });
+    const [problem] = (await verify()).problems;
+    expect(problem).toMatchObject({ finding: 'it trains other examples than its run deals to this step' });
+    const dataset = `blobs/${hashBytes(EXAMPLES)}`;
+    flip(dataset, 3);
+    expect((await verify()).problems.map(({ object }) => object)).toContain(dataset);
+  });
+
+  test('are copied with their examples', async () => {
+    await makeRun(store, { steps: 2, warmStart: 1 });
+    expect((await readContents(store, 'demo')).blobs.map(({ sha256 }) => sha256)).toContain(hashBytes(EXAMPLES));
   });
 });
 

@@ -8,9 +8,19 @@ In a step's first update ρ is 1 but for rounding: no range clips anything, and 
 `core/loss-options.ts` refuses their options in steps of a single update.
 """
 
+from temper_gpu.training.losses.cross_entropy import cross_entropy
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss, TokenLoss
 from temper_gpu.training.losses.reductions import token_weights
 from temper_gpu.training.losses.regularisers import kl_penalty, kl_reward
 from temper_gpu.training.losses.table import find_loss
 
-__all__ = ["CLIPPED_SHARE", "Loss", "TokenLoss", "find_loss", "kl_penalty", "kl_reward", "token_weights"]
+__all__ = [
+    "CLIPPED_SHARE",
+    "Loss",
+    "TokenLoss",
+    "cross_entropy",
+    "find_loss",
+    "kl_penalty",
+    "kl_reward",
+    "token_weights",
+]

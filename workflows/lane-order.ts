@@ -12,7 +12,7 @@ interface Waiting {
   isReady: () => boolean;
 }
 
-export class Turns {
+export class LaneOrder {
   readonly #areHandlersIdle: () => boolean;
   #waiting: Waiting[] = [];
 

@@ -1,0 +1,24 @@
+import { CHECKPOINT_ARGUMENT } from '../command-line/checkpoint-names.ts';
+import { defineCommand } from '../command-line/command.ts';
+
+export const distillCommand = defineCommand({
+  name: 'distill',
+  summary: "write a run's best attempts as a file of chats for temper sft",
+  details: [
+    'CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those',
+    'that this checkpoint played. Failed and truncated attempts and held-out scenarios are never taken. Reads the store',
+    'and needs no server.',
+  ],
+  examples: ['temper distill demo --top 25% --out best.jsonl', 'temper distill demo@40 --top 10% --out best.jsonl'],
+  arguments: { checkpoint: CHECKPOINT_ARGUMENT },
+  flags: {
+    top: {
+      kind: 'text',
+      placeholder: 'P%',
+      description: 'share of the attempts to take, by reward',
+      form: { pattern: /^(?:100|[1-9]?\d(?:\.\d+)?)%$/, rule: 'a percentage up to 100%', example: '25%' },
+      required: 'pass --top 25%',
+    },
+    out: { kind: 'text', placeholder: 'FILE', description: 'output file', required: 'pass --out best.jsonl' },
+  },
+});

@@ -1,0 +1,77 @@
+/** Recorded attempts as examples for supervised training. */
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { ChatExample } from '../../core/chat-examples.ts';
+import { distill, type RatedAttempt } from '../../core/distill.ts';
+import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { listSteps } from '../../store/records/checkpoints.ts';
+import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { readBranches } from '../../store/records/lineage.ts';
+import { readGroups, requireRun, type PlayedGroup } from '../../store/records/run-reader.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { Store } from '../../store/store.ts';
+import { openProjectStore } from '../../workers/project-store.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import type { CommandContext } from '../command-line/command.ts';
+import { EXIT, UsageError } from '../command-line/errors.ts';
+import { formatNumber, plural } from '../terminal/format.ts';
+import type { distillCommand } from './command.ts';
+
+export async function distillRun(context: CommandContext<typeof distillCommand>): Promise<number> {
+  const { flags, args, project, cwd, env, output } = context;
+  const share = Number.parseFloat(flags.top) / 100;
+  const name = readCheckpointName(args.checkpoint);
+  const store = await openProjectStore(project, env);
+  await requireRun(store, name.run);
+  const sampler = args.checkpoint === name.run ? null : (await findCheckpoint(store, name)).adapterSha256;
+  const played = await readAttempts(store, name.run, sampler);
+  const { attempts, examples, repeated } = distill(played, share);
+  if (examples.length === 0)
+    throw new UsageError(
+      `${args.checkpoint} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name another checkpoint`,
+    );
+  const file = resolve(cwd, flags.out);
+  await writeFile(file, examples.map(toLine).join(''));
+  const [best, worst] = [attempts[0]!, attempts.at(-1)!].map(({ reward }) => formatNumber(reward));
+  output.line(
+    `${attempts.length} of ${plural(played.length, 'attempt')}, reward ${best} to ${worst}: ${plural(examples.length, 'example')} in ${file}`,
+  );
+  if (repeated > 0) output.line(`note: ${plural(repeated, 'repeated conversation')} left out`);
+  return EXIT.ok;
+}
+
+/** Its place in the file is its id. */
+function toLine({ messages, tools, metadata }: ChatExample): string {
+  return `${JSON.stringify({ messages, ...(tools === undefined ? {} : { tools }), metadata })}\n`;
+}
+
+/** Of the branches that the run's curve consists of, or of one policy wherever it played. */
+async function readAttempts(store: Store, run: string, sampler: string | null): Promise<RatedAttempt[]> {
+  const branches = await readBranches(store, run);
+  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const attempts: RatedAttempt[] = [];
+  for (const place of await listSteps(store, run)) {
+    if (sampler === null && place.branch !== branchOfStep(lineage, place.step)) continue;
+    const groups = await readGroups(store, place);
+    const chosen = groups.filter(({ rollouts }) => sampler === null || rollouts.header.adapterSha256 === sampler);
+    attempts.push(...chosen.flatMap((group) => rate(group, place.step)));
+  }
+  return attempts;
+}
+
+/** By the verdict: a judge may have given another reward than the agent. */
+function rate({ group, rollouts, judged }: PlayedGroup, step: number): RatedAttempt[] {
+  return rollouts.attempts.flatMap((record, index) => {
+    const reward = judged?.rewards[index] ?? null;
+    if (record.status !== 'ok' || record.truncated || reward === null || record.calls.length === 0) return [];
+    return [{ reward, place: { step, group, attempt: record.attempt }, calls: callsOf(record) }];
+  });
+}
+
+function callsOf({ calls }: AttemptRecord): RatedAttempt['calls'] {
+  return calls.map(({ request: { messages, tools }, message }) => ({
+    messages,
+    tools: tools === undefined || tools.length === 0 ? null : (tools as object[]),
+    answer: message,
+  }));
+}

@@ -1,0 +1,38 @@
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { EXAMPLE_FLAGS } from '../train/example-flag-table.ts';
+import { SUPERVISED_RUN_FLAGS } from '../train/supervised-run-flags.ts';
+
+export const sftCommand = defineCommand({
+  name: 'sft',
+  summary: 'train on a file of chats (supervised), and show the progress',
+  details: [
+    'FILE has a chat in each line, as JSON: {"messages": […], "tools": […]}. A tenth of them is held out, and its loss is',
+    'reported. Steps are committed like those of temper train: pause, resume, rollback, verify, export and serve work',
+    'alike. If a run of this name exists, it continues. Ctrl-C stops watching (exit code 130).',
+  ],
+  examples: [
+    'temper sft chats.jsonl --base-model Qwen/Qwen3-4B --epochs 2 --learning-rate 1e-4',
+    'temper sft chats.jsonl --base-model pocket --run greetings --steps 50 --turns last',
+  ],
+  arguments: { file: { placeholder: 'FILE' } },
+  flags: {
+    run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the file's name" },
+    ...SUPERVISED_RUN_FLAGS,
+    'base-model': {
+      ...SUPERVISED_RUN_FLAGS['base-model'],
+      required:
+        'pass --base-model pocket to try it on this machine, a folder, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX',
+    },
+    steps: { kind: 'integer', placeholder: 'N', minimum: 1, description: 'optimizer steps; default: as --epochs says' },
+    epochs: {
+      kind: 'number',
+      placeholder: 'X',
+      description: 'how often the examples are trained, without --steps [1]',
+    },
+    ...EXAMPLE_FLAGS,
+    ...ENGINE_FLAGS,
+  },
+});
+
+export type SftContext = CommandContext<typeof sftCommand>;

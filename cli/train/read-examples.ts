@@ -1,0 +1,80 @@
+/** A file of examples, and the supervised steps that a command asks for. */
+import { readFile, stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { encodeChatExamples, parseChatExamples } from '../../core/chat-examples.ts';
+import type { SupervisedConfig } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { SUPERVISED } from '../../core/supervised.ts';
+import { hashBytes } from '../../store/bytes/sha256.ts';
+import { blobKey } from '../../store/layout.ts';
+import { UsageError } from '../command-line/errors.ts';
+
+export interface ExamplesFile {
+  /** Without its folder and ending. */
+  readonly name: string;
+  readonly count: number;
+  /** As they stand in a store. */
+  readonly bytes: Uint8Array;
+}
+
+/** They are in memory at once, here and in the GPU worker. */
+const MAX_BYTES = 256 * 1024 ** 2;
+const EXAMPLES_PER_STEP = 16;
+const HELD_OUT_SHARE = 0.1;
+const MAX_HELD_OUT = 200;
+
+export async function readExamplesFile(text: string, cwd: string): Promise<ExamplesFile> {
+  const path = resolve(cwd, text);
+  const name = basename(path).replace(/\.jsonl?$/, '');
+  try {
+    const examples = parseChatExamples(await readText(path), basename(path));
+    return { name, count: examples.length, bytes: encodeChatExamples(examples) };
+  } catch (error) {
+    if (error instanceof TemperError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    const { size } = await stat(path);
+    if (size > MAX_BYTES)
+      throw new UsageError(`a file of examples must have at most ${MAX_BYTES} bytes, ${path} has ${size}; split it`);
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const reason = (error as NodeJS.ErrnoException).code ?? 'it is not UTF-8';
+    throw new UsageError(`the examples must be a file that can be read, got ${path} (${reason}); correct it`, {
+      cause: error,
+    });
+  }
+}
+
+/** Fields of `supervised` that were given, by name. */
+export type GivenFields = ReadonlyMap<string, unknown>;
+
+export function planSupervisedSteps({ count, bytes }: ExamplesFile, given: GivenFields): SupervisedConfig {
+  const sha256 = hashBytes(bytes);
+  const usual = Math.min(MAX_HELD_OUT, Math.max(1, Math.floor(count * HELD_OUT_SHARE)));
+  return {
+    turns: 'all',
+    overlong: 'mask',
+    examplesPerStep: EXAMPLES_PER_STEP,
+    heldOut: usual,
+    ...Object.fromEntries(given),
+    dataset: { key: blobKey(sha256), sha256, bytes: bytes.length },
+    examples: count,
+  };
+}
+
+/** Over the examples that are not held out, `epochs` times. */
+export function stepsOfEpochs(supervised: SupervisedConfig, epochs: number): number {
+  const { examples, heldOut, examplesPerStep } = supervised;
+  return Math.max(1, Math.ceil((epochs * Math.max(1, examples - heldOut)) / examplesPerStep));
+}
+
+/** What stands under `supervised` among given values, by the names of its fields. */
+export function supervisedFields(values: ReadonlyMap<string, unknown>): Map<string, unknown> {
+  const found = [...values].filter(([path]) => path.startsWith(SUPERVISED));
+  return new Map(found.map(([path, value]) => [path.slice(SUPERVISED.length), value]));
+}

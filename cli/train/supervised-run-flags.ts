@@ -1,0 +1,30 @@
+/** Of the flags of a run, those that act where it plays no agent. */
+import { RUN_FLAGS } from './run-flag-table.ts';
+
+const NAMES = [
+  'base-model',
+  'seed',
+  'eval-every',
+  'learning-rate',
+  'learning-rate-schedule',
+  'final-learning-rate-share',
+  'warmup-steps',
+  'weight-decay',
+  'max-grad-norm',
+  'beta1',
+  'beta2',
+  'adam-epsilon',
+  'lora-rank',
+  'lora-alpha',
+  'lora-target-modules',
+  'chat-template',
+  'chat-template-kwargs',
+  'micro-batch-tokens',
+  'packing',
+  'continue-as-new-every',
+] as const satisfies readonly (keyof typeof RUN_FLAGS)[];
+
+export const SUPERVISED_RUN_FLAGS = Object.fromEntries(NAMES.map((name) => [name, RUN_FLAGS[name]])) as Pick<
+  typeof RUN_FLAGS,
+  (typeof NAMES)[number]
+>;

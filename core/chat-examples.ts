@@ -1,0 +1,118 @@
+/**
+ * Examples for supervised steps: lines of JSON with a chat each, `{ "messages": […], "tools": […] }`, as providers take
+ * them for fine-tuning. What a line must be is checked here, by its number; what a base model makes of it, in Python.
+ */
+import { TemperError } from './failures.ts';
+import { canonicalJson } from './hashes.ts';
+
+export interface ChatExample {
+  /** The line that it stands in, counted from 1, or what the line itself says. */
+  readonly id: string;
+  readonly messages: readonly Record<string, unknown>[];
+  readonly tools?: readonly Record<string, unknown>[];
+  /** Of the file alone: it does not come into a store. */
+  readonly metadata?: Readonly<Record<string, number>>;
+}
+
+const MEMBERS = new Set(['id', 'messages', 'tools', 'metadata']);
+
+/** Of a file's text. `name` is what errors call it. Blank lines are no examples. */
+export function parseChatExamples(text: string, name: string): ChatExample[] {
+  const lines = text.replace(/^\uFEFF/, '').split('\n');
+  const examples = lines.flatMap((line, index) => (line.trim() === '' ? [] : [parseLine(line, index + 1, name)]));
+  return checkChatExamples(examples, name);
+}
+
+/** Refuses examples that are the same: one of them could be held out, and another one trained. */
+function checkChatExamples(examples: readonly ChatExample[], name: string): ChatExample[] {
+  const seen = new Map<string, string>();
+  for (const { id, messages, tools } of examples) {
+    const content = canonicalJson([messages, tools]);
+    const other = seen.get(content);
+    if (other !== undefined)
+      throw new TemperError(
+        'BadConfig',
+        `${name} must have different examples (one could be trained, and its copy held out), ${id} repeats ${other}; remove one of them`,
+      );
+    seen.set(content, id);
+  }
+  if (examples.length >= 2) return [...examples];
+  throw new TemperError(
+    'BadConfig',
+    `${name} must have at least two examples (one is held out), got ${examples.length}; add some`,
+  );
+}
+
+/** As they stand in a store: the same examples have the same bytes. */
+export function encodeChatExamples(examples: readonly ChatExample[]): Uint8Array {
+  return new TextEncoder().encode(examples.map((example) => `${canonicalJson(example)}\n`).join(''));
+}
+
+function parseLine(line: string, number: number, name: string): ChatExample {
+  const place = `line ${number} of ${name}`;
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw new TemperError(
+      'BadConfig',
+      `${place} must be JSON, but ${cause instanceof Error ? cause.message : String(cause)}; correct the line`,
+      { cause },
+    );
+  }
+  return readChatExample(value, place, `line ${number}`);
+}
+
+/** `place` is what errors call it, `id` what it is called where it says nothing. */
+function readChatExample(value: unknown, place: string, id: string): ChatExample {
+  if (!isObject(value)) throw refused(place, 'be an object with messages', value, 'write {"messages": […]}');
+  const unknown = Object.keys(value).find((member) => !MEMBERS.has(member));
+  if (unknown !== undefined)
+    throw refused(place, `have only ${[...MEMBERS].join(', ')}`, unknown, 'remove it, or put it into metadata');
+  const { messages, tools } = value;
+  checkMessages(messages, place);
+  const named = typeof value['id'] === 'string' ? `${id} (${value['id'].slice(0, 200)})` : id;
+  if (tools === undefined || tools === null) return { id: named, messages };
+  if (!isList(tools) || tools.length === 0)
+    throw refused(place, 'have tools as a list of objects', tools, 'write them as in a request, or leave tools out');
+  return { id: named, messages, tools };
+}
+
+function checkMessages(messages: unknown, place: string): asserts messages is Record<string, unknown>[] {
+  if (messages === undefined) throw refused(place, 'have messages', 'none', 'write {"messages": […]}');
+  if (!isList(messages) || messages.length === 0)
+    throw refused(place, 'have messages as a list of objects', messages, 'write a role and content for each');
+  for (const [index, message] of messages.entries()) {
+    const { role } = message;
+    if (typeof role !== 'string') throw refused(place, `have a role in message ${index}`, role, 'add one');
+    if (role === 'assistant') checkAnswer(message, `${place}, message ${index}`);
+  }
+  if (messages[0]?.['role'] === 'assistant')
+    throw refused(
+      place,
+      'begin with a message that the assistant answers',
+      'an assistant message',
+      'add a user message',
+    );
+  if (!messages.some(({ role }) => role === 'assistant'))
+    throw refused(place, 'have an assistant message, which is what is trained', 'none', 'add one');
+}
+
+function checkAnswer({ content, tool_calls: calls }: Record<string, unknown>, place: string): void {
+  const hasText = (typeof content === 'string' && content !== '') || (Array.isArray(content) && content.length > 0);
+  if (hasText || (Array.isArray(calls) && calls.length > 0)) return;
+  throw refused(place, 'have content or tool_calls', content, 'write what the assistant answers');
+}
+
+function refused(place: string, rule: string, got: unknown, remedy: string): TemperError {
+  const shown = typeof got === 'string' ? got : (JSON.stringify(got) ?? 'none');
+  return new TemperError('BadConfig', `${place} must ${rule}, got ${shown.slice(0, 100)}; ${remedy}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isList(value: unknown): value is Record<string, unknown>[] {
+  return Array.isArray(value) && value.every(isObject);
+}

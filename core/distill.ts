@@ -1,0 +1,70 @@
+/** Attempts as examples: the best by reward, and their conversations. Pure. */
+import type { ChatExample } from './chat-examples.ts';
+import { canonicalJson } from './hashes.ts';
+
+type Message = Record<string, unknown>;
+
+interface RecordedCall {
+  readonly messages: readonly object[];
+  readonly tools: readonly object[] | null;
+  readonly answer: object;
+}
+
+export interface RatedAttempt {
+  readonly reward: number;
+  /** Where it was played: step, group and attempt, say. */
+  readonly place: Readonly<Record<string, number>>;
+  /** In the order in which they were made. */
+  readonly calls: readonly RecordedCall[];
+}
+
+export interface Distilled {
+  readonly attempts: readonly RatedAttempt[];
+  readonly examples: readonly ChatExample[];
+  /** Conversations that another chosen attempt had word for word. */
+  readonly repeated: number;
+}
+
+/** `share` of 1 takes all. Of attempts with the same reward, those played first. */
+export function distill(played: readonly RatedAttempt[], share: number): Distilled {
+  const ranked = played.toSorted((a, b) => b.reward - a.reward);
+  const attempts = ranked.slice(0, Math.ceil(share * ranked.length));
+  const conversations = attempts.flatMap(({ calls, ...rated }) =>
+    conversationsOf(calls).map((conversation) => ({ ...conversation, ...rated })),
+  );
+  const seen = new Set<string>();
+  const fresh = conversations.filter(({ messages, tools }) => {
+    const content = canonicalJson([messages, tools]);
+    return !seen.has(content) && seen.add(content);
+  });
+  const examples = fresh.map(({ messages, tools, place, reward }, index) => ({
+    id: `line ${index + 1}`,
+    messages,
+    ...(tools === null ? {} : { tools: tools as Message[] }),
+    metadata: { ...place, reward },
+  }));
+  return { attempts, examples, repeated: conversations.length - fresh.length };
+}
+
+interface Conversation {
+  messages: Message[];
+  tools: readonly object[] | null;
+}
+
+/** A call whose messages go on from an earlier conversation takes its place: what is left is as few as there were. */
+function conversationsOf(calls: readonly RecordedCall[]): Conversation[] {
+  return calls.reduce<Conversation[]>((before, { messages, tools, answer }) => {
+    const asked = messages.map(withoutNulls);
+    const kept = before.filter((earlier) => !goesOn(asked, earlier.messages));
+    return [...kept, { messages: [...asked, withoutNulls(answer)], tools }];
+  }, []);
+}
+
+function goesOn(messages: readonly Message[], earlier: readonly Message[]): boolean {
+  return canonicalJson(messages.slice(0, earlier.length)) === canonicalJson(earlier);
+}
+
+/** SDKs give back what they were answered with or without members that say nothing. */
+function withoutNulls(message: object): Message {
+  return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null && value !== undefined));
+}

@@ -1,0 +1,83 @@
+/**
+ * The plan of a supervised step: which examples are trained, and which are scored. Pure; a step's number is all that its
+ * deal depends on, so that a step after a rollback, or one that is planned again, trains the same examples.
+ */
+import type { RunConfig, SupervisedConfig, TrainInput, TrainResult, StepSummary } from './contract.ts';
+import { permutation, planDeal } from './plan-deal.ts';
+import { isEvaluationDue } from './plan-evaluation.ts';
+import { hashTraining, standAt, type RunPosition } from './plan-step.ts';
+import { prefixed } from './run-summary.ts';
+import { deriveSeed } from './seeds.ts';
+import { learningRateOf, planRendering } from './supervised.ts';
+
+type Dataset = Pick<SupervisedConfig, 'examples' | 'heldOut'>;
+
+interface ExampleSplit {
+  train: number[];
+  heldOut: number[];
+}
+
+/** Drawn by the run's seed; both parts keep the order of the file. */
+export function splitExamples(seed: number, { examples, heldOut }: Dataset): ExampleSplit {
+  const drawn = new Set(permutation(examples, deriveSeed([seed, 'held-out-examples'])).slice(0, heldOut));
+  const all = Array.from({ length: examples }, (_, index) => index);
+  return { train: all.filter((index) => !drawn.has(index)), heldOut: all.filter((index) => drawn.has(index)) };
+}
+
+/** The next step of a run, which must be a supervised one. */
+export function planSupervised(config: RunConfig, { branch, step: last, parent }: RunPosition): TrainInput {
+  const { supervised, seed, train, baseModel } = config;
+  if (supervised === undefined) throw new Error(`step ${last + 1} of ${config.run} is no supervised step`);
+  const step = last + 1;
+  const split = splitExamples(seed, supervised);
+  const { examplesPerStep } = supervised;
+  const deals = planDeal(deriveSeed([seed, 'examples']), split.train.length, last * examplesPerStep, examplesPerStep);
+  const isFirst = last === 0;
+  const isScored = isFirst || isEvaluationDue(config, step);
+  const hashed = {
+    branch,
+    step,
+    baseModel,
+    groups: [],
+    learningRate: learningRateOf(config, step),
+    seed,
+    train,
+    supervised: {
+      rendering: planRendering(config, supervised),
+      examples: deals.map(({ scenario }) => split.train[scenario] ?? 0),
+      ...(isScored ? { heldOut: split.heldOut } : {}),
+      ...(isFirst ? { scoresParent: true } : {}),
+    },
+  };
+  return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
+}
+
+/** Where a run stands after a supervised step: nothing was dealt to groups. */
+export function standAfter(position: RunPosition, { checkpoint }: TrainResult): RunPosition {
+  const { branch, prepared, step, dealt } = position;
+  return standAt({ branch, prepared, step: step + 1, dealt, checkpoint, emptySteps: 0 });
+}
+
+/** A line of the run's curve; no agent was played for it. */
+export function summariseSupervised(
+  { step, learningRate, supervised }: TrainInput,
+  { checkpoint, metrics, seconds: trainer }: TrainResult,
+  seconds: Record<string, number>,
+): StepSummary {
+  return {
+    step,
+    reward: null,
+    metrics: {},
+    train: metrics,
+    learningRate,
+    groups: 0,
+    replacedGroups: 0,
+    unused: {},
+    failedAttempts: 0,
+    attempts: 0,
+    sampledTokens: 0,
+    seconds: { ...seconds, ...prefixed('trainer', trainer) },
+    adapterSha256: checkpoint.adapterSha256,
+    examples: supervised?.examples.length ?? 0,
+  };
+}

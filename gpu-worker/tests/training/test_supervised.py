@@ -1,0 +1,268 @@
+"""Supervised steps: their numbers against a plain computation, their limits, and their commits."""
+
+import json
+import threading
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from temper_gpu.commits.checkpoints import manifest_key
+from temper_gpu.contract import BlobRef, Checkpoint, SupervisedStep, TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.model.models import BaseModel
+from temper_gpu.server.chat_turns import ChatTurns
+from temper_gpu.store import FileStore
+from temper_gpu.training.examples import Dataset, check_examples, read_examples
+from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.supervised import Supervision, backward, load_supervision, supervised_step
+from temper_gpu.training.trainer import Trainer
+from tests.server.templates import FORGETFUL, loaded_pocket, pocket
+from tests.training.samples import initialise_input, lora, open_folder, train_config
+
+make_deterministic(1)
+TURNS = ChatTurns(lambda sha256: "")
+# Three and two trained tokens with their ends, then a chat of two turns.
+CHATS = [
+    [("7*8=", "56")],
+    [("2*3=", "6")],
+    [("7*8=", "54"), ("2*2=", "4")],
+    [("12*12=", "144")],
+]
+
+
+def messages(chat: list[tuple[str, str]]) -> list[dict[str, str]]:
+    return [m for q, a in chat for m in ({"role": "user", "content": q}, {"role": "assistant", "content": a})]
+
+
+def put_dataset(store: FileStore, chats: list[list[tuple[str, str]]] = CHATS) -> BlobRef:
+    lines = [{"id": f"line {n}", "messages": messages(chat)} for n, chat in enumerate(chats, 1)]
+    return store.put_blob("".join(f"{json.dumps(line)}\n" for line in lines).encode())
+
+
+def step_of(store: FileStore, examples: list[int], **changes: Any) -> SupervisedStep:
+    rendering = {"dataset": put_dataset(store), "turns": "all", "overlong": "mask", **changes.pop("rendering", {})}
+    return SupervisedStep.model_validate({"rendering": rendering, "examples": examples, **changes})
+
+
+class PocketLibrary:
+    def get(self, name: str) -> BaseModel:
+        return loaded_pocket()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return open_folder(tmp_path)
+
+
+@pytest.fixture
+def trainer(store: FileStore) -> Trainer:
+    return new_trainer(store)
+
+
+def new_trainer(store: FileStore) -> Trainer:
+    return Trainer(PocketLibrary(), store, threading.Lock(), read_turns=TURNS)  # pyright: ignore[reportArgumentType]
+
+
+def begin(trainer: Trainer) -> Checkpoint:
+    return trainer.initialise(initialise_input(base_model="pocket")).commit.checkpoint("demo")
+
+
+def work_of(parent: Checkpoint, step: SupervisedStep, **changes: Any) -> TrainInput:
+    work = TrainInput(
+        run="demo",
+        branch=0,
+        step=parent.step + 1,
+        base_model="pocket",
+        parent=parent,
+        groups=[],
+        learning_rate=1e-2,
+        seed=3,
+        train=train_config(),
+        supervised=step,
+        inputs_sha256="2" * 64,
+    )
+    return work.model_copy(update=changes)
+
+
+def never() -> bool:
+    return False
+
+
+def plain_nats(base: BaseModel, chat: list[tuple[str, str]]) -> list[float]:
+    """Of each trained token, by the template's text and transformers alone."""
+    text = "".join(f"<|user|>{question}<|end|><|assistant|>{answer}<|end|>" for question, answer in chat)
+    ids: list[int] = base.tokenizer(text, add_special_tokens=False)["input_ids"]
+    opened, ended = (base.tokenizer.convert_tokens_to_ids(f"<|{name}|>") for name in ("assistant", "end"))
+    with torch.no_grad():
+        logprobs = torch.log_softmax(base.instantiate("eager")(torch.tensor([ids])).logits[0].double(), -1)
+    nats, is_trained = [], False
+    for place, token in enumerate(ids):
+        if is_trained:
+            nats.append(-logprobs[place - 1, token].item())
+        is_trained = (is_trained or token == opened) and token != ended
+    return nats
+
+
+def fresh_policy(trainer: Trainer) -> TrainablePolicy:
+    parent = trainer.initialise(initialise_input(base_model="pocket")).commit
+    return trainer._load_policy(parent, lora()).policy  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.numerics
+def test_the_loss_is_the_mean_of_nats_over_all_trained_tokens_of_the_step(store: FileStore, trainer: Trainer):
+    policy = fresh_policy(trainer)
+    work = load_supervision(store, step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True), policy.base, TURNS)
+    metrics = supervised_step(policy, work, train_config(), 1e-2)
+    nats = [nat for chat in (CHATS[0], CHATS[2], CHATS[3]) for nat in plain_nats(policy.base, chat)]
+    assert metrics["trainedTokens"] == len(nats) == 3 + 3 + 2 + 4
+    assert metrics["loss"] == pytest.approx(fsum(nats) / len(nats), rel=1e-5)
+    held = plain_nats(policy.base, CHATS[1])
+    assert metrics["heldOutLossBefore"] == pytest.approx(fsum(held) / len(held), rel=1e-5)
+    assert metrics["heldOutLoss"] != metrics["heldOutLossBefore"]
+    assert (metrics["examples"], metrics["heldOutExamples"]) == (3, 1)
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize(("tokens", "packing"), [(1, None), (24, None), (64, "tree"), (4096, "tree")])
+def test_micro_batches_and_packing_change_rounding_alone(
+    store: FileStore, trainer: Trainer, tokens: int, packing: str | None
+):
+    policy = fresh_policy(trainer)
+    # The base model's own answers first: B of a fresh adapter is zero, and so is the gradient of A.
+    work = load_supervision(store, step_of(store, [0, 1, 2, 3]), policy.base, TURNS).trained
+    supervised_step(policy, Supervision(work, None, False), train_config(), 1e-2)
+    backward(policy, work, train_config(micro_batch_tokens=4096), never)
+    whole = {
+        name: parameter.grad.clone() for name, parameter in policy.parameters.items() if parameter.grad is not None
+    }
+    backward(policy, work, train_config(micro_batch_tokens=tokens, packing=packing), never)
+    for name, gradient in whole.items():
+        found = policy.parameters[name].grad
+        assert found is not None
+        torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_steps_lower_the_loss_of_what_they_train(store: FileStore, trainer: Trainer):
+    policy = fresh_policy(trainer)
+    work = load_supervision(store, step_of(store, [0, 1, 3]), policy.base, TURNS)
+    losses = [supervised_step(policy, work, train_config(), 1e-2)["loss"] for _ in range(8)]
+    assert losses[-1] < losses[0] / 2
+
+
+def test_an_example_over_the_limit_is_left_out_cut_or_refused_and_counted(store: FileStore):
+    base = pocket()
+    [whole] = read_examples(Dataset(store, put_dataset(store)), [2], base, step_of(store, [2]).rendering, TURNS).rows
+
+    def read(overlong: str, most: int):
+        step = step_of(store, [1, 2], rendering={"overlong": overlong, "maxExampleTokens": most})
+        return read_examples(Dataset(store, step.rendering.dataset), step.examples, base, step.rendering, TURNS)
+
+    length = len(whole.token_ids)
+    assert (len(read("mask", length).rows), read("mask", length).num_overlong) == (2, 0)
+    assert (len(read("mask", length - 1).rows), read("mask", length - 1).num_overlong) == (1, 1)
+    cut = read("truncate", length - 1)
+    assert (cut.rows[1].token_ids, cut.num_overlong) == (whole.token_ids[:-1], 1)
+    assert cut.rows[1].positions == whole.positions[:-1]
+    assert len(cut.rows[1].advantages) == len(cut.rows[1].positions)
+    # Cut before its first answer: there is nothing to train.
+    assert len(read("truncate", 5).rows) == 0
+    with pytest.raises(TemperError, match=f"line 3 of the examples must have at most {length - 1} tokens, it has"):
+        read("refuse", length - 1)
+
+
+def test_a_dataset_is_refused_by_the_line_that_cannot_be_written_and_where_nothing_fits(store: FileStore):
+    base = pocket()
+    lines = b'{"id":"line 1","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}\n'
+    dataset = Dataset(store, store.put_blob(lines + lines.replace(b"user", b"poet").replace(b"line 1", b"line 9")))
+    with pytest.raises(TemperError, match="line 9 of the examples: role of message 0"):
+        check_examples(dataset, base, step_of(store, [0]).rendering, TURNS)
+    good = Dataset(store, put_dataset(store))
+    facts = check_examples(good, base, step_of(store, [0]).rendering, TURNS)
+    assert (facts.num_examples, facts.num_overlong, facts.num_trained_tokens) == (4, 0, 3 + 2 + 5 + 4)
+    with pytest.raises(TemperError, match="some of the 4 examples must fit"):
+        check_examples(good, base, step_of(store, [0], rendering={"maxExampleTokens": 3}).rendering, TURNS)
+    with pytest.raises(TemperError, match="must have a chat in line 5"):
+        read_examples(good, [4], base, step_of(store, [0]).rendering, TURNS)
+
+
+def test_a_history_that_the_template_rewrites_gives_a_row_for_each_turn(store: FileStore):
+    base = pocket()
+    remembered = "('x' if message.role == 'assistant' and not loop.last else message.content)"
+    base.tokenizer.chat_template = FORGETFUL.replace("message.content.split('</think>')[-1]", remembered)
+    found = read_examples(Dataset(store, put_dataset(store)), [2], base, step_of(store, [2]).rendering, ChatTurns(str))
+    assert [row.begins for row in found.rows] == ["attempt", "fork"]
+    assert found.num_trained_tokens == 5
+
+
+def test_a_supervised_step_is_committed_once_with_what_it_was_made_from(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    work = work_of(parent, step_of(store, [0, 3], heldOut=[1], scoresParent=True))
+    first = trainer.train(work, never)
+    manifest = json.loads(store.read(manifest_key("demo", 0, 1)) or b"")
+    assert manifest["supervised"] == json.loads(
+        work.supervised.model_dump_json(by_alias=True, exclude_unset=True) if work.supervised else ""
+    )
+    assert (manifest["groups"], manifest["metrics"]["examples"]) == ([], 2)
+    again = new_trainer(store).train(work, never)
+    assert (again.found, again.commit.sha256) == (True, first.commit.sha256)
+    with pytest.raises(TemperError, match="other inputs|inputs"):
+        trainer.train(work.model_copy(update={"inputs_sha256": "3" * 64}), never)
+    assert "supervised" not in json.loads(store.read(manifest_key("demo", 0, 0)) or b"")
+
+
+def test_the_same_step_has_the_same_bytes_in_a_fresh_process_or_a_warm_one(tmp_path: Path):
+    hashes: list[list[str]] = []
+    for folder, is_warm in (("warm", True), ("fresh", False)):
+        store = open_folder(tmp_path / folder)
+        trainer = new_trainer(store)
+        parent = begin(trainer)
+        of_run: list[str] = []
+        for examples in ([0, 1], [2, 3]):
+            work = work_of(parent, step_of(store, examples, heldOut=[1]))
+            parent = (trainer if is_warm else new_trainer(store)).train(work, never).commit.checkpoint("demo")
+            of_run.append(parent.manifest_sha256)
+        hashes.append(of_run)
+    assert hashes[0] == hashes[1]
+
+
+def test_a_step_whose_examples_are_all_too_long_leaves_the_policy_as_it_is(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    step = step_of(store, [2], rendering={"maxExampleTokens": 4}, heldOut=[3])
+    outcome = trainer.train(work_of(parent, step), never)
+    assert outcome.commit.manifest.adapter.sha256 == parent.adapter_sha256
+    assert outcome.commit.manifest.metrics == {
+        "examples": 1,
+        "trainedTokens": 0,
+        "rows": 0,
+        "overlongExamples": 1,
+        "heldOutExamples": 1,
+    }
+
+
+def test_a_step_is_given_up_between_two_micro_batches(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    with pytest.raises(StepCancelled):
+        trainer.train(work_of(parent, step_of(store, [0])), lambda: True)
+    assert store.read(manifest_key("demo", 0, 1)) is None
+
+
+def test_a_step_of_neither_groups_nor_examples_is_refused(store: FileStore, trainer: Trainer):
+    parent = begin(trainer)
+    work = work_of(parent, step_of(store, [0])).model_copy(update={"supervised": None})
+    with pytest.raises(TemperError, match="must train groups or examples, got neither"):
+        trainer.train(work, never)
+
+
+def test_weights_that_have_diverged_are_not_committed(store: FileStore, trainer: Trainer):
+    policy = fresh_policy(trainer)
+    work = load_supervision(store, step_of(store, [0]), policy.base, TURNS)
+    with torch.no_grad():
+        next(iter(policy.parameters.values())).fill_(float("nan"))
+    with pytest.raises(TemperError) as caught:
+        supervised_step(policy, work, train_config(), 1e-2)
+    assert caught.value.type == "LossNotFinite"

@@ -1,0 +1,116 @@
+/** What help says of the commands with the most flags. */
+import { expect, test } from 'vitest';
+import { COMMANDS } from '../../cli/commands.ts';
+
+const help = (name: string) => COMMANDS.find((command) => command.name === name)!.help();
+
+test('train', async () => {
+  expect(await help('train')).toMatchInlineSnapshot(`
+    "start a training run or continue it, and show its progress
+
+    Usage: temper train [AGENT] --base-model MODEL [flags]
+
+    AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working
+    folder. Flags that train of temporal.config.ts sets need not be passed. If a run of this name exists, it continues;
+    if that run is complete, you see its result. Ctrl-C stops watching (exit code 130): run the same command to continue.
+
+    Options:
+      --run NAME                                name of the run; default: the agent's name
+      --base-model MODEL                        pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX
+      --seed N                                  seed of all random choices [1]
+      --steps N                                 optimizer steps [100]
+      --groups-per-step N                       scenarios per step [8]
+      --group-size N                            attempts per scenario [8]
+      --minimum-group-size N                    minimum of successful attempts for a group to be trained [2]
+      --replacement-rounds N                    how often a step replaces groups with identical rewards by new scenarios [1]
+      --max-scenarios N                         maximum number of training scenarios [10000]
+      --eval-scenarios N                        maximum number of held-out scenarios [200]
+      --eval-every N                            also evaluate every N steps; 0: only before and after training [0]
+      --learning-rate X                         learning rate of AdamW [0.00005]
+      --learning-rate-schedule NAME             constant, linear or cosine ["constant"]
+      --final-learning-rate-share X             final learning rate, as a share of the initial one
+      --warmup-steps N                          steps of linear warm-up [0]
+      --weight-decay X                          weight decay of AdamW [0]
+      --max-grad-norm X                         gradient clipping norm [1]
+      --beta1 X                                 beta1 of AdamW [0.9]
+      --beta2 X                                 beta2 of AdamW [0.99]
+      --adam-epsilon X                          epsilon of AdamW [1e-8]
+      --lora-rank N                             rank of the adapter [16]
+      --lora-alpha X                            scale of the adapter: alpha / rank [32]
+      --lora-target-modules A,B                 comma-separated module names; default: every linear layer except the output head
+      --temperature X                           sampling temperature in training and evaluation [1]
+      --max-tokens N                            token limit of a call that sets none [512]
+      --chat-template FILE                      Jinja chat template to use instead of the model's own
+      --chat-template-kwargs JSON               variables of the chat template, for calls that set none
+      --max-calls-per-attempt N                 maximum number of calls per attempt; more fail the attempt [64]
+      --attempt-timeout-ms N                    time limit of an attempt; waiting for an unavailable engine does not count [600000]
+      --call-timeout-ms N                       time limit of one call [120000]
+      --call-retry-budget-ms N                  how long a call is retried while the engine is unavailable [300000]
+      --passes N                                how often a step trains its groups [1]
+      --mini-batches N                          optimizer updates per pass, each on a part of the groups [1]
+      --loss NAME                               cispo; with --passes or --mini-batches above 1 also ppo, gspo, dppo, sapo, importance_sampling ["cispo"]
+      --epsilon-low X                           lower end of the range that the ratio is clipped to, as a distance from 1
+      --epsilon-high X                          upper end of that range, as a distance from 1
+      --dual-clip X                             ppo's bound for negative advantages
+      --max-shift X                             how far dppo lets a token's probability move
+      --log-ratio-penalty X                     factor of dppo's squared log ratio
+      --tau-positive X                          how fast the gradient of sapo fades, for positive advantages
+      --tau-negative X                          the same for negative advantages
+      --reduction NAME                          what counts the same in the loss: token, attempt or constant ["token"]
+      --reduction-tokens N                      tokens that an attempt counts as, with --reduction constant
+      --correction NAME                         how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …
+      --correction-cap X                        largest ratio of trainer to sampler that --correction accepts
+      --kl-coefficient X                        what a divergence from the base model costs [0]
+      --kl-as NAME                              where --kl-coefficient is charged: loss or reward ["loss"]
+      --entropy-coefficient X                   what a nat of entropy is worth in the loss [0]
+      --advantage-scale NAME                    none, group-std or batch-std ["none"]
+      --leave-one-out                           baseline of an attempt is the mean of the others in its group
+      --truncated NAME                          attempts cut off by a token limit: mask, penalise or keep ["mask"]
+      --max-logprob-mismatch X                  maximum difference between sampler and trainer (mean k3); above it the step fails [0.001]
+      --micro-batch-tokens N                    tokens per micro-batch; more is faster and needs more memory [16384]
+      --packing NAME                            tree computes a token that several rows begin with once; rows computes each row alone ["tree"]
+      --judge NAME                              judge to use instead of the agent's: provider/model
+      --max-judge-usd X                         budget of the judge for the whole run; the run pauses before exceeding it
+      --max-staleness N                         play up to N steps ahead of training, sampled from checkpoints that many steps older
+      --continue-as-new-every N                 steps after which the workflow continues as new, with a fresh history
+      --warm-start FILE                         JSON lines of chats that the first steps train before the agent is played
+      --warm-start-steps N                      how many of --steps train them; default: one pass over the file
+      --warm-start-examples-per-step N          examples per step [16]
+      --warm-start-turns WHICH                  assistant messages to train: all or last ["all"]
+      --warm-start-held-out-examples N          examples that are held out and scored; default: a tenth, at most 200
+      --warm-start-max-example-tokens N         token limit of an example; default: the model's context window
+      --warm-start-overlong NAME                examples above the limit: mask leaves them out, truncate cuts them, refuse ends the run ["mask"]
+      --warm-start-learning-rate X              learning rate of these steps; default: --learning-rate
+      --warm-start-learning-rate-schedule NAME  constant, linear or cosine, down to a tenth at the last of these steps ["constant"]
+      --engine NAME                             what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
+      --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
+      --dtype NAME                              type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      -h, --help                                print this help
+
+    Examples:
+      temper train examples/tic-tac-toe/agent.ts --base-model pocket --steps 100
+      temper train agent.ts --base-model Qwen/Qwen3-4B --steps 200 --group-size 8
+      temper train agent.ts --base-model Qwen/Qwen3-4B --steps 220 --warm-start chats.jsonl --warm-start-steps 20"
+  `);
+});
+
+test('distill', async () => {
+  expect(await help('distill')).toMatchInlineSnapshot(`
+    "write a run's best attempts as a file of chats for temper sft
+
+    Usage: temper distill CHECKPOINT --top P% --out FILE
+
+    CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those
+    that this checkpoint played. Failed and truncated attempts and held-out scenarios are never taken. Reads the store
+    and needs no server.
+
+    Options:
+      --top P%    share of the attempts to take, by reward
+      --out FILE  output file
+      -h, --help  print this help
+
+    Examples:
+      temper distill demo --top 25% --out best.jsonl
+      temper distill demo@40 --top 10% --out best.jsonl"
+  `);
+});

@@ -1,0 +1,116 @@
+/** What a person can get wrong with examples: told before anything is started, and nothing is left behind. */
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { readProjectFlags } from '../../cli/train/project-flags.ts';
+import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
+import { sftCommand } from '../../cli/sft/command.ts';
+import { trainCommand } from '../../cli/train/command.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { runKey } from '../../store/layout.ts';
+import { write, writeAgent } from './agents.ts';
+import { temporaryProject } from './fixture-store.ts';
+import { complaintIn, contextOf } from './run-cli.ts';
+
+let project: string;
+
+beforeEach(async () => {
+  project = await temporaryProject();
+  await write(join(project, 'chats.jsonl'), chats(25));
+});
+
+const chat = (content: string) =>
+  JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
+const chats = (count: number) => Array.from({ length: count }, (_, index) => `${chat(`${index}`)}\n`).join('');
+const plan = (...flags: string[]) =>
+  readPlannedSft(contextOf(sftCommand, project, ['chats.jsonl', '--base-model', 'pocket', ...flags]));
+const sft = (...flags: string[]) => complaintIn(project, ['sft', ...flags, '--base-model', 'pocket']);
+const train = async (...flags: string[]) =>
+  complaintIn(project, ['train', await writeAgent(project), '--base-model', 'pocket', ...flags]);
+
+describe('a file of examples', () => {
+  test('is a run of its own name, of one epoch over what is not held out', async () => {
+    const { config, agentFile } = await plan();
+    expect(config).toMatchObject({ run: 'chats', agent: 'temper-sft', steps: 2 });
+    expect(config.supervised).toMatchObject({ examples: 25, heldOut: 2, examplesPerStep: 16, turns: 'all' });
+    expect(Object.keys(config.supervised!)).not.toContain('steps');
+    expect(agentFile).toMatch(/supervised-agent\.[tj]s$/);
+    expect((await plan('--epochs', '2.5', '--examples-per-step', '4')).config.steps).toBe(15);
+    expect((await plan('--steps', '7', '--held-out-examples', '5')).config).toMatchObject({
+      steps: 7,
+      supervised: { heldOut: 5 },
+    });
+  });
+
+  test('that cannot be read, or has a bad line', async () => {
+    await write(join(project, 'bad.jsonl'), `${chats(3)}{"messages": [\n`);
+    await write(join(project, 'few.jsonl'), chats(1));
+    expect(await sft('bad.jsonl')).toMatch(/^temper: line 4 of bad\.jsonl must be JSON, but .*; correct the line$/);
+    expect(await sft('few.jsonl')).toMatchInlineSnapshot(
+      `"temper: few.jsonl must have at least two examples (one is held out), got 1; add some"`,
+    );
+    expect(await sft('none.jsonl')).toMatchInlineSnapshot(
+      `"temper: the examples must be a file that can be read, got PROJECT/none.jsonl (ENOENT); correct it"`,
+    );
+  });
+
+  test('of a name that no run can have', async () => {
+    await write(join(project, '-.jsonl'), chats(3));
+    expect(await sft(join(project, '-.jsonl'))).toMatchInlineSnapshot(
+      `"temper: the run must have a name, and none can be made from -; pass --run my-run"`,
+    );
+  });
+});
+
+describe('flags of examples', () => {
+  test.each([
+    [
+      ['--steps', '3', '--epochs', '2'],
+      'temper: --steps 3 and --epochs 2 both say how long to train; leave one of them out',
+    ],
+    [['--epochs', '0'], 'temper: --epochs must be greater than 0, got 0; pass --epochs 1'],
+    [['--turns', 'some'], 'temper: --turns must be one of all, last, got "some"; see temper sft --help'],
+    [
+      ['--held-out-examples', '25'],
+      'temper: --held-out-examples must be fewer than the examples, got 25 of 25; lower it',
+    ],
+    [['--examples-per-step', '0'], 'temper: --examples-per-step must be at least 1, got 0; see temper sft --help'],
+    [['--group-size', '4'], 'temper: unknown flag --group-size; see temper sft --help'],
+  ])('%j', async (flags, message) => {
+    expect(await sft('chats.jsonl', ...flags)).toBe(message);
+  });
+
+  test('a warm start leaves steps for the agent', async () => {
+    expect(await train('--warm-start', 'chats.jsonl', '--steps', '2')).toMatch(
+      /^temper: --warm-start-steps must be fewer than steps \(the run plays its agent after them\), got 2 of 2; raise steps/,
+    );
+    expect(await train('--warm-start-turns', 'last')).toMatchInlineSnapshot(
+      `"temper: --warm-start-turns has no effect without --warm-start; pass --warm-start FILE, or leave it out"`,
+    );
+  });
+
+  test('a warm start is one epoch where nobody says otherwise', async () => {
+    const agent = await writeAgent(project);
+    const words = [agent, '--base-model', 'pocket', '--warm-start', 'chats.jsonl', '--warm-start-learning-rate', '0.5'];
+    const { config } = await readPlannedRun(contextOf(trainCommand, project, words));
+    expect(config.supervised).toMatchObject({ steps: 2, learningRate: 0.5 });
+    expect(config.agent).not.toBe('temper-sft');
+  });
+
+  test('a run of this name with other examples is told by its flags', async () => {
+    const store = await openStore(join(project, '.temper', 'store'));
+    const { config } = await plan();
+    const file = { schema: 1, config, agentCodeSha256: 'a', versions: {}, parent: null };
+    await store.publish(runKey('chats'), encodeJson(file));
+    expect((await plan()).existing?.file.config.run).toBe('chats');
+    await expect(plan('--turns', 'last')).rejects.toThrow(
+      '(recorded → requested): --turns: "all" → "last"; pass another --run',
+    );
+  });
+
+  test('of what train of temporal.config.ts gives to every run, those apply that such a run has', async () => {
+    await write(join(project, 'temporal.config.ts'), `export default { train: { 'lora-rank': 4, 'group-size': 6 } };`);
+    expect(await readProjectFlags({ project, env: {} }, sftCommand.flags)).toEqual(['--lora-rank=4']);
+  });
+});

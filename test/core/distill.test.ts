@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+
+import { distill, type RatedAttempt } from '../../core/distill.ts';
+
+const user = (content: string) => ({ role: 'user', content });
+const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more });
+const call = (answer: string, ...messages: object[]) => ({
+  messages,
+  tools: null,
+  answer: assistant(answer, { refusal: null }),
+});
+const attempt = (number: number, reward: number, ...calls: RatedAttempt['calls']): RatedAttempt => ({
+  reward,
+  place: { step: 1, attempt: number },
+  calls,
+});
+
+test('the best attempts are taken, the earlier ones among equals, and what they repeat is counted', () => {
+  const played = [
+    attempt(0, 0, call('a', user('q'))),
+    attempt(1, 1, call('b', user('q'))),
+    attempt(2, 1, call('b', user('q'))),
+    attempt(3, 0.5, call('c', user('q'))),
+    attempt(4, 1, call('d', user('q'))),
+  ];
+  const { attempts, examples, repeated } = distill(played, 0.5);
+  expect(attempts.map(({ place }) => place['attempt'])).toEqual([1, 2, 4]);
+  expect(examples.map(({ messages, metadata }) => [messages.at(-1), metadata])).toEqual([
+    [assistant('b'), { step: 1, attempt: 1, reward: 1 }],
+    [assistant('d'), { step: 1, attempt: 4, reward: 1 }],
+  ]);
+  expect(repeated).toBe(1);
+});
+
+test('calls that go on in one conversation are one example, others are examples of their own', () => {
+  const first = call('a', user('q'));
+  const second = call('b', user('q'), assistant('a'), user('r'));
+  const aside = call('z', user('other'));
+  const { examples } = distill([attempt(0, 1, first, aside, second)], 1);
+  expect(examples.map(({ messages }) => messages.length)).toEqual([2, 4]);
+});

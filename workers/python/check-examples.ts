@@ -1,0 +1,57 @@
+/** Whether a dataset suits a base model: Python writes each example with the model's chat template and tokenizer. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { ExampleRendering } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import type { InstallOptions } from '../install/install.ts';
+import { runPythonProgram } from './run-program.ts';
+
+interface TriedExamples {
+  readonly baseModel: string;
+  /** A folder or a `hub:` name; null: a built-in model. */
+  readonly source: string | null;
+  /** Null: the model's own template. */
+  readonly templateFile: string | null;
+  readonly rendering: ExampleRendering;
+  /** As they will stand in the store. */
+  readonly bytes: Uint8Array;
+}
+
+const FactsSchema = z.object({
+  examples: z.number(),
+  overlong: z.number(),
+  tokens: z.number(),
+  trainedTokens: z.number(),
+  longest: z.number(),
+});
+export type ExampleFacts = z.infer<typeof FactsSchema>;
+
+/** Throws BadConfig for an example that cannot be written, by its line. */
+export async function checkExamples(tried: TriedExamples, options: InstallOptions): Promise<ExampleFacts> {
+  const { baseModel, source, templateFile, rendering, bytes } = tried;
+  const folder = await mkdtemp(join(tmpdir(), 'temper-examples-'));
+  try {
+    const dataset = join(folder, 'examples.jsonl');
+    await writeFile(dataset, bytes);
+    const { answer, lastLine } = await runPythonProgram({
+      ...options,
+      name: 'check_examples',
+      args: [
+        '--model',
+        baseModel,
+        '--dataset',
+        dataset,
+        '--rendering',
+        JSON.stringify(rendering),
+        ...(source === null ? [] : ['--source', source]),
+        ...(templateFile === null ? [] : ['--chat-template', templateFile]),
+      ],
+    });
+    if (answer !== null) return FactsSchema.parse(answer);
+    throw new TemperError('EngineFailed', `the examples could not be checked: ${lastLine}; run temper doctor`);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
