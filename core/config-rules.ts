@@ -11,6 +11,10 @@ export function complaintAbout(config: RunConfig): string | null {
   if (ofSteps !== null) return ofSteps;
   if (learningRateSchedule === 'constant' && finalLearningRateShare !== 1)
     return `finalLearningRateShare ${finalLearningRateShare} has no effect with a constant learning rate; choose the schedule linear or cosine`;
+  return complaintAboutStart(config) ?? complaintAboutRestarts(config) ?? complaintAboutOptions(config);
+}
+
+function complaintAboutOptions(config: RunConfig): string | null {
   return (
     complaintAboutBudget(config) ??
     complaintAboutUpdates(config) ??
@@ -25,6 +29,20 @@ export function complaintAbout(config: RunConfig): string | null {
 function complaintAboutBudget({ maxJudgeUsd, judge }: RunConfig): string | null {
   if (maxJudgeUsd === null || maxJudgeUsd === undefined || (judge ?? null) !== null) return null;
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
+}
+
+function complaintAboutStart({ startAdapter, parent }: RunConfig): string | null {
+  if (startAdapter === undefined || !parent) return null;
+  return 'startAdapter has no effect with a parent: a run begins with the one or the other; leave startAdapter out';
+}
+
+function complaintAboutRestarts(config: RunConfig): string | null {
+  const { learningRateRestarts: restarts, learningRateSchedule, steps, warmupSteps } = config;
+  if (restarts === undefined) return null;
+  if (learningRateSchedule !== 'cosine')
+    return `learningRateRestarts ${restarts} has no effect with the schedule ${learningRateSchedule}; choose the schedule cosine, or leave learningRateRestarts out`;
+  if (restarts < steps - warmupSteps - 1) return null;
+  return `learningRateRestarts must be fewer than the steps after the first one at the full rate, got ${restarts} of ${steps - warmupSteps - 1}; lower learningRateRestarts`;
 }
 
 function complaintAboutReduction({ reduction = 'token', reductionTokens }: TrainConfig): string | null {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { LossConfig } from './contract-losses.ts';
 import { SupervisedConfig } from './contract-supervised.ts';
-import { baseModel, count, judgeName, name, positive, sha256, templateKwargs } from './contract-values.ts';
+import { baseModel, BlobRef, count, judgeName, name, positive, sha256, templateKwargs } from './contract-values.ts';
 
 /** So many checkpoints and one are carried along; far fewer are of use. */
 const MAX_STALENESS = 16;
@@ -14,6 +14,19 @@ export const LoraConfig = z
     rank: positive.max(512),
     alpha: z.number().positive(),
     targetModules: z.array(z.string()).min(1).nullable(),
+    // Absent, here and below: as runs had it before there was this option. Then its neutral value is never recorded.
+    /** Share of each adapted layer's inputs that the adapter does not see in training; absent: none. */
+    dropout: z.number().min(0).lt(1).optional(),
+    /** rsLoRA: the adapter is scaled by alpha / √rank; absent: by alpha / rank. */
+    rslora: z.boolean().optional(),
+    /** DoRA: the lengths of the matrices' rows are trained by themselves. */
+    dora: z.boolean().optional(),
+    /** Numbers of the layers that are adapted, from 0 on, ascending; absent: all of them. */
+    layers: z
+      .array(count)
+      .min(1)
+      .refine((layers) => layers.every((layer, at) => at === 0 || layer > layers[at - 1]!), 'numbers must ascend')
+      .optional(),
   })
   .meta({ id: 'LoraConfig' });
 export type LoraConfig = z.infer<typeof LoraConfig>;
@@ -100,6 +113,10 @@ export const Checkpoint = z
   .meta({ id: 'Checkpoint' });
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
+/** The two files of a PEFT adapter from elsewhere, as they are. */
+export const StartAdapter = z.strictObject({ weights: BlobRef, config: BlobRef }).meta({ id: 'StartAdapter' });
+export type StartAdapter = z.infer<typeof StartAdapter>;
+
 /** What a run is: parsed once from agent file and flags, recorded in `run.json`, compared when the name is used again. */
 export const RunConfig = z
   .strictObject({
@@ -122,6 +139,8 @@ export const RunConfig = z
     learningRateSchedule: z.enum(['constant', 'linear', 'cosine']),
     /** Share of the learning rate left at the last step. */
     finalLearningRateShare: z.number().min(0).max(1),
+    /** Of `cosine`: how often the learning rate goes back to its full height and decays again; absent: never. */
+    learningRateRestarts: positive.optional(),
     warmupSteps: count,
     continueAsNewEvery: positive.nullable(),
     /**
@@ -135,6 +154,8 @@ export const RunConfig = z
     maxJudgeUsd: z.number().min(0).nullable(),
     /** The checkpoint of another run whose bytes this one begins with; null: a fresh adapter. */
     parent: Checkpoint.nullable(),
+    /** What the first checkpoint is made from; absent: a fresh adapter, or the parent's. */
+    startAdapter: StartAdapter.optional(),
     rollout: RolloutConfig,
     train: TrainConfig,
     /** Steps that are trained on examples. Absent: there are none, as before this field was there. */

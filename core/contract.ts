@@ -6,7 +6,7 @@
  * are `null`. Workflows and planners import types from here, never the schemas (zod stays out of the workflow bundle).
  */
 import { z } from 'zod';
-import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
+import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
@@ -41,6 +41,8 @@ export const InitialiseInput = z
     lora: LoraConfig,
     /** Where a fork gets its adapter and optimizer state from; null: the adapter is seeded. */
     parent: Checkpoint.nullable(),
+    /** As in `RunConfig`. */
+    startAdapter: StartAdapter.optional(),
     /** As in `RolloutConfig`: checked before the run begins, and no part of what is made. */
     chatTemplateSha256: sha256.optional(),
     /** The examples of the run's supervised steps; likewise. */

@@ -2,7 +2,7 @@ import type { RunConfig } from './contract.ts';
 
 type Schedule = Pick<
   RunConfig,
-  'learningRate' | 'learningRateSchedule' | 'finalLearningRateShare' | 'warmupSteps' | 'steps'
+  'learningRate' | 'learningRateSchedule' | 'finalLearningRateShare' | 'learningRateRestarts' | 'warmupSteps' | 'steps'
 >;
 
 /** Share of the rate over the way from the first full step (0) to the last step (1). */
@@ -14,12 +14,15 @@ const DECAYS: Record<RunConfig['learningRateSchedule'], (done: number, final: nu
 
 /**
  * The learning rate of a step (1 … steps): a linear warm-up to the full rate, then the schedule, which reaches
- * `finalLearningRateShare` exactly at the last step. Twelve digits, so that the wire shows 0.0045 and not its rounding.
+ * `finalLearningRateShare` exactly at the last step. With restarts it goes that way several times, each as long as the
+ * others (SGDR, arXiv 1608.03983). Twelve digits, so that the wire shows 0.0045 and not its rounding.
  */
 export function planLearningRate(config: Schedule, step: number): number {
   const { learningRate, learningRateSchedule, warmupSteps, finalLearningRateShare, steps } = config;
   const firstFull = warmupSteps + 1;
-  const done = steps > firstFull ? (step - firstFull) / (steps - firstFull) : 0;
+  const decays = (config.learningRateRestarts ?? 0) + 1;
+  const onTheWay = steps > firstFull ? ((step - firstFull) * decays) / (steps - firstFull) : 0;
+  const done = step >= steps ? Math.min(onTheWay, 1) : onTheWay % 1;
   const share = step < firstFull ? step / firstFull : DECAYS[learningRateSchedule](done, finalLearningRateShare);
   return Number((learningRate * share).toPrecision(12));
 }

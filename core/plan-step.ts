@@ -64,17 +64,18 @@ export function policiesAtStart(
 /** A run whose groups carry no signal for so many steps in a row is ended, with a word about it. */
 export const EMPTY_STEPS_LIMIT = 10;
 
-/** Of a fork its parent is an input too. */
+/** Of a fork its parent is an input too, and so are the files of an adapter from elsewhere. */
 export function planInitialise(config: RunConfig, branch: number): InitialiseInput {
   const fields = { branch, baseModel: config.baseModel, seed: config.seed, lora: config.train.lora };
-  const { parent } = config;
-  const hashed = parent === null ? fields : { ...fields, parent: nameless(parent) };
+  const { parent, startAdapter } = config;
+  const begun = startAdapter === undefined ? fields : { ...fields, startAdapter };
+  const hashed = parent === null ? begun : { ...begun, parent: nameless(parent) };
   const { chatTemplateSha256 } = config.rollout;
   const checked = {
     ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
     ...(config.supervised === undefined ? {} : { supervised: planRendering(config, config.supervised) }),
   };
-  return { ...fields, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
+  return { ...begun, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
 /** The groups that a step begins with. */

@@ -44,6 +44,9 @@ export const NEUTRAL_TRAIN = {
   packing: 'rows',
 } satisfies Partial<TrainConfig>;
 
+/** The same of LoRA's options. */
+export const NEUTRAL_LORA = { dropout: 0, rslora: false, dora: false } satisfies Partial<LoraConfig>;
+
 /**
  * Of a correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of its
  * inverse where only a policy that has moved far is meant (0.5 nats a token, what TRL begins with).
@@ -98,9 +101,9 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     ...(maxStaleness === 0 ? {} : { maxStaleness }),
     rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {
-      ...withoutNeutral({ ...TRAIN, ...train }),
+      ...withoutNeutral({ ...TRAIN, ...train }, NEUTRAL_TRAIN),
       ...capOf(train),
-      lora: { ...LORA, ...train.lora },
+      lora: withoutNeutral({ ...LORA, ...train.lora }, NEUTRAL_LORA),
       loss: fillLoss(train.loss ?? {}),
       optimizer: { ...OPTIMIZER, ...train.optimizer },
     },
@@ -118,15 +121,16 @@ function capOf({
   return { correctionCap: correction === 'geometric' ? GEOMETRIC_CAP : RATIO_CAP };
 }
 
-function withoutNeutral<T extends object>(options: T): T {
-  const neutral = new Map<string, unknown>(Object.entries(NEUTRAL_TRAIN));
+function withoutNeutral<T extends object>(options: T, values: Partial<T>): T {
+  const neutral = new Map<string, unknown>(Object.entries(values));
   const kept = Object.entries(options).filter(([name, value]) => !neutral.has(name) || neutral.get(name) !== value);
   return Object.fromEntries(kept) as T;
 }
 
-/** How a run that exists lays its rows, to be taken again whatever is the default today; none of a new one. */
-export function recordedPacking(recorded: RunConfig | null): Pick<TrainConfig, 'packing'> {
-  return recorded === null ? {} : { packing: recorded.train.packing ?? 'rows' };
+/** How a run that exists lays its rows and micro-batches, to be taken again whatever is the default today; none of a new one. */
+export function recordedLayout(recorded: RunConfig | null): Pick<TrainConfig, 'packing'> & Partial<TrainConfig> {
+  if (recorded === null) return {};
+  return { packing: recorded.train.packing ?? 'rows', microBatchTokens: recorded.train.microBatchTokens };
 }
 
 /** Refuses what contradicts itself or would have no effect: an option that does nothing is a wrong experiment. */

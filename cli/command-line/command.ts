@@ -30,6 +30,11 @@ interface ListFlag extends ValueFlag {
   readonly kind: 'list';
 }
 
+/** Whole numbers and ranges of them with commas between: `0-3,7`. */
+interface RangesFlag extends ValueFlag {
+  readonly kind: 'ranges';
+}
+
 /** An object as JSON. */
 interface JsonFlag extends ValueFlag {
   readonly kind: 'json';
@@ -46,7 +51,7 @@ interface ChoiceFlag extends ValueFlag {
   readonly choices: readonly string[];
 }
 
-export type Flag = BooleanFlag | TextFlag | TextsFlag | ListFlag | JsonFlag | NumberFlag | ChoiceFlag;
+export type Flag = BooleanFlag | TextFlag | TextsFlag | ListFlag | RangesFlag | JsonFlag | NumberFlag | ChoiceFlag;
 export type Flags = Readonly<Record<string, Flag>>;
 
 type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly (infer Choice)[] }
@@ -55,9 +60,11 @@ type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly 
     ? number
     : F extends { kind: 'list' }
       ? readonly string[]
-      : F extends { kind: 'json' }
-        ? object
-        : string;
+      : F extends { kind: 'ranges' }
+        ? readonly number[]
+        : F extends { kind: 'json' }
+          ? object
+          : string;
 
 type FlagValue<F extends Flag> = F extends { kind: 'boolean' }
   ? boolean

@@ -59,13 +59,14 @@ function readValue(
 ): string | number | object {
   switch (flag.kind) {
     case 'text':
-      if (flag.form === undefined || flag.form.pattern.test(text)) return text;
-      throw badValue(naming, flag.form.rule, text, flag.form.example);
+      return readText(flag, text, naming);
     case 'choice':
       if (flag.choices.includes(text)) return text;
       throw badValue(naming, `one of ${flag.choices.join(', ')}`, text, flag.choices[0] ?? flag.placeholder);
     case 'list':
       return text.split(',').map((item) => item.trim());
+    case 'ranges':
+      return readRanges(text, naming);
     case 'json':
       return readObject(text, naming);
     case 'integer':
@@ -74,6 +75,25 @@ function readValue(
     default:
       return readNumber(flag, text, naming);
   }
+}
+
+function readText({ form }: Extract<Flag, { kind: 'text' }>, text: string, naming: ValueNaming): string {
+  if (form === undefined || form.pattern.test(text)) return text;
+  throw badValue(naming, form.rule, text, form.example);
+}
+
+/** More than any model has layers: a typo must not fill the memory. */
+const MAX_RANGE = 10_000;
+
+function readRanges(text: string, naming: ValueNaming): readonly number[] {
+  const numbers = text.split(',').flatMap((item) => {
+    const [, first, last = first] = /^\s*(\d+)(?:-(\d+))?\s*$/.exec(item) ?? [];
+    const length = Number(last) - Number(first) + 1;
+    if (!(length >= 1 && length <= MAX_RANGE && Number(last) <= MAX_RANGE))
+      throw badValue(naming, 'numbers and ranges with commas between them', text, '0-3,7');
+    return Array.from({ length }, (_, index) => Number(first) + index);
+  });
+  return [...new Set(numbers)].toSorted((a, b) => a - b);
 }
 
 function readObject(text: string, naming: ValueNaming): object {

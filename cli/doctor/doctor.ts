@@ -6,6 +6,7 @@ import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorCommand } from './command.ts';
 import { doctorModel } from './doctor-model.ts';
+import { isGiven } from '../train/run-flags.ts';
 import { PLANNED_FLAGS } from './planned-flags.ts';
 
 export async function doctor(context: CommandContext<typeof doctorCommand>): Promise<number> {
@@ -14,7 +15,7 @@ export async function doctor(context: CommandContext<typeof doctorCommand>): Pro
     throw new UsageError('--agent has no effect with --model; run temper doctor twice');
   if (flags.model !== null) return doctorModel(context, flags.model);
   const idle = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype'] as const;
-  const given = idle.find((name) => flags[name] !== null);
+  const given = idle.find((name) => isGiven(flags[name]));
   if (given !== undefined) throw new UsageError(`--${given} has no effect without --model; pass both, or leave it out`);
   const checks = await examine({ project, env, agents: flags.agent });
   if (flags.json) printJson(output, checks);

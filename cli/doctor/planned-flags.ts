@@ -5,10 +5,18 @@ import type { CommandContext } from '../command-line/command.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
 import { flagWords } from '../train/project-flags.ts';
 import { RUN_FLAGS } from '../train/run-flag-table.ts';
-import { applyRunFlags } from '../train/run-flags.ts';
+import { applyRunFlags, isGiven } from '../train/run-flags.ts';
 import { doctorCommand } from './command.ts';
 
-const TRAINED = ['lora-rank', 'lora-target-modules', 'micro-batch-tokens'] as const;
+const TRAINED = [
+  'lora-rank',
+  'lora-target-modules',
+  'lora-layers',
+  'lora-dora',
+  'lora-dropout',
+  'entropy-coefficient',
+  'micro-batch-tokens',
+] as const;
 export const PLANNED_FLAGS = ['chat-template', ...TRAINED] as const;
 
 type PlannedFlags = Pick<CommandContext<typeof doctorCommand>['flags'], (typeof PLANNED_FLAGS)[number]>;
@@ -19,13 +27,13 @@ export async function readPlannedFlags(context: CommandContext<typeof doctorComm
   const words = flagWords(await loadConfig(project, env));
   const line = parseCommandLine({ ...doctorCommand, flags: RUN_FLAGS }, words);
   const usual = line.isHelp ? flags : line.flags;
-  const chosen = PLANNED_FLAGS.map((name) => [name, flags[name] ?? usual[name]]);
+  const chosen = PLANNED_FLAGS.map((name) => [name, isGiven(flags[name]) ? flags[name] : usual[name]]);
   return Object.fromEntries(chosen) as PlannedFlags;
 }
 
 /** Checked as `temper train` checks it. */
 export function trainOf(planned: PlannedFlags): TrainConfig {
-  const given = TRAINED.filter((name) => planned[name] !== null);
+  const given = TRAINED.filter((name) => isGiven(planned[name]));
   const values = new Map(given.map((name) => [RUN_FLAGS[name].path, planned[name]]));
   return applyRunFlags({ run: 'any', agent: 'any', baseModel: 'any' }, values).train;
 }

@@ -1,11 +1,15 @@
 /** What a run may not do otherwise than the checkpoint that it begins with. */
 import type { RunConfig } from '../../core/contract.ts';
+import { NEUTRAL_LORA } from '../../core/run-defaults.ts';
 import { policyName } from '../../core/policy-name.ts';
 import type { ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { flagOf } from '../train/run-flags.ts';
 
 export type Parent = Pick<ConfiguredCheckpoint, 'checkpoint' | 'config'>;
+
+/** What an option is called that a configuration does not have. */
+const ABSENT = { ...NEUTRAL_LORA, layers: 'all' };
 
 /** An adapter goes on in its own shape on its own base model: anything else is another adapter. */
 export function checkFits({ checkpoint, config: recorded }: Parent, config: RunConfig): void {
@@ -14,8 +18,8 @@ export function checkFits({ checkpoint, config: recorded }: Parent, config: RunC
     throw new UsageError(
       `--base-model must be ${recorded.baseModel} (${because}), got ${config.baseModel}; pass --base-model ${recorded.baseModel}`,
     );
-  const asked = new Map<string, unknown>(Object.entries(config.train.lora));
-  for (const [key, value] of Object.entries(recorded.train.lora)) {
+  const asked = new Map<string, unknown>(Object.entries({ ...ABSENT, ...config.train.lora }));
+  for (const [key, value] of Object.entries({ ...ABSENT, ...recorded.train.lora })) {
     const [before, after] = [value, asked.get(key)].map((each) => JSON.stringify(each));
     if (before !== after)
       throw new UsageError(

@@ -3,7 +3,7 @@ import type { LossConfig, RunConfig, TrainConfig } from '../../core/contract.ts'
 import { canonicalJson } from '../../core/hashes.ts';
 import { complaintAboutLoss } from '../../core/loss-options.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
-import { recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
+import { recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,6 +16,7 @@ import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import type { ForkContext } from './command.ts';
 import { checkFits, type Parent } from './check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
+import { checkEngine } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
@@ -43,11 +44,19 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const start = { ...inherit(parent.config, values, loss), ...names, parent: parent.checkpoint };
   const config = applyRunFlags(start, values, loss);
   checkFits(parent, config);
+  await checkEngine(config, flags.engine, context);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
-  const { models } = model;
-  const existing = await findExisting(store, config);
-  return { config, agentFile: agentFile.path, models, template, examples: null, store, ...existing };
+  const given = {
+    agentFile: agentFile.path,
+    models: model.models,
+    template,
+    examples: null,
+    adapterFiles: [],
+    hasOwnMicroBatch: true,
+    store,
+  };
+  return { config, ...given, ...(await findExisting(store, config)) };
 }
 
 /** `latest` and `best` move on with their run; a fork that exists goes on with the checkpoint that it began with. */
@@ -72,8 +81,16 @@ const UPDATES = ['passes', 'miniBatches'] as const;
  * effect, unless the fork itself was `recorded` with it.
  */
 function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, recorded: LossConfig | null): RunOptions {
-  // A warm start is behind it.
-  const { finalLearningRateShare, train, supervised: _supervised, ...others } = parent;
+  // A warm start is behind it, and of an adapter from elsewhere the parent has become a checkpoint.
+  const {
+    finalLearningRateShare,
+    learningRateRestarts,
+    train,
+    supervised: _supervised,
+    startAdapter: _,
+    ...others
+  } = parent;
+  const decay = { finalLearningRateShare, ...(learningRateRestarts === undefined ? {} : { learningRateRestarts }) };
   const isChanged = (path: string, value: unknown) => values.has(path) && values.get(path) !== value;
   const updates = Object.fromEntries(
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
@@ -86,8 +103,8 @@ function inherit(parent: RunConfig, values: ReadonlyMap<string, unknown>, record
   const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
   return {
     ...others,
-    ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : { finalLearningRateShare }),
-    train: { ...kept, ...recordedPacking(parent), ...(hasOwnLoss ? {} : { loss: {} }) },
+    ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : decay),
+    train: { ...kept, ...recordedLayout(parent), ...(hasOwnLoss ? {} : { loss: {} }) },
   };
 }
 

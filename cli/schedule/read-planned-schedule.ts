@@ -16,6 +16,7 @@ import { openProjectStore } from '../../workers/project-store.ts';
 import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
 import { checkFits, type Parent } from '../fork/check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
+import { checkEngine } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 import type { ScheduleCreateContext } from './command.ts';
@@ -52,6 +53,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const { agent } = agentFile;
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags, template));
+  await checkEngine(asked, null, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);

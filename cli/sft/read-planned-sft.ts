@@ -1,6 +1,6 @@
 /** From a file of chats and flags to a run that may be started: everything is checked before anything is started. */
 import { NAME_PATTERN, type SupervisedConfig } from '../../core/contract.ts';
-import { recordedPacking } from '../../core/run-defaults.ts';
+import { recordedLayout } from '../../core/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/supervised.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { modulePath } from '../../workers/module-path.ts';
@@ -8,6 +8,7 @@ import { openProjectStore } from '../../workers/project-store.ts';
 import { readBaseModel, settleBaseModel } from '../command-line/base-model.ts';
 import { readChatTemplate } from '../command-line/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { checkEngine } from '../train/check-engine.ts';
 import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields } from '../train/read-examples.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
@@ -26,13 +27,21 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
   const supervised = planSupervisedSteps(examples, supervisedFields(values));
   const steps = stepsOf(flags, supervised);
   const names = { run, agent: SUPERVISED_AGENT, baseModel: model.name };
-  const asked = applyRunFlags({ ...names, steps, train: recordedPacking(recorded), supervised }, values);
+  const asked = applyRunFlags({ ...names, steps, train: recordedLayout(recorded), supervised }, values);
+  await checkEngine(asked, flags.engine, context);
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
   const config = { ...asked, baseModel };
-  const agentFile = modulePath('./supervised-agent');
-  const existing = await findExisting(store, config);
-  return { config, agentFile, models, template, examples: examples.bytes, store, ...existing };
+  const given = {
+    agentFile: modulePath('./supervised-agent'),
+    models,
+    template,
+    examples: examples.bytes,
+    adapterFiles: [],
+    hasOwnMicroBatch: values.has('train.microBatchTokens'),
+    store,
+  };
+  return { config, ...given, ...(await findExisting(store, config)) };
 }
 
 function stepsOf(

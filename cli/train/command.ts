@@ -19,6 +19,11 @@ export const trainCommand = defineCommand({
   arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
     run: { kind: 'text', placeholder: 'NAME', description: "name of the run; default: the agent's name" },
+    adapter: {
+      kind: 'text',
+      placeholder: 'FOLDER',
+      description: 'PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s',
+    },
     ...RUN_FLAGS,
     'base-model': {
       ...RUN_FLAGS['base-model'],

@@ -5,6 +5,7 @@ import { proveChatTemplate } from '../command-line/chat-template.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { fitToMemory } from './fit-memory.ts';
 import { proveExamples } from './prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { PlannedRun } from './read-planned-run.ts';
@@ -33,17 +34,18 @@ function idleFlags({ engine, device, dtype }: EngineFlags): string | null {
   return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
 }
 
-async function play(context: Surroundings, plan: PlannedRun, asked: EngineFlags): Promise<number> {
+async function play(context: Surroundings, planned: PlannedRun, asked: EngineFlags): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./session.ts');
   const { output, project, signal, env } = context;
-  const { run, baseModel, rollout } = plan.config;
+  const { run, baseModel, rollout } = planned.config;
   const isInherited = rollout.chatTemplateSha256 !== undefined;
   // A run that exists began with its template.
-  if (plan.existing === null) {
-    await proveChatTemplate({ ...plan, isInherited, baseModel }, context);
-    await proveExamples(plan, context);
+  if (planned.existing === null) {
+    await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
+    await proveExamples(planned, context);
   }
+  const plan = planned.existing === null ? await fitToMemory(planned, asked, context) : planned;
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackLeft | null = null;
   const onLeft = (told: StackLeft) => {

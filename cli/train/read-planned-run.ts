@@ -1,7 +1,7 @@
 /** From flags to a run that may be started: everything is checked here, before anything is installed, started or written. */
 import { NAME_PATTERN, type RunConfig } from '../../core/contract.ts';
 import { describeConfigDifferences } from '../../core/config-differences.ts';
-import { recordedPacking } from '../../core/run-defaults.ts';
+import { recordedLayout } from '../../core/run-defaults.ts';
 import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
 import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -11,9 +11,11 @@ import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
+import { checkEngine } from './check-engine.ts';
 import { checkJudge, judgeOptions } from './check-judge.ts';
 import { readWarmStart } from './read-warm-start.ts';
 import { applyRunFlags, fieldsOf, flagOf } from './run-flags.ts';
+import { checkStartAdapter, filesOf, readStartAdapter, startWith } from './start-adapter.ts';
 
 export interface PlannedRun {
   readonly config: RunConfig;
@@ -23,6 +25,10 @@ export interface PlannedRun {
   readonly template: ChatTemplate | null;
   /** Of the supervised steps, likewise; null where there are none. */
   readonly examples: Uint8Array | null;
+  /** The files of `--adapter`: stored before the run starts. */
+  readonly adapterFiles: readonly Uint8Array[];
+  /** A person, or the run that it is forked from, said how large micro-batches are. */
+  readonly hasOwnMicroBatch: boolean;
   readonly store: Store;
   /** The run of this name in the store, where there is one: it has this very configuration. */
   readonly existing: StoredRun | null;
@@ -37,6 +43,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const name = flags.run === null ? null : checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent ?? '.', cwd);
   const template = await readChatTemplate(flags['chat-template'], cwd);
+  const adapter = await readStartAdapter(flags.adapter, cwd);
   const model = await readBaseModel(flags['base-model'], context, template);
   const { agent, path } = agentFile;
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
@@ -44,15 +51,26 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const recorded = (await readRun(store, names.run))?.file.config ?? null;
   const values = fieldsOf(flags, template);
   const warm = await readWarmStart(flags['warm-start'], values, cwd);
-  const start = { ...names, ...judgeOptions(agent), train: recordedPacking(recorded), ...warm.options };
+  const fresh = { ...names, ...judgeOptions(agent), train: recordedLayout(recorded), ...warm.options };
+  const start = startWith(adapter, fresh);
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
+  checkStartAdapter(adapter, asked);
+  await checkEngine(asked, flags.engine, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
   const config = { ...asked, baseModel };
-  const { examples } = warm;
-  return { config, agentFile: path, models, template, examples, store, ...(await findExisting(store, config)) };
+  const given = {
+    agentFile: path,
+    models,
+    template,
+    examples: warm.examples,
+    adapterFiles: filesOf(adapter),
+    hasOwnMicroBatch: values.has('train.microBatchTokens'),
+    store,
+  };
+  return { config, ...given, ...(await findExisting(store, config)) };
 }
 
 type Existing = Pick<PlannedRun, 'existing' | 'isSteered' | 'isComplete'>;

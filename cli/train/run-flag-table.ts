@@ -1,5 +1,6 @@
 /** The flags that make up a run's configuration: one row each, from the flag's name to the field it sets. */
 import { CHAT_TEMPLATE_FLAG } from '../command-line/command.ts';
+import { LORA_FLAGS } from './lora-flag-table.ts';
 import { LOSS_FLAGS } from './loss-flag-table.ts';
 import type { RunFlag } from './run-flag.ts';
 
@@ -69,6 +70,12 @@ export const RUN_FLAGS = {
     path: 'finalLearningRateShare',
     description: 'final learning rate, as a share of the initial one',
   },
+  'learning-rate-restarts': {
+    kind: 'integer',
+    placeholder: 'N',
+    path: 'learningRateRestarts',
+    description: 'with the schedule cosine: how often it starts again at the full rate; default: never',
+  },
   'warmup-steps': { kind: 'integer', placeholder: 'N', path: 'warmupSteps', description: 'steps of linear warm-up' },
   'weight-decay': {
     kind: 'number',
@@ -90,19 +97,7 @@ export const RUN_FLAGS = {
     path: 'train.optimizer.epsilon',
     description: 'epsilon of AdamW',
   },
-  'lora-rank': { kind: 'integer', placeholder: 'N', path: 'train.lora.rank', description: 'rank of the adapter' },
-  'lora-alpha': {
-    kind: 'number',
-    placeholder: 'X',
-    path: 'train.lora.alpha',
-    description: 'scale of the adapter: alpha / rank',
-  },
-  'lora-target-modules': {
-    kind: 'list',
-    placeholder: 'A,B',
-    path: 'train.lora.targetModules',
-    description: 'comma-separated module names; default: every linear layer except the output head',
-  },
+  ...LORA_FLAGS,
   temperature: {
     kind: 'number',
     placeholder: 'X',

@@ -38,7 +38,7 @@ export function fieldsOf(
 }
 
 /** A switch says something only where it is on. */
-function isGiven(value: unknown): boolean {
+export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false;
 }
 

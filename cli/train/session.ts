@@ -96,10 +96,10 @@ const ignore = () => undefined;
 /** Start or attach: two commands at once, and a command after a crash, get the same run. */
 async function joinRun(
   client: Client,
-  { config, template, examples, store, isSteered }: PlannedRun,
+  { config, template, examples, adapterFiles, store, isSteered }: PlannedRun,
   project: string,
 ): Promise<WorkflowHandle<typeof trainRun>> {
-  for (const bytes of [template?.bytes, examples]) if (bytes) await store.putBlob(bytes);
+  for (const bytes of [template?.bytes, examples, ...adapterFiles]) if (bytes) await store.putBlob(bytes);
   const goOn = isSteered ? { rollback: null, settings: null } : null;
   const handle = await startRun(client, { store, config, project, goOn, conflict: 'USE_EXISTING' });
   // A run that was joined before it wrote its run.json: the store could not tell that it is another one.

@@ -236,6 +236,9 @@ class LocateInput(BaseModel):
     rollback: Rollback | None
 
 
+Layer = TypeAliasType("Layer", Annotated[int, Field(ge=0, le=9007199254740991)])
+
+
 class LoraConfig(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -247,6 +250,10 @@ class LoraConfig(BaseModel):
     target_modules: Annotated[
         list[str] | None, Field(alias="targetModules", min_length=1)
     ]
+    dropout: Annotated[float | None, Field(ge=0.0, lt=1.0)] = None
+    rslora: bool | None = None
+    dora: bool | None = None
+    layers: Annotated[list[Layer] | None, Field(min_length=1)] = None
 
 
 class OptimizerConfig(BaseModel):
@@ -415,6 +422,16 @@ class SettingChange(BaseModel):
     reason: str | None
 
 
+class StartAdapter(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        frozen=True,
+    )
+    weights: BlobRef
+    config: BlobRef
+
+
 StepMetrics = TypeAliasType("StepMetrics", dict[str, float | None])
 
 
@@ -566,6 +583,7 @@ class InitialiseInput(BaseModel):
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     lora: LoraConfig
     parent: Checkpoint | None
+    start_adapter: Annotated[StartAdapter | None, Field(alias="startAdapter")] = None
     chat_template_sha256: Annotated[
         str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
     ] = None
@@ -797,6 +815,9 @@ class RunConfig(BaseModel):
     final_learning_rate_share: Annotated[
         float, Field(alias="finalLearningRateShare", ge=0.0, le=1.0)
     ]
+    learning_rate_restarts: Annotated[
+        int | None, Field(alias="learningRateRestarts", ge=1, le=9007199254740991)
+    ] = None
     warmup_steps: Annotated[int, Field(alias="warmupSteps", ge=0, le=9007199254740991)]
     continue_as_new_every: Annotated[
         int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
@@ -809,6 +830,7 @@ class RunConfig(BaseModel):
     ]
     max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)]
     parent: Checkpoint | None
+    start_adapter: Annotated[StartAdapter | None, Field(alias="startAdapter")] = None
     rollout: RolloutConfig
     train: TrainConfig
     supervised: SupervisedConfig | None = None

@@ -2,7 +2,7 @@
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { defaultRunConfig, recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
 import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
@@ -48,7 +48,7 @@ function planConfig(
     ...(seed === undefined ? {} : { seed }),
     ...(rollout === undefined ? {} : { rollout }),
     train: {
-      ...recordedPacking(recorded),
+      ...recordedLayout(recorded),
       ...(lora === undefined ? {} : { lora }),
       ...(loss === null ? {} : { loss }),
     },

@@ -1,7 +1,7 @@
 /** The options of `model.train`, and the settings that a step is trained with. */
 import { TrainConfig as TrainConfigSchema, type LossConfig, type TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { defaultRunConfig, recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
@@ -56,6 +56,6 @@ function fill(
   const { lora, loss: usual } = config.train;
   const { loss = usual } = train;
   const known = loss === usual ? usual : recorded;
-  const options = { run, agent, baseModel, train: { ...recordedPacking(config), ...train, lora, loss } };
+  const options = { run, agent, baseModel, train: { ...recordedLayout(config), ...train, lora, loss } };
   return defaultRunConfig(groups === 0 ? options : { ...options, groupsPerStep: groups }, known).train;
 }

@@ -90,6 +90,11 @@ test('what would be trained is what flags say, then what the project gives to ev
   expect((JSON.parse(stdout) as ModelReport).model).toContain(
     '--chat-template PROJECT/chat.jinja --lora-rank 64 --lora-targets q_proj v_proj --micro-batch-tokens 16384 ',
   );
+  const others = { 'lora-layers': '0-1,5', 'lora-dora': true, 'lora-dropout': 0.1 };
+  const more = await doctor(['pocket', '--entropy-coefficient', '0.01', '--json'], REPORT, { train: others });
+  expect((JSON.parse(more.stdout) as ModelReport).model).toContain(
+    '--lora-rank 16 --lora-layers 0 1 5 --lora-dora --lora-dropout --entropy --micro-batch-tokens 16384 ',
+  );
 });
 
 test('a flag of a run is held to the same rule as in temper train', async () => {
@@ -132,6 +137,10 @@ test('help', async () => {
       --chat-template FILE       Jinja chat template to use instead of the model's own
       --lora-rank N              rank of the adapter [16]
       --lora-target-modules A,B  comma-separated module names; default: every linear layer except the output head
+      --lora-layers N-M,N        numbers of the layers to adapt, from 0; default: all
+      --lora-dora                also train the lengths of the matrices' rows (DoRA); not with vLLM
+      --lora-dropout X           share of the adapter's inputs to drop in training [0]
+      --entropy-coefficient X    what a nat of entropy is worth in the loss [0]
       --micro-batch-tokens N     tokens per micro-batch; more is faster and needs more memory [16384]
       --engine NAME              what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME              where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]

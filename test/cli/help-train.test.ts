@@ -16,6 +16,7 @@ test('train', async () => {
 
     Options:
       --run NAME                                name of the run; default: the agent's name
+      --adapter FOLDER                          PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s
       --base-model MODEL                        pocket, pocket-tools, a folder, a name of the Hugging Face hub, or s3://BUCKET/PREFIX
       --seed N                                  seed of all random choices [1]
       --steps N                                 optimizer steps [100]
@@ -29,6 +30,7 @@ test('train', async () => {
       --learning-rate X                         learning rate of AdamW [0.00005]
       --learning-rate-schedule NAME             constant, linear or cosine ["constant"]
       --final-learning-rate-share X             final learning rate, as a share of the initial one
+      --learning-rate-restarts N                with the schedule cosine: how often it starts again at the full rate; default: never
       --warmup-steps N                          steps of linear warm-up [0]
       --weight-decay X                          weight decay of AdamW [0]
       --max-grad-norm X                         gradient clipping norm [1]
@@ -37,6 +39,10 @@ test('train', async () => {
       --adam-epsilon X                          epsilon of AdamW [1e-8]
       --lora-rank N                             rank of the adapter [16]
       --lora-alpha X                            scale of the adapter: alpha / rank [32]
+      --lora-rslora                             scale the adapter by alpha / √rank (rsLoRA)
+      --lora-dora                               also train the lengths of the matrices' rows (DoRA); not with vLLM
+      --lora-dropout X                          share of the adapter's inputs to drop in training [0]
+      --lora-layers N-M,N                       numbers of the layers to adapt, from 0; default: all
       --lora-target-modules A,B                 comma-separated module names; default: every linear layer except the output head
       --temperature X                           sampling temperature in training and evaluation [1]
       --max-tokens N                            token limit of a call that sets none [512]

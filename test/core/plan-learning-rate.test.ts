@@ -29,6 +29,15 @@ test('cosine begins at the full rate, is half-way in the middle and ends at its 
   ]);
 });
 
+test('cosine with restarts begins anew at the full rate, and ends at its share', () => {
+  const change = { learningRateSchedule: 'cosine', finalLearningRateShare: 0.2, learningRateRestarts: 1 } as const;
+  expect(rates({ ...change, steps: 9 })).toEqual([
+    0.005, 0.00441421356237, 0.003, 0.00158578643763, 0.005, 0.00441421356237, 0.003, 0.00158578643763, 0.001,
+  ]);
+  const twice = { ...change, learningRateRestarts: 2, warmupSteps: 1, steps: 8 };
+  expect(rates(twice).map((rate) => rate === 0.005)).toEqual([false, true, false, true, false, true, false, false]);
+});
+
 test('warm-up rises to the full rate of the step after it', () => {
   expect(rates({ warmupSteps: 3, steps: 6 })).toEqual([0.00125, 0.0025, 0.00375, 0.005, 0.00275, 0.0005]);
 });

@@ -275,6 +275,15 @@ test('the chat template is named where a run begins, and changes nothing of what
   expect(InitialiseInput.safeParse(plan).error).toBeUndefined();
 });
 
+test('an adapter from elsewhere is an input of the first checkpoint', () => {
+  const refs = ['e', 'f'].map((digit) => ({ key: `blobs/${digit.repeat(64)}`, sha256: digit.repeat(64), bytes: 1 }));
+  const startAdapter = { weights: refs[0]!, config: refs[1]! };
+  const plan = planInitialise({ ...CONFIG, startAdapter }, 0);
+  expect(InitialiseInput.safeParse(plan).error).toBeUndefined();
+  expect(plan.startAdapter).toEqual(startAdapter);
+  expect(plan.inputsSha256).not.toBe(planInitialise(CONFIG, 0).inputsSha256);
+});
+
 describe('a fork', () => {
   const { baseModel, seed, train } = CONFIG;
   const fields = { branch: 0, baseModel, seed, lora: train.lora };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { LOSS_DEFAULTS, LOSS_NAMES, LossConfig, RunConfig } from '../../core/contract.ts';
-import { defaultRunConfig, recordedPacking, type RunOptions } from '../../core/run-defaults.ts';
+import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 
 const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
 
@@ -42,7 +42,14 @@ test('neutral values are what a configuration without them means', () => {
   expect(
     defaultRunConfig({
       ...NAMED,
-      train: { passes: 1, miniBatches: 1, reduction: 'token', klCoefficient: 0, klAs: 'loss' },
+      train: {
+        passes: 1,
+        miniBatches: 1,
+        reduction: 'token',
+        klCoefficient: 0,
+        klAs: 'loss',
+        lora: { dropout: 0, rslora: false, dora: false },
+      },
     }),
   ).toEqual(defaultRunConfig(NAMED));
 });
@@ -61,10 +68,10 @@ test('separate rows are recorded as absent, as in runs from before there were tr
 test('a run that exists keeps how its rows are laid, whatever is the default', () => {
   const old = defaultRunConfig({ ...NAMED, train: { packing: 'rows' } });
   const kept = [old, defaultRunConfig(NAMED)].map((recorded) =>
-    defaultRunConfig({ ...NAMED, train: recordedPacking(recorded) }),
+    defaultRunConfig({ ...NAMED, train: recordedLayout(recorded) }),
   );
   expect(kept).toEqual([old, defaultRunConfig(NAMED)]);
-  expect(recordedPacking(null)).toEqual({});
+  expect(recordedLayout(null)).toEqual({});
 });
 
 test('a schedule that falls keeps a tenth', () => {
@@ -108,6 +115,11 @@ test.each([
     'klAs reward has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out',
   ],
   [{ train: { reductionTokens: 9 } }, 'reductionTokens 9 has no effect with the reduction token'],
+  [{ learningRateRestarts: 2 }, 'learningRateRestarts 2 has no effect with the schedule constant'],
+  [
+    { learningRateRestarts: 4, learningRateSchedule: 'cosine', steps: 6, warmupSteps: 1 },
+    'learningRateRestarts must be fewer than the steps after the first one at the full rate, got 4 of 4',
+  ],
   [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect without a judge'],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);

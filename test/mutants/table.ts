@@ -1,3 +1,4 @@
+import { ADAPTERS } from './adapters.ts';
 import { LOSSES } from './losses.ts';
 import type { Mutant } from './mutant.ts';
 import { SUPERVISED } from './supervised.ts';
@@ -230,6 +231,7 @@ const PLAN: readonly Mutant[] = [
 export const MUTANTS: readonly Mutant[] = [
   ...LOSSES,
   ...SUPERVISED,
+  ...ADAPTERS,
   ...ADVANTAGES,
   ...PACKING,
   ...SEGMENTS,

@@ -45,27 +45,42 @@ const ReportSchema = z.object({
 });
 export type ModelReport = z.infer<typeof ReportSchema>;
 
-export interface ExaminedModel extends InstallOptions {
+interface Examined extends InstallOptions {
   readonly project: string;
-  readonly cwd: string;
-  /** As `--base-model` has it. */
-  readonly model: string;
   /** A file with a chat template in the place of the model's own. */
   readonly template: string | null;
   readonly context: number | null;
   /** What a run would train. */
-  readonly train: Pick<TrainConfig, 'lora' | 'microBatchTokens'>;
+  readonly train: Pick<TrainConfig, 'lora' | 'microBatchTokens' | 'entropyCoefficient'>;
   readonly engine: EngineKind | null;
   readonly device: string | null;
   readonly dtype: Dtype | null;
 }
 
+export interface ExaminedModel extends Examined {
+  readonly cwd: string;
+  /** As `--base-model` has it. */
+  readonly model: string;
+}
+
 export async function reportOnModel(options: ExaminedModel): Promise<ModelReport> {
-  const { project, cwd, env, model: text } = options;
+  const { project, cwd, env, model: text, template } = options;
   const config = await loadConfig(project, env);
-  const { template } = options;
   const { name, models } = resolveBaseModel(text, cwd, project, config.models, { hasTemplate: template !== null });
-  const source = models[name];
+  return examineModel({ ...options, name, source: models[name] });
+}
+
+interface SourcedModel extends Examined {
+  /** As runs name it, and where it is. */
+  readonly name: string;
+  readonly source: string | undefined;
+  /** The largest micro-batch, up to that of `train`, is looked for that fits into what is free. */
+  readonly fit?: boolean;
+}
+
+export async function examineModel(options: SourcedModel): Promise<ModelReport> {
+  const { project, env, name, source, template, fit = false } = options;
+  const config = await loadConfig(project, env);
   const { answer, lastLine } = await runPythonProgram({
     ...options,
     name: 'plan',
@@ -76,19 +91,30 @@ export async function reportOnModel(options: ExaminedModel): Promise<ModelReport
       ...(template === null ? [] : ['--chat-template', template]),
       ...(options.context === null ? [] : ['--context', String(options.context)]),
       ...trainedBy(options.train),
+      ...(fit ? ['--fit'] : []),
       ...engineOf(config.engine, options),
     ],
   });
   if (answer !== null) return ReportSchema.parse(answer);
-  throw new TemperError('EngineFailed', `the model ${text} could not be examined: ${lastLine}; run temper doctor`);
+  throw new TemperError('EngineFailed', `the model ${name} could not be examined: ${lastLine}; run temper doctor`);
 }
 
-function trainedBy({ lora: { rank, targetModules }, microBatchTokens }: ExaminedModel['train']): string[] {
-  const targets = targetModules === null ? [] : ['--lora-targets', ...targetModules];
-  return ['--lora-rank', String(rank), ...targets, '--micro-batch-tokens', String(microBatchTokens)];
+function trainedBy({ lora, microBatchTokens, entropyCoefficient }: Examined['train']): string[] {
+  const { rank, targetModules, layers, dora, dropout } = lora;
+  return [
+    '--lora-rank',
+    String(rank),
+    ...(targetModules === null ? [] : ['--lora-targets', ...targetModules]),
+    ...(layers === undefined ? [] : ['--lora-layers', ...layers.map(String)]),
+    ...(dora === true ? ['--lora-dora'] : []),
+    ...(dropout === undefined ? [] : ['--lora-dropout']),
+    ...(entropyCoefficient === undefined ? [] : ['--entropy']),
+    '--micro-batch-tokens',
+    String(microBatchTokens),
+  ];
 }
 
-function engineOf(configured: EngineConfig, asked: ExaminedModel): string[] {
+function engineOf(configured: EngineConfig, asked: Examined): string[] {
   const { kvCacheBytes, prefixCacheBytes, slots, threads, vllm } = configured;
   const kind = asked.engine ?? configured.kind;
   const flags = {

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import expert_layers
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 PREFIX = "base_model.model."
 LORA_A, LORA_B = ".lora_A.weight", ".lora_B.weight"
+# Of DoRA: the length of each row of an adapted matrix.
+MAGNITUDE = ".lora_magnitude_vector"
 RANK_BLOCK = 64
 PROBE_TOKENS = 16
 # Of what an adapter changes: how much must be found, and how exactly it must be known for that to be judged.
@@ -46,23 +49,41 @@ class Adapter:
     tensors: dict[str, Tensor]
     rank: int
     alpha: float
+    # rsLoRA.
+    is_rank_stabilized: bool = False
+
+    @property
+    def scale(self) -> float:
+        """What B A is multiplied by."""
+        return lora_scale(self.rank, self.alpha, self.is_rank_stabilized)
+
+
+def lora_scale(rank: int, alpha: float, is_rank_stabilized: bool) -> float:
+    """alpha / rank (LoRA, arXiv 2106.09685), or alpha / √rank, with which the size of an update does not shrink as the
+    rank grows (rsLoRA, arXiv 2312.03732)."""
+    return alpha / (math.sqrt(rank) if is_rank_stabilized else rank)
 
 
 class LoraLinear(nn.Module):
-    """W x + alpha / rank · B A x on a frozen layer's own storage, rounded once.
+    """W x + s · B A x on a frozen layer's own storage, rounded once.
 
     Added to a product that was rounded already, as PEFT and vLLM do, a small adapter is lost as it is in a merge (42 %
     of it is left after a first step in bfloat16, tried). `addmm` takes it up into the sum, which is kept in float32.
+
+    With DoRA each output is multiplied by its gain g: what the adapter adds to W x is g · s · B A x + (g − 1) · W x.
     """
 
-    def __init__(self, frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor) -> None:
+    def __init__(self, frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor, gains_O: Tensor | None = None) -> None:
         super().__init__()
+        if gains_O is not None:
+            b_OR = gains_O[:, None] * b_OR
         self.weight, self.bias = frozen.weight, frozen.bias
         # Blocks of one size: which kernel multiplies them, and so the bits, does not depend on the adapter's rank.
         padding = -len(a_RI) % RANK_BLOCK
         like = {"device": frozen.weight.device, "dtype": frozen.weight.dtype}
         self._a_blocks = F.pad(a_RI, (0, 0, 0, padding)).to(**like).split(RANK_BLOCK)
         self._b_blocks = [block.contiguous() for block in F.pad(b_OR, (0, padding)).to(**like).split(RANK_BLOCK, 1)]
+        self._added_gains_O = None if gains_O is None else (gains_O - 1).to(**like)
 
     def forward(self, x: Tensor) -> Tensor:
         x_MI = x.reshape(-1, x.shape[-1])
@@ -75,14 +96,16 @@ class LoraLinear(nn.Module):
         low_MO = (x_MI @ a_RI.T) @ b_OR.T
         for a_RI, b_OR in others:
             low_MO = torch.addmm(low_MO, x_MI @ a_RI.T, b_OR.T)
-        return low_MO
+        if self._added_gains_O is None:
+            return low_MO
+        return torch.addcmul(low_MO, x_MI @ self.weight.T, self._added_gains_O)
 
 
 def attach(model: "PreTrainedModel", adapter: Adapter) -> "PreTrainedModel":
     """The adapter beside the weights of a module that shares them."""
     for name in adapted_modules(adapter):
         frozen = require_linear(name, model.get_submodule(name))
-        model.set_submodule(name, LoraLinear(frozen, *scaled_factors(adapter, name)))
+        model.set_submodule(name, LoraLinear(frozen, *applied_parts(adapter, name, frozen.weight)))
     return model
 
 
@@ -95,9 +118,25 @@ def require_linear(name: str, layer: nn.Module) -> nn.Linear:
     return layer
 
 
-def scaled_factors(adapter: Adapter, module: str) -> tuple[Tensor, Tensor]:
+def applied_parts(adapter: Adapter, module: str, weight: Tensor) -> tuple[Tensor, ...]:
+    """What a `LoraLinear` is made of beside its frozen layer, whose weight this is."""
     a_RI, b_OR = _factors(adapter, module)
-    return a_RI, b_OR * (adapter.alpha / adapter.rank)
+    gains_O = _gains(adapter, module, weight)
+    return (a_RI, b_OR * adapter.scale) if gains_O is None else (a_RI, b_OR * adapter.scale, gains_O)
+
+
+def _gains(adapter: Adapter, module: str, weight: Tensor) -> Tensor | None:
+    """m / ‖W + s · B A‖, row by row (DoRA, arXiv 2402.09353, eq. 5); None: the adapter has no magnitudes."""
+    magnitudes_O = adapter.tensors.get(PREFIX + module + MAGNITUDE)
+    if magnitudes_O is None:
+        return None
+    a_RI, b_OR = (factor.to(weight.device) for factor in _factors(adapter, module))
+    return magnitudes_O.float().to(weight.device) / row_norms(weight.float() + adapter.scale * (b_OR @ a_RI))
+
+
+def row_norms(weight: Tensor) -> Tensor:
+    """In float32, as PEFT takes them."""
+    return torch.linalg.norm(weight.float(), dim=1)
 
 
 @torch.no_grad()
@@ -111,10 +150,9 @@ def require_in_effect(base: "BaseModel", layer: Callable[[str], nn.Module], adap
     eps = torch.finfo(base.dtype).eps
     for name in adapted_modules(adapter):
         weight, bias = base.tensors[f"{name}.weight"], base.tensors.get(f"{name}.bias")
-        a_RI, b_OR = (factor.to(weight.device) for factor in _factors(adapter, name))
         x_MI = _probe_inputs(weight.shape[1]).to(weight.device, base.dtype)
         plain_MO = F.linear(x_MI, weight, bias).double()
-        wanted_MO = (adapter.alpha / adapter.rank) * (x_MI.float() @ a_RI.T @ b_OR.T).double()
+        wanted_MO = _change(adapter, name, weight, x_MI.float()).double()
         found += float((wanted_MO * (layer(name)(x_MI).double() - plain_MO)).sum())
         wanted += float(wanted_MO.square().sum())
         noise += float((wanted_MO * plain_MO * eps / 2).square().sum())
@@ -124,6 +162,14 @@ def require_in_effect(base: "BaseModel", layer: Callable[[str], nn.Module], adap
             f"an adapter must take effect in the engine, but only {found / wanted:.0%} of what {adapter.sha256} "
             f"changes is kept in {dtype_name(base.dtype)}; start the GPU worker with --dtype float32",
         )
+
+
+def _change(adapter: Adapter, module: str, weight: Tensor, x_MI: Tensor) -> Tensor:
+    """What an adapter adds to a layer's outputs, in float32."""
+    a_RI, b_OR = (factor.to(weight.device) for factor in _factors(adapter, module))
+    low_MO = adapter.scale * (x_MI @ a_RI.T @ b_OR.T)
+    gains_O = _gains(adapter, module, weight)
+    return low_MO if gains_O is None else gains_O * low_MO + (gains_O - 1) * (x_MI @ weight.float().T)
 
 
 @cache
@@ -141,7 +187,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def merged_weights(base: "BaseModel", adapter: Adapter) -> dict[str, Tensor]:
-    """W + alpha / rank · B A for every adapted matrix, in storage of its own; in float32 alone."""
+    """W + s · B A for every adapted matrix, in storage of its own; in float32 alone."""
     return {
         f"{module}.weight": merged_weight(base.tensors[f"{module}.weight"], adapter, module)
         for module in adapted_modules(adapter)
@@ -157,7 +203,9 @@ def merged_weight(weight: Tensor, adapter: Adapter, module: str) -> Tensor:
     if weight.dtype != torch.float32:
         raise TypeError(f"a merge into {weight.dtype} would round the adapter away")
     a, b = (factor.to(weight.device) for factor in _factors(adapter, module))
-    return weight + (adapter.alpha / adapter.rank) * (b @ a)
+    merged = weight + adapter.scale * (b @ a)
+    gains_O = _gains(adapter, module, weight)
+    return merged if gains_O is None else gains_O[:, None] * merged
 
 
 def target_modules(model: "PreTrainedModel", wanted: list[str] | None) -> list[str]:
@@ -169,35 +217,77 @@ def target_modules(model: "PreTrainedModel", wanted: list[str] | None) -> list[s
         if not any(_is_target(name, [target]) for name in linear):
             known = ", ".join(sorted({name.rsplit(".", 1)[-1] for name in linear}))
             raise TemperError(
-                "BadConfig", f"targetModules must name linear layers of the base model, got {target}; use {known}"
+                "BadConfig",
+                "lora.targetModules (--lora-target-modules) must name linear layers of the base model, got "
+                f"{target}{_why_frozen(model, target)}; "
+                f"use {known}",
             )
     return sorted(wanted)
 
 
-def adapted_layers(model: "PreTrainedModel", targets: list[str]) -> list[tuple[str, nn.Linear]]:
-    """By name, sorted."""
-    return [(name, layer) for name, layer in _linear_layers(model) if _is_target(name, targets)]
+def _why_frozen(model: "PreTrainedModel", target: str) -> str:
+    names = [name for name, _ in (*model.named_modules(), *model.named_parameters())]
+    if not expert_layers(model) or not any(_is_target(name, [target]) for name in names):
+        return ""
+    return " (a mixture of experts trains its attention alone: experts and what stands beside them stay frozen)"
 
 
-def adapter_shapes(model: "PreTrainedModel", targets: list[str], rank: int) -> dict[str, torch.Size]:
+def adapted_layers(
+    model: "PreTrainedModel", targets: Sequence[str], layers: Sequence[int] | None = None
+) -> list[tuple[str, nn.Linear]]:
+    """By name, sorted. `layers`: numbers of those that are adapted, from 0 on; None: all of them."""
+    found = [(name, layer) for name, layer in _linear_layers(model) if _is_target(name, targets)]
+    if layers is None:
+        return found
+    count: int = model.config.num_hidden_layers
+    unknown = [layer for layer in layers if layer >= count]
+    if unknown:
+        raise TemperError(
+            "BadConfig",
+            f"lora.layers must be numbers of the base model's {count} layers, from 0 to {count - 1}, got {unknown[0]}; "
+            "correct --lora-layers",
+        )
+    chosen = [(name, layer) for name, layer in found if _layer_number(name) in layers]
+    if not chosen:
+        raise TemperError(
+            "BadConfig",
+            f"lora.layers must hold one of {', '.join(targets)}, but layers {', '.join(map(str, layers))} have none of "
+            "them; name other layers or other target modules",
+        )
+    return chosen
+
+
+def adapter_shapes(model: "PreTrainedModel", lora: LoraConfig) -> dict[str, torch.Size]:
     """Of an adapter's tensors, by their names in its file."""
     shapes: dict[str, torch.Size] = {}
-    for name, layer in adapted_layers(model, targets):
-        shapes[PREFIX + name + LORA_A] = torch.Size([rank, layer.in_features])
-        shapes[PREFIX + name + LORA_B] = torch.Size([layer.out_features, rank])
+    for name, layer in adapted_layers(model, target_modules(model, lora.target_modules), lora.layers):
+        shapes[PREFIX + name + LORA_A] = torch.Size([lora.rank, layer.in_features])
+        shapes[PREFIX + name + LORA_B] = torch.Size([layer.out_features, lora.rank])
+        if lora.dora:
+            shapes[PREFIX + name + MAGNITUDE] = torch.Size([layer.out_features])
     return shapes
 
 
-def initial_tensors(model: "PreTrainedModel", targets: list[str], rank: int, seed: int) -> dict[str, Tensor]:
-    """A uniform in ±1/√in (Kaiming with a = √5, as PEFT), each module from a generator of its own; B zero."""
+def initial_tensors(
+    model: "PreTrainedModel",
+    targets: Sequence[str],
+    rank: int,
+    seed: int,
+    layers: Sequence[int] | None = None,
+    has_magnitudes: bool = False,
+) -> dict[str, Tensor]:
+    """A uniform in ±1/√in (Kaiming with a = √5, as PEFT), each module from a generator of its own; B zero; magnitudes
+    (DoRA) those of the frozen weights."""
     tensors: dict[str, Tensor] = {}
-    for name, layer in adapted_layers(model, targets):
+    for name, layer in adapted_layers(model, targets, layers):
         bound = layer.in_features**-0.5
         generator = torch.Generator().manual_seed(_module_seed(seed, name))
         tensors[PREFIX + name + LORA_A] = torch.empty(rank, layer.in_features).uniform_(
             -bound, bound, generator=generator
         )
         tensors[PREFIX + name + LORA_B] = torch.zeros(layer.out_features, rank)
+        if has_magnitudes:
+            tensors[PREFIX + name + MAGNITUDE] = row_norms(layer.weight.detach()).cpu()
     return tensors
 
 
@@ -206,7 +296,7 @@ def adapter_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     return save({name: tensors[name].contiguous() for name in sorted(tensors)}, metadata={"format": "pt"})
 
 
-def config_bytes(base_model: str, rank: int, alpha: float, targets: Iterable[str]) -> bytes:
+def config_bytes(base_model: str, lora: LoraConfig, targets: Iterable[str]) -> bytes:
     """PEFT's adapter_config.json, written by ourselves: PEFT's order comes from a set and differs in every process."""
     config = {
         "base_model_name_or_path": base_model,
@@ -214,14 +304,15 @@ def config_bytes(base_model: str, rank: int, alpha: float, targets: Iterable[str
         "fan_in_fan_out": False,
         "inference_mode": True,
         "init_lora_weights": True,
-        "lora_alpha": int(alpha) if alpha == int(alpha) else alpha,
-        "lora_dropout": 0.0,
+        "lora_alpha": int(lora.alpha) if lora.alpha == int(lora.alpha) else lora.alpha,
+        "lora_dropout": lora.dropout or 0.0,
         "peft_type": "LORA",
-        "r": rank,
+        "r": lora.rank,
         "target_modules": sorted(targets),
         "task_type": "CAUSAL_LM",
-        "use_dora": False,
-        "use_rslora": False,
+        "use_dora": lora.dora or False,
+        "use_rslora": lora.rslora or False,
+        **({} if lora.layers is None else {"layers_to_transform": sorted(lora.layers)}),
     }
     return (json.dumps(config, indent=2, sort_keys=True) + "\n").encode()
 
@@ -231,7 +322,8 @@ def parse_adapter(adapter: bytes, config: bytes) -> Adapter:
     try:
         fields: dict[str, Any] = json.loads(config)
         rank, alpha = int(fields["r"]), float(fields["lora_alpha"])
-        return Adapter(hashlib.sha256(adapter).hexdigest(), load(adapter), rank, alpha)
+        is_rank_stabilized = bool(fields.get("use_rslora", False))
+        return Adapter(hashlib.sha256(adapter).hexdigest(), load(adapter), rank, alpha, is_rank_stabilized)
     except (ValueError, KeyError, SafetensorError) as error:
         raise TemperError(
             "StoreCorrupt", f"an adapter must be a safetensors file with PEFT's config, got {error}"
@@ -243,7 +335,13 @@ def lora_shape(config: bytes) -> str:
     try:
         fields: dict[str, Any] = json.loads(config)
         targets = ", ".join(fields["target_modules"])
-        return f"rank {fields['r']}, alpha {fields['lora_alpha']} on {targets} of {fields['base_model_name_or_path']}"
+        kinds = "".join(
+            f", {name}" for name, field in (("rsLoRA", "use_rslora"), ("DoRA", "use_dora")) if fields.get(field)
+        )
+        layers = fields.get("layers_to_transform")
+        within = "" if layers is None else f" in layers {', '.join(map(str, layers))}"
+        base = fields["base_model_name_or_path"]
+        return f"rank {fields['r']}, alpha {fields['lora_alpha']}{kinds} on {targets}{within} of {base}"
     except (ValueError, KeyError) as error:
         raise TemperError("StoreCorrupt", f"an adapter must have PEFT's config, got {error}") from error
 
@@ -261,8 +359,14 @@ def _linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
     return sorted(layers, key=lambda layer: layer[0])
 
 
-def _is_target(name: str, targets: list[str]) -> bool:
+def _is_target(name: str, targets: Sequence[str]) -> bool:
     return any(re.search(rf"(^|\.){re.escape(target)}$", name) for target in targets)
+
+
+def _layer_number(name: str) -> int | None:
+    """The first number that follows two parts of a module's name, as PEFT reads it."""
+    match = re.match(r".*?\.[^.]*\.(\d+)\.", f"{PREFIX}{name}")
+    return None if match is None else int(match[1])
 
 
 def _module_seed(seed: int, module: str) -> int:

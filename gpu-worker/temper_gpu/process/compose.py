@@ -82,7 +82,7 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     if not arguments.no_temporal:
         read_turns = ChatTurns(templates.text)
         trainer = Trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns)
-        check = partial(check_run, sampling.models, store, templates, read_turns)
+        check = partial(check_run, sampling.models, store, templates, read_turns, arguments.engine)
         asked = (partial(probe, targets), check)
         works.append(_polling(arguments, trainer, store, asked))
     tasks = [asyncio.create_task(work) for work in works]
@@ -181,10 +181,16 @@ def probe(targets: Targets, policy: str) -> str | None:
 
 
 def check_run(
-    models: Models, store: Store, templates: StoredTemplates, read_turns: TurnReader, work: InitialiseInput
+    models: Models, store: Store, templates: StoredTemplates, read_turns: TurnReader, engine: str, work: InitialiseInput
 ) -> None:
-    """A run whose chat template fails would fail in each of its calls; one example that cannot be written, in its
-    step."""
+    """What could never be sampled from. A run whose chat template fails would fail in each of its calls; one example
+    that cannot be written, in its step."""
+    if engine == "vllm" and work.lora.dora:
+        raise TemperError(
+            "BadConfig",
+            "an adapter with magnitudes (DoRA) must be sampled from by the embedded engine, because vLLM loads none; "
+            "set engine.kind to embedded, or leave --lora-dora out",
+        )
     base, given = models.get(work.base_model), work.chat_template_sha256
     check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
     if work.supervised is not None:

@@ -16,13 +16,15 @@ from temper_gpu.engine.vllm.process import is_shared
 from temper_gpu.engine.vllm.settings import External, VllmSettings
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.lora import adapted_layers, target_modules
-from temper_gpu.model.memory import total_bytes
+from temper_gpu.model.memory import free_bytes, total_bytes
 from temper_gpu.model.memory_plan import MemoryPlan, Part, Phase, process_part, require_room, weights_part
 from temper_gpu.training import needs as trainer
 
 GIB = 1 << 30
 # Of a GPU's memory, for keys and values. A request of 32k tokens takes 7.1 GiB in the embedded engine for Qwen2.5-7B.
 KV_CACHE_SHARE = 4
+# In tokens. A smaller one saves hardly any memory: what each row needs remains.
+LEAST_MICRO_BATCH = 512
 # What a run trains by default (core/run-defaults.ts).
 USUAL_LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
 
@@ -99,10 +101,10 @@ def embedded_parts(
 ) -> list[Part]:
     dtype = machine.dtype
     merged = is_merged(dtype, machine.device)
-    targets = target_modules(model, lora.target_modules)
+    adapted = adapted_layers(model, target_modules(model, lora.target_modules), lora.layers)
     capacity = embedded.capacity_of(model, dtype, settings, context or 1)
-    policies = embedded.loaded_policies(model, dtype, targets, lora.rank, merged, settings.max_policies)
-    num_layers = len(adapted_layers(model, targets))
+    policies = embedded.loaded_policies(model, dtype, adapted, lora.rank, merged, settings.max_policies)
+    num_layers = len(adapted)
     kind = f"the {num_layers} adapted matrices, merged" if merged else f"factors of {num_layers} matrices"
     parts = [
         Part("always", "policies", policies.count * policies.bytes_each, f"{policies.count} × {kind}"),
@@ -130,7 +132,12 @@ def vllm_parts(model: PreTrainedModel, machine: Machine, settings: VllmSettings)
 
 
 def plan_all(
-    model: PreTrainedModel, machine: Machine, lora: LoraConfig, context: int, micro_batch_tokens: int
+    model: PreTrainedModel,
+    machine: Machine,
+    lora: LoraConfig,
+    context: int,
+    micro_batch_tokens: int,
+    trains_entropy: bool = False,
 ) -> MemoryPlan:
     """Of the trainer's device, where conversations have up to `context` tokens."""
     serving = plan_serving(model, machine, lora, context)
@@ -142,17 +149,32 @@ def plan_all(
         Part("always", "optimizer", trainer.optimizer_bytes(model, lora), f"two moments, {numbers}"),
         Part("training", "gradients", state, numbers),
     )
-    batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens))
+    batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
     total = total_bytes(machine.device)
     left = None if total is None else total - MemoryPlan(parts).of("always")
     recomputes = left is not None and batches.are_recomputed(model, left)
     return MemoryPlan((*parts, micro_batch_part(model, batches, recomputes)))
 
 
+def fit_micro_batch(
+    model: PreTrainedModel, machine: Machine, lora: LoraConfig, window: int, most: int, trains_entropy: bool
+) -> tuple[int, MemoryPlan]:
+    """The largest micro-batch, halved from `most` on, whose plan fits into what is free now, with conversations no
+    longer than that; the least one where none does."""
+    free = free_bytes(machine.device)
+    num_tokens = most
+    while True:
+        plan = plan_all(model, machine, lora, min(window, num_tokens), num_tokens, trains_entropy)
+        if free is None or plan.num_bytes <= free or num_tokens // 2 < LEAST_MICRO_BATCH:
+            return num_tokens, plan
+        num_tokens //= 2
+
+
 def micro_batch_part(model: PreTrainedModel, batches: trainer.MicroBatches, recomputes: bool) -> Part:
     what = "inputs of layers, one layer's activations" if recomputes else "activations"
     routing = ", all at the same experts" if expert_layers(model) else ""
-    reason = f"{what} and logits of {batches.num_tokens:,} tokens{routing}"
+    entropy = ", their entropies" if batches.trains_entropy else ""
+    reason = f"{what} and logits of {batches.num_tokens:,} tokens{entropy}{routing}"
     return Part("training", "micro-batch", batches.num_bytes(model, recomputes), reason)
 
 

@@ -104,11 +104,17 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
     from temper_gpu.engine.embedded.needs import capacity_of
     from temper_gpu.engine.embedded.settings import EngineSettings
     from temper_gpu.model.models import context_window_of
-    from temper_gpu.process.needs import plan_all, plan_vllm_alone
+    from temper_gpu.process.needs import fit_micro_batch, plan_all, plan_vllm_alone
 
-    lora = LoraConfig(rank=arguments.lora_rank, alpha=arguments.lora_rank, target_modules=arguments.lora_targets)
-    context = min(context_window_of(model.config), arguments.context or USUAL_CONTEXT)
-    plans = [(machine.device, plan_all(model, machine, lora, context, arguments.micro_batch_tokens))]
+    lora = lora_of(arguments)
+    window, most, trains_entropy = context_window_of(model.config), arguments.micro_batch_tokens, arguments.entropy
+    if arguments.fit:
+        most, found = fit_micro_batch(model, machine, lora, window, most, trains_entropy)
+        context = min(window, most)
+    else:
+        context = min(window, arguments.context or USUAL_CONTEXT)
+        found = plan_all(model, machine, lora, context, most, trains_entropy)
+    plans = [(machine.device, found)]
     capacity = None
     if isinstance(machine.engine, EngineSettings):
         capacity = capacity_of(model, machine.dtype, machine.engine, context)
@@ -116,12 +122,25 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
         plans += [(torch_device(index), alone) for index in machine.engine.devices]
     return {
         "context": context,
-        "microBatchTokens": max(context, arguments.micro_batch_tokens),
+        "microBatchTokens": max(context, most),
         # Null where vLLM decides it.
         "longestRequest": None if capacity is None else capacity.longest_request,
         "requestsAtOnce": None if capacity is None else capacity.requests_at_once,
         "devices": [of_device(device, plan) for device, plan in plans],
     }
+
+
+def lora_of(arguments: argparse.Namespace) -> LoraConfig:
+    """Its alpha takes no memory."""
+    return LoraConfig(
+        rank=arguments.lora_rank,
+        alpha=arguments.lora_rank,
+        target_modules=arguments.lora_targets,
+        layers=arguments.lora_layers,
+        dora=arguments.lora_dora or None,
+        # Any share of the inputs needs the same masks.
+        dropout=0.5 if arguments.lora_dropout else None,
+    )
 
 
 def torch_device(index: int) -> "torch.device":
@@ -163,6 +182,11 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--micro-batch-tokens", type=whole(1, 1 << 30), required=True, metavar="N")
     parser.add_argument("--lora-rank", type=whole(1, 1 << 20), required=True, metavar="N")
     parser.add_argument("--lora-targets", nargs="*", default=None, metavar="NAME", help="default: all linear layers")
+    parser.add_argument("--lora-layers", nargs="+", type=whole(0, 1 << 20), metavar="N", help="default: all layers")
+    parser.add_argument("--lora-dora", action="store_true", help="with magnitudes")
+    parser.add_argument("--lora-dropout", action="store_true", help="of the inputs of adapted layers")
+    parser.add_argument("--entropy", action="store_true", help="the loss has an entropy term")
+    parser.add_argument("--fit", action="store_true", help="find the largest micro-batch that fits into free memory")
     add_computing(parser)
     add_engine(parser)
     return parser.parse_args(argv)

@@ -6,16 +6,18 @@ Shapes: T tokens of a row, V vocabulary.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
 from transformers.integrations.sdpa_attention import repeat_kv
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.model.alike_routing import AlikeRouting
-from temper_gpu.model.layers import attention_windows, few_layers, layer_kinds
+from temper_gpu.model.layers import attention_windows, few_layers
 from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.lora import adapter_shapes, target_modules
+from temper_gpu.model.lora import adapter_shapes
 from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened, without_numbers
 from temper_gpu.training.packing import MicroBatch, Row, pack
@@ -29,7 +31,7 @@ FUSED = "temper_fused"
 
 def adapter_state_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
     """Of one tensor for each of the adapter's: the adapter itself, its gradient, or a moment of AdamW."""
-    shapes = adapter_shapes(model, target_modules(model, lora.target_modules), lora.rank)
+    shapes = adapter_shapes(model, lora)
     return sum(shape.numel() for shape in shapes.values()) * STATE_DTYPE.itemsize
 
 
@@ -45,10 +47,11 @@ class MicroBatches:
     dtype: torch.dtype
     lora: LoraConfig
     num_tokens: int
+    trains_entropy: bool = False
 
     def are_recomputed(self, model: PreTrainedModel, free: int) -> bool:
         """As the trainer decides it where so much is free."""
-        return is_recomputed(self.num_tokens * saved_bytes_per_token(model), free)
+        return is_recomputed(self.num_tokens * saved_bytes_per_token(model, self.lora), free)
 
     def num_bytes(self, model: PreTrainedModel, recomputes: bool) -> int:
         """The most that its forward and backward pass take: activations, logits, and new gradients beside those of the
@@ -70,8 +73,14 @@ class MicroBatches:
         for parameter in policy.parameters.values():
             # Of the micro-batch before.
             parameter.grad = torch.zeros_like(parameter)
-        with AlikeRouting(config):
-            return peak_bytes(lambda: policy.log_probabilities(batch).logprobs_N.sum().backward())
+
+        def train() -> None:
+            scores = policy.log_probabilities(batch, self.trains_entropy)
+            total = scores.logprobs_N.sum()
+            (total + scores.entropy_N.sum() if self.trains_entropy else total).backward()
+
+        with AlikeRouting(config), policy.dropping("any"):
+            return peak_bytes(train)
 
     def _batch(self) -> MicroBatch:
         num_sampled = self.num_tokens - 1
@@ -91,21 +100,18 @@ class Outline(TrainablePolicy):
     def recomputes(self, num_tokens: int) -> bool:
         return self._recomputes
 
-    def _options(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
-        """Of one sequence, which needs a mask where a layer does not see all of it: transformers makes none for an
-        attention that it does not know."""
-        if self.base.attention != "sdpa":
-            return super()._options(batch, is_recomputed)
-        num_tokens = batch.token_ids_BT.shape[1]
-        windows = dict(zip(layer_kinds(self.base.config), attention_windows(self.base.config), strict=True))
-        masks = {
-            kind: None if window is None or num_tokens < window else self._empty_mask(num_tokens)
-            for kind, window in windows.items()
-        }
-        return {"attention_mask": masks if len(masks) > 1 else next(iter(masks.values()))}
+    def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
+        return np.zeros(batch.token_ids_BT.numel(), dtype=np.uint64)
 
-    def _empty_mask(self, num_tokens: int) -> Tensor:
-        return torch.empty(1, 1, num_tokens, num_tokens, dtype=torch.bool, device=META)
+    def _options(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
+        """transformers makes no masks for an attention that it does not know, not even that there is none."""
+        options = super()._options(batch, is_recomputed)
+        if options or self.base.attention != "sdpa":
+            return options
+        return {"attention_mask": self._masks(batch.token_ids_BT.shape[1], attention_windows(self.base.config))}
+
+    def _mask_11TT(self, width: int, window: int) -> Tensor:
+        return torch.empty(1, 1, width, width, dtype=self.base.dtype, device=META)
 
     def _require_plain_head(self) -> None:
         """There is nothing to compare."""
@@ -121,9 +127,8 @@ class FusedBase(BaseModel):
 def fused_attention(module, query, key, value, attention_mask, scaling, **options):
     """As CPUs and GPUs compute it. On `meta`, torch would take it apart into products of all tokens with all."""
     if attention_mask is not None:
-        # As transformers and torch do: heads that share keys get copies, and each layer adds a mask of its own.
+        # As transformers does: heads that share keys get copies.
         key, value = (repeat_kv(tensor, module.num_key_value_groups) for tensor in (key, value))
-        attention_mask = attention_mask.to(query.dtype)
     fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     is_causal = attention_mask is None
     output, _ = fused(query, key, value, is_causal=is_causal, attn_mask=attention_mask, scale=scaling)

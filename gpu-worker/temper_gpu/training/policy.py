@@ -10,18 +10,22 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token
-from temper_gpu.model.lora import adapted_layers, adapter_shapes, target_modules
+from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token, layer_kinds
+from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.memory import free_bytes
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.dropout import Dropping, PrefixDropout, prefix_keys
+from temper_gpu.training.half_inputs import keep_inputs_small
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
@@ -49,20 +53,14 @@ class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
     def __init__(self, base: BaseModel, lora: LoraConfig) -> None:
-        import peft  # seconds; the engine answers its first calls meanwhile
-
         model = base.instantiate(base.attention)
         self.base = base
         self.lora = lora
         self.targets = target_modules(model, lora.target_modules)
-        self._shapes = adapter_shapes(model, self.targets, lora.rank)
-        self._saved_bytes_per_token = saved_bytes_per_token(model)
-        alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
-        config = peft.LoraConfig(
-            r=lora.rank, lora_alpha=alpha, target_modules=self.targets, lora_dropout=0.0, bias="none"
-        )
-        # eval(): a base model's dropout would make trainer and sampler disagree.
-        self._model: Any = peft.get_peft_model(model, config).eval()
+        self._shapes = adapter_shapes(model, lora)
+        self._saved_bytes_per_token = saved_bytes_per_token(model, lora)
+        self._dropping = Dropping()
+        self._model: Any = _with_lora(model, lora, self.targets, self._dropping)
         self._causal_lm: Any = model
         self._attention_of_rows = model.config._attn_implementation
         self.parameters = _lora_parameters(self._model)
@@ -120,6 +118,15 @@ class TrainablePolicy:
         with self._model.disable_adapter():
             yield
 
+    @contextmanager
+    def dropping(self, seed: str) -> Iterator[None]:
+        """Passes within have the adapter's dropout, where it has one; what is asked outside has not."""
+        self._dropping.seed = seed
+        try:
+            yield
+        finally:
+            self._dropping.seed = self._dropping.keys_M = None
+
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
         hidden_BTD = self._hidden_states(batch)
@@ -154,6 +161,8 @@ class TrainablePolicy:
 
     def _hidden_states(self, batch: MicroBatch) -> Tensor:
         num_rows, width = batch.token_ids_BT.shape
+        if self.lora.dropout and self._dropping.seed is not None:
+            self._dropping.keys_M = self._keys_of(batch)
         decoder = self._causal_lm.get_decoder()
         is_recomputed = self.recomputes(num_rows * width)
         # Stays until the next pass: a backward pass that computes layers again reads it, too.
@@ -168,12 +177,36 @@ class TrainablePolicy:
                 **self._options(batch, is_recomputed),
             ).last_hidden_state
 
+    def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
+        return prefix_keys(batch)
+
     def _options(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
-        """What attention needs to know besides. transformers makes the masks of separate rows."""
-        if batch.attention.is_chains:
-            return {}
+        """What attention needs to know besides. Of separate rows transformers makes the masks, but for those that
+        torch's attention would turn into numbers again in every layer, and keep for the backward pass."""
         windows, is_eager = attention_windows(self.base.config), self.base.attention == "eager"
+        width = batch.token_ids_BT.shape[1]
+        if batch.attention.is_chains:
+            is_narrow = any(window is not None and window <= width for window in windows)
+            return {"attention_mask": self._masks(width, windows)} if is_narrow and not is_eager else {}
         return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed)}
+
+    def _masks(self, width: int, windows: list[int | None]) -> dict[str, Tensor | None] | Tensor | None:
+        """One for each kind of layers, in the form that a model takes them. None: causal attention alone."""
+        kinds = dict(zip(layer_kinds(self.base.config), windows, strict=True))
+        masks = {
+            kind: None if window is None or width < window else self._mask_11TT(width, window)
+            for kind, window in kinds.items()
+        }
+        return masks if len(masks) > 1 else next(iter(masks.values()))
+
+    def _mask_11TT(self, width: int, window: int) -> Tensor:
+        """To be added to scores, as torch would make it of true and false."""
+        places_T = torch.arange(width, device=self.device)
+        ahead_TT = places_T[:, None] - places_T
+        hidden_TT = (ahead_TT < 0) | (ahead_TT >= window)
+        return torch.zeros(width, width, dtype=self.base.dtype, device=self.device).masked_fill_(hidden_TT, -math.inf)[
+            None, None
+        ]
 
     @cached_property
     def knows_trees(self) -> bool:
@@ -232,16 +265,51 @@ def is_recomputed(num_bytes: int, free: int) -> bool:
     return num_bytes > free * MOST_OF_FREE
 
 
-def saved_bytes_per_token(model: PreTrainedModel) -> int:
-    """About what the backward pass needs of one token, rather more than less: for each linear layer its input in
-    float32, as LoRA reads it, and what it and the activation after it wrote; for each expert that a token takes, what
-    this wrote."""
+def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig) -> int:
+    """About what the backward pass needs of one token, rather more than less: for each linear layer its input, and what
+    it and the activation after it wrote; for each expert that a token takes, what this wrote. Dropout adds a mask and
+    what it leaves of the input; DoRA reads inputs in float32, and keeps two of its results."""
     layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
-    linear = sum(4 * layer.in_features + 2 * layer.weight.itemsize * layer.out_features for layer in layers)
+    linear = sum(
+        (4 if lora.dora else layer.weight.itemsize) * (3 if lora.dropout else 1) * layer.in_features
+        + (2 * layer.weight.itemsize + (8 if lora.dora else 0)) * layer.out_features
+        for layer in layers
+    )
     weights = [weight for experts in expert_layers(model).values() for weight in experts.parameters()]
     # [experts, inputs, outputs], or with the last two the other way round.
     written = sum(2 * weight.itemsize * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
     return linear + experts_per_token(model.config) * written
+
+
+def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping) -> nn.Module:
+    """PEFT's modules in the places of the adapted ones, with dropout of our own."""
+    import peft  # seconds; the engine answers its first calls meanwhile
+
+    alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
+    config = peft.LoraConfig(
+        r=lora.rank,
+        lora_alpha=alpha,
+        target_modules=targets,
+        layers_to_transform=lora.layers,
+        lora_dropout=0.0,
+        bias="none",
+        use_rslora=lora.rslora or False,
+        use_dora=lora.dora or False,
+    )
+    layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
+    is_half = bool(layers) and layers[0].weight.dtype != torch.float32
+    # eval(): a base model's dropout would make trainer and sampler disagree.
+    adapted: Any = peft.get_peft_model(model, config).eval()
+    for name, layer in adapted.named_modules():
+        if not isinstance(layer, peft.tuners.lora.Linear):
+            continue
+        if lora.dropout:
+            layer.lora_dropout["default"] = PrefixDropout(lora.dropout, name, dropping)
+            # Of this layer alone: PEFT's DoRA asks for its dropout only where a layer is in training.
+            layer.training = True
+        if is_half and not lora.dora:
+            keep_inputs_small(layer)
+    return adapted
 
 
 @contextmanager
@@ -275,7 +343,12 @@ def _score_tokens(
 def _lora_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Trainable parameters under their file names, sorted."""
     trainable: Iterable[tuple[str, nn.Parameter]] = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
-    return dict(sorted((name.replace(".default.weight", ".weight"), parameter) for name, parameter in trainable))
+    return dict(sorted((_file_name(name), parameter) for name, parameter in trainable))
+
+
+def _file_name(name: str) -> str:
+    stem = name.removesuffix(".default.weight")
+    return stem if stem.endswith(MAGNITUDE) else f"{stem}.weight"
 
 
 def _zero_state(parameter: nn.Parameter) -> dict[str, Tensor]:

@@ -1,14 +1,32 @@
 """What a run begins with: a seeded adapter, or, of a fork, the bytes of another run's checkpoint."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load
+from torch import Tensor
+
 from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
-from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput
+from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, StartAdapter
 from temper_gpu.failures import TemperError
-from temper_gpu.model.lora import adapter_bytes, config_bytes, dtype_name, initial_tensors, lora_shape, target_modules
+from temper_gpu.model.lora import (
+    adapter_bytes,
+    adapter_shapes,
+    config_bytes,
+    dtype_name,
+    initial_tensors,
+    lora_shape,
+    target_modules,
+)
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
 from temper_gpu.training.policy import initial_optimizer_tensors
+
+# Fields of PEFT's config that decide what an adapter computes, beside its tensors; and what they are where absent.
+SHAPING: Mapping[str, object] = {"r": None, "lora_alpha": None, "use_rslora": False, "use_dora": False}
 
 
 @dataclass(frozen=True)
@@ -22,7 +40,11 @@ class Start:
 
 
 def make_start(library: Models, store: Store, work: InitialiseInput) -> Start:
-    return _seed(library, store, work) if work.parent is None else _fork(library, store, work, work.parent)
+    if work.parent is not None:
+        return _fork(library, store, work, work.parent)
+    return (
+        _seed(library, store, work) if work.start_adapter is None else _import(library, store, work, work.start_adapter)
+    )
 
 
 def _seed(library: Models, store: Store, work: InitialiseInput) -> Start:
@@ -30,13 +52,76 @@ def _seed(library: Models, store: Store, work: InitialiseInput) -> Start:
     base = library.get(work.base_model)
     model = base.instantiate(base.attention)
     targets = target_modules(model, work.lora.target_modules)
-    adapter = initial_tensors(model, targets, work.lora.rank, work.seed)
+    lora = work.lora
+    adapter = initial_tensors(model, targets, lora.rank, work.seed, lora.layers, lora.dora or False)
+    return _committed(store, work, base, targets, adapter)
+
+
+def _committed(
+    store: Store, work: InitialiseInput, base: BaseModel, targets: list[str], adapter: Mapping[str, Tensor]
+) -> Start:
     return Start(
         base=base,
         parent=None,
         adapter=store.put_blob(adapter_bytes(adapter)),
-        adapter_config=store.put_blob(config_bytes(work.base_model, work.lora.rank, work.lora.alpha, targets)),
+        adapter_config=store.put_blob(config_bytes(work.base_model, work.lora, targets)),
         optimizer=store.put_blob(adapter_bytes(initial_optimizer_tensors(adapter))),
+    )
+
+
+def _import(library: Models, store: Store, work: InitialiseInput, files: StartAdapter) -> Start:
+    """An adapter that PEFT saved, in float32 and under names in our order; AdamW's zero state. Other adapters than the
+    run's options describe are refused: the trainer would go on with another policy than the one that was meant."""
+    base, given = library.get(work.base_model), store.get_blob(files.config)
+    model = base.instantiate(base.attention)
+    targets = target_modules(model, work.lora.target_modules)
+    try:
+        found = load(store.get_blob(files.weights))
+    except SafetensorError as error:
+        raise TemperError(
+            "BadConfig", f"the adapter of a run must be a safetensors file, got {error}; pass another folder"
+        ) from error
+    expected = config_bytes(work.base_model, work.lora.model_copy(update={"dropout": None}), targets)
+    different = [name for name in SHAPING if _field(given, name) != _field(expected, name)]
+    if different:
+        values = ", ".join(f"{name} {_field(given, name)} instead of {_field(expected, name)}" for name in different)
+        raise TemperError(
+            "BadConfig", f"the adapter of a run must have the run's LoRA options, but has {values}; leave them out"
+        )
+    _require_shapes(work, adapter_shapes(model, work.lora), found)
+    tensors = {name: tensor.float() for name, tensor in found.items()}
+    broken = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
+    if broken is not None:
+        raise TemperError(
+            "BadConfig", f"the adapter of a run must hold finite numbers alone, but {broken} does not; pass another"
+        )
+    return _committed(store, work, base, targets, tensors)
+
+
+def _field(config: bytes, name: str) -> object:
+    try:
+        return json.loads(config).get(name, SHAPING[name])
+    except (ValueError, AttributeError) as error:
+        raise TemperError(
+            "BadConfig", f"the adapter of a run must have PEFT's adapter_config.json, got {error}; pass another folder"
+        ) from error
+
+
+def _require_shapes(work: InitialiseInput, wanted: Mapping[str, torch.Size], found: Mapping[str, Tensor]) -> None:
+    shapes = {name: tensor.shape for name, tensor in found.items()}
+    if shapes == wanted:
+        return
+    both = sorted(wanted.keys() & shapes.keys())
+    differing = next((name for name in both if wanted[name] != shapes[name]), None)
+    odd = [*sorted(wanted.keys() - shapes.keys()), *sorted(shapes.keys() - wanted.keys())]
+    if differing is None:
+        detail = f"{odd[0]} is in only one of them ({len(shapes)} tensors, {len(wanted)} needed)"
+    else:
+        detail = f"{differing} is {list(shapes[differing])} instead of {list(wanted[differing])}"
+    raise TemperError(
+        "BadConfig",
+        f"the adapter of a run must fit {work.base_model} with rank {work.lora.rank}, but {detail}; pass the base "
+        "model that it was trained on, or another adapter",
     )
 
 
@@ -61,7 +146,7 @@ def _fork(library: Models, store: Store, work: InitialiseInput, checkpoint: Chec
 
 def _require_same_lora(name: str, recorded: bytes, work: InitialiseInput, base: BaseModel) -> None:
     targets = target_modules(base.instantiate(base.attention), work.lora.target_modules)
-    asked = config_bytes(work.base_model, work.lora.rank, work.lora.alpha, targets)
+    asked = config_bytes(work.base_model, work.lora, targets)
     if lora_shape(recorded) != lora_shape(asked):
         raise TemperError(
             "BadConfig",

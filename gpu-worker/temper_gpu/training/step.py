@@ -12,7 +12,7 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from temper_gpu.contract import TrainConfig
+from temper_gpu.contract import DppoLoss, TrainConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.training.advantages import attempt_advantages
 from temper_gpu.training.corrections import correct
@@ -68,12 +68,13 @@ def train_step(
     if compared and sampler is None:
         require_agreement(compared, groups, parent_sha256, config.max_logprob_mismatch)
     measured: list[tuple[Update, Metrics]] = []
-    for update in plan_updates(groups, rows, config, seed):
+    for number, update in enumerate(plan_updates(groups, rows, config, seed)):
         of_update = tokens.of_rows(update.rows)
         if not of_update.have_signal:
             continue
-        found = backward(policy, of_update, config, is_cancelled)
-        if not measured and sampler is None:
+        with policy.dropping(f"{seed}/{number}"):
+            found = backward(policy, of_update, config, is_cancelled)
+        if not measured and sampler is None and not config.lora.dropout:
             require_agreement(found, groups, parent_sha256, config.max_logprob_mismatch)
         require_sound(found)
         policy.optimizer_step(config.optimizer, learning_rate)
@@ -108,7 +109,8 @@ def compare(
     if config.kl_coefficient is not None:
         with policy.without_adapter():
             tokens = replace(tokens, reference_F=score(policy, tokens, config, is_cancelled)[0])
-    if config.correction is None and config.kl_as != "reward":
+    # With dropout the gradient's log-probabilities are not those of the sampler, even where the weights are the same.
+    if config.correction is None and config.kl_as != "reward" and not config.lora.dropout:
         return tokens, compared
     scored_F, entropy = score(policy, tokens, config, is_cancelled)
     log_ratios_F = scored_F - tokens.anchors_F
@@ -150,15 +152,28 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
     for laid in batches:
         if is_cancelled():
             raise StepCancelled
-        scores = policy.log_probabilities(laid.batch, config.entropy_coefficient is not None)
-        losses = regularised(loss.function(laid.batch, scores.logprobs_N), scores, laid, config)
-        loss_N = losses.total(laid.weights_N)
-        loss_N.sum().backward()
+        with torch.set_grad_enabled(has_gradient(laid, config)):
+            scores = policy.log_probabilities(laid.batch, config.entropy_coefficient is not None)
+            losses = regularised(loss.function(laid.batch, scores.logprobs_N), scores, laid, config)
+            loss_N = losses.total(laid.weights_N)
+        if loss_N.requires_grad:
+            loss_N.sum().backward()
         sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
     metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))
     return metrics if config.packing is None else metrics | packing_metrics([laid.batch for laid in batches])
+
+
+def has_gradient(laid: Laid, config: TrainConfig) -> bool:
+    """Not where every advantage is 0 and nothing else pulls a token: then metrics alone need the policy, and its
+    gradient, which would be all zeros, is not computed."""
+    is_pulled = (
+        config.entropy_coefficient is not None
+        or (config.kl_coefficient is not None and config.kl_as != "reward")
+        or isinstance(config.loss, DppoLoss)
+    )
+    return is_pulled or bool(laid.batch.weighted_advantages_N.any())
 
 
 def packing_of(policy: TrainablePolicy, config: TrainConfig) -> Packing:

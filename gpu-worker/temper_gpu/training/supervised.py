@@ -42,13 +42,16 @@ def supervised_step(
     config: TrainConfig,
     learning_rate: float,
     is_cancelled: Callable[[], bool] = lambda: False,
+    seed: str = "",
 ) -> Metrics:
-    """Changes the policy in place by one optimizer update; returns what there is to know about it."""
+    """Changes the policy in place by one optimizer update; returns what there is to know about it. `seed`: of dropout,
+    which loss and entropy of the trained examples have, and held-out losses have not."""
     metrics = example_metrics(work.trained)
     if work.held_out is not None and work.scores_parent:
         metrics |= held_out_metrics(policy, work.held_out, config, is_cancelled, "heldOutLossBefore")
     if work.trained.rows:
-        found = backward(policy, work.trained, config, is_cancelled)
+        with policy.dropping(f"{seed}/0"):
+            found = backward(policy, work.trained, config, is_cancelled)
         require_sound(found)
         policy.optimizer_step(config.optimizer, learning_rate)
         require_finite_adapter(policy, learning_rate)

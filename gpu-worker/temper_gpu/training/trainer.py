@@ -181,7 +181,7 @@ class Trainer:
         parent_sha256, seed = parent.manifest.adapter.sha256, f"{work.seed}/{work.step}"
         try:
             if isinstance(material, Supervision):
-                return supervised_step(policy, material, work.train, work.learning_rate, is_cancelled)
+                return supervised_step(policy, material, work.train, work.learning_rate, is_cancelled, seed)
             given = (policy, parent_sha256, material, work.train, work.learning_rate)
             return train_step(*given, is_cancelled, seed, sampler)
         except TemperError as error:

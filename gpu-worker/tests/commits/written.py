@@ -1,11 +1,13 @@
 """Commits of a store without a trainer."""
 
 from temper_gpu.commits.checkpoints import Commit, Manifest, publish_commit
+from temper_gpu.contract import LoraConfig
 from temper_gpu.model.lora import adapter_bytes, config_bytes, initial_tensors
 from temper_gpu.store import FileStore
 from tests.training.samples import tiny_model
 
 TARGETS = ["q_proj", "v_proj"]
+LORA = LoraConfig(rank=2, alpha=4, target_modules=TARGETS)
 
 
 def manifest(store: FileStore, inputs: str = "1" * 64, step: int = 0, branch: int = 0) -> Manifest:
@@ -18,7 +20,7 @@ def manifest(store: FileStore, inputs: str = "1" * 64, step: int = 0, branch: in
         base_model="tiny",
         base_model_sha256="b" * 64,
         adapter=store.put_blob(adapter_bytes(tensors)),
-        adapter_config=store.put_blob(config_bytes("tiny", 2, 4.0, TARGETS)),
+        adapter_config=store.put_blob(config_bytes("tiny", LORA, TARGETS)),
         optimizer=store.put_blob(b"zeros"),
         groups=[],
         learning_rate=0.0,

@@ -64,7 +64,7 @@ def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare
     def check(template: str | None) -> None:
         sha256 = template and store.put_blob(template.encode()).sha256
         work = initialise_input(base_model="bare", chat_template_sha256=sha256)
-        check_run(models, store, templates, ChatTurns(templates.text), work)
+        check_run(models, store, templates, ChatTurns(templates.text), "embedded", work)
 
     check(QWEN)
     for broken, reason in [(None, "model bare must have a chat template"), ("x\n{{ y.z }}", "fails in line 2")]:

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from temper_gpu.commits.checkpoints import Manifest, StoredAdapter, pruned_key, publish_commit
+from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import LORA_B, adapter_bytes, config_bytes, initial_tensors, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
@@ -22,6 +23,7 @@ from temper_gpu.store import FileStore
 from tests.engine.embedded.tiny import ask, open_engine, request, tiny_base
 
 RANK, ALPHA = 4, 8.0
+LORA = LoraConfig(rank=RANK, alpha=ALPHA, target_modules=None)
 PROMPTS, NEW_TOKENS = 4, 12
 MATRIX = "model.layers.0.mlp.down_proj"
 
@@ -92,7 +94,7 @@ def commit_policy(store: FileStore, base: BaseModel, scale: float, **changes: An
         "base_model": "mine",
         "base_model_sha256": base.sha256,
         "adapter": store.put_blob(adapter_bytes(tensors)),
-        "adapter_config": store.put_blob(config_bytes("mine", RANK, ALPHA, targets)),
+        "adapter_config": store.put_blob(config_bytes("mine", LORA, targets)),
         "optimizer": store.put_blob(b"zeros"),
         "groups": [],
         "learning_rate": 0.0,

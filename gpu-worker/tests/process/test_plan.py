@@ -40,7 +40,7 @@ from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.lora import Adapter, initial_tensors
+from temper_gpu.model.lora import Adapter, adapted_layers, initial_tensors
 from temper_gpu.model.memory_plan import count_parameters, weights_part
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
 from temper_gpu.model.outlines import without_numbers
@@ -103,7 +103,8 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
     policies.load(held(adapter), 1)
     model = policies.for_pass([("1", 1)])
     own = [tensor for tensor in held_by(model) if tensor.data_ptr() not in weights]
-    planned = loaded_policies(pocket, dtype, policy.targets, LORA.rank, dtype == torch.float32, 8)
+    adapted = adapted_layers(pocket, policy.targets)
+    planned = loaded_policies(pocket, dtype, adapted, LORA.rank, dtype == torch.float32, 8)
     assert (planned.count, planned.bytes_each) == (8, nbytes(own))
     assert policies._loaded["1"].num_bytes == planned.bytes_each
 
@@ -249,6 +250,28 @@ def test_the_program_says_what_a_model_is_and_needs(capsys: pytest.CaptureFixtur
     assert (device["fits"], parts["key-value cache"]["bytes"]) == (True, 8388608)
     assert device["needed"] > parts["process"]["bytes"] + parts["micro-batch"]["bytes"]
     assert parts["weights"]["reason"] == f"{told['parameters']:,} parameters × 4 bytes (float32)"
+
+
+def test_the_largest_micro_batch_that_fits_into_free_memory_is_found(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    flags = ["--lora-rank=16", "--device=cpu", "--kv-cache-bytes=8388608", "--fit"]
+
+    def fitted(free: int | None, *more: str) -> tuple[int, int]:
+        monkeypatch.setattr(needs, "free_bytes", lambda device: free)
+        assert main(["--model=pocket", "--micro-batch-tokens=4096", *flags, *more]) == 0
+        memory = json.loads(capsys.readouterr().out)["memory"]
+        return memory["microBatchTokens"], memory["devices"][0]["needed"]
+
+    whole, most = fitted(None)
+    assert (whole, fitted(most)) == (4096, (4096, most))
+    half, less = fitted(most - 1)
+    assert (half, less < most) == (2048, True)
+    # No smaller one is tried, and what does not fit now may fit once others have ended.
+    assert fitted(1)[0] == 512
+    # What a run trains counts, too.
+    assert fitted(None, "--entropy")[1] > most
+    assert fitted(None, "--lora-dora")[1] != most
 
 
 def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:

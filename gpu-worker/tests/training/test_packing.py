@@ -3,12 +3,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import PREFIX, initial_tensors
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.packing import Row, deal, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from temper_gpu.training.rows import build_rows
+from tests.process.test_plan import CONFIGS, random_base
+from tests.process.test_plan import row as row_of
 from tests.training.samples import lora, sampled_groups, tiny_base, train_config
 
 pytestmark = pytest.mark.numerics
@@ -84,3 +87,29 @@ def test_layers_that_are_computed_again_give_the_same_bits(monkeypatch):
     monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
     assert POLICY.recomputes(1)
     assert torch.equal(gradient(0, 60), kept)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["window", "half with a window"])
+def test_one_mask_for_each_kind_of_layers_gives_the_bits_of_one_for_each_layer(
+    kind: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+):
+    policy = TrainablePolicy(random_base(CONFIGS[kind], dtype), lora())
+    fresh = {name: tensor + 0.1 for name, tensor in policy.adapter_tensors().items()}
+    policy.load(fresh, initial_optimizer_tensors(fresh))
+    [batch] = pack([row_of(60)], 59, 60, policy.device)
+    found: list[torch.Tensor] = []
+    most: list[int] = []
+
+    def train() -> None:
+        policy.zero_grad()
+        policy.log_probabilities(batch).logprobs_N.sum().backward()
+
+    for is_own in (True, False):
+        if not is_own:
+            monkeypatch.setattr(policy, "_options", lambda batch, is_recomputed: {})
+        train()
+        most.append(peak_bytes(train))
+        found.append(torch.cat([p.grad.flatten() for p in policy.parameters.values() if p.grad is not None]))
+    assert torch.equal(*found)
+    assert most[0] < most[1]

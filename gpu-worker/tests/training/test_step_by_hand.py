@@ -44,6 +44,10 @@ class TablePolicy:
         yield
         self.logits_V = trained
 
+    @contextmanager
+    def dropping(self, seed: str) -> Iterator[None]:
+        yield
+
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         logprobs_V = torch.log_softmax(self.logits_V, -1)
         entropy_N = -(logprobs_V.exp() * logprobs_V).sum().expand(len(batch.targets_N))

@@ -230,6 +230,17 @@ def test_the_same_step_has_the_same_bytes_in_a_fresh_process_or_a_warm_one(tmp_p
     assert hashes[0] == hashes[1]
 
 
+def test_dropout_follows_from_the_seed_of_the_step(tmp_path: Path):
+    dropped = train_config(lora=lora().model_copy(update={"dropout": 0.5}))
+    adapters: list[str] = []
+    for number, seed in enumerate((3, 3, 4)):
+        store = open_folder(tmp_path / str(number))
+        trainer = new_trainer(store)
+        work = work_of(begin(trainer), step_of(store, [0, 1]), seed=seed, train=dropped)
+        adapters.append(trainer.train(work, never).commit.manifest.adapter.sha256)
+    assert adapters[0] == adapters[1] != adapters[2]
+
+
 def test_a_step_whose_examples_are_all_too_long_leaves_the_policy_as_it_is(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
     step = step_of(store, [2], rendering={"maxExampleTokens": 4}, heldOut=[3])

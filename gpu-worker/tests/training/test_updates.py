@@ -1,17 +1,20 @@
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from temper_gpu.commits.checkpoints import Manifest, manifest_key
 from temper_gpu.failures import TemperError
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.rows import Rows, build_rows
-from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.step import StepCancelled, train_step
 from temper_gpu.training.updates import Update, plan_updates
-from tests.training.samples import initialise_input, open_folder, sampled_groups, train_config, train_input
+from tests.training.samples import initialise_input, open_folder, sampled_groups, tiny_base, train_config, train_input
 from tests.training.test_losses import CISPO_5, DPPO, GSPO, PPO_28, SAPO
+from tests.training.test_packing import policy_with_a_step_behind_it
 from tests.training.test_trainer import new_trainer
 
 
@@ -155,3 +158,36 @@ def test_a_policy_that_differs_from_its_sampler_is_refused_before_the_first_upda
     with pytest.raises(TemperError, match="k3"):
         step_of(tmp_path / "strict", passes=2, max_logprob_mismatch=1e-30)
     step_of(tmp_path / "wide", passes=2, max_logprob_mismatch=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "most_skipped"), [({}, True), ({"loss": DPPO}, False), ({"entropy_coefficient": 0.1}, False)]
+)
+def test_micro_batches_without_an_advantage_are_scored_alone_and_change_no_byte(
+    changes: dict[str, Any], most_skipped: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Half of the attempts are as good as their group's mean."""
+    groups = sampled_groups("x", num_groups=3, num_attempts=4)
+    rewards = [1.0, 0.0, 0.5, 0.5]
+    groups = [Group(g.index, [replace(a, reward=r) for a, r in zip(g.attempts, rewards, strict=True)]) for g in groups]
+    found: list[tuple[Any, dict[str, Any], int]] = []
+    for skips in (True, False):
+        if not skips:
+            monkeypatch.setattr("temper_gpu.training.step.has_gradient", lambda laid, config: True)
+        policy, scored = policy_with_a_step_behind_it(tiny_base()), 0
+        ask = policy.log_probabilities
+
+        def counted(*args: Any, ask: Any = ask) -> Any:
+            nonlocal scored
+            scores = ask(*args)
+            scored += not scores.logprobs_N.requires_grad
+            return scores
+
+        monkeypatch.setattr(policy, "log_probabilities", counted)
+        config = train_config(max_logprob_mismatch=10.0, micro_batch_tokens=1, **changes)
+        metrics = train_step(policy, "x", groups, config, 1e-2)
+        found.append((policy.adapter_tensors(), metrics, scored))
+    (after, metrics, skipped), (as_before, all_metrics, none) = found
+    assert (skipped > 0, none) == (most_skipped, 0)
+    assert metrics == all_metrics
+    assert all(torch.equal(after[name], tensor) for name, tensor in as_before.items())

@@ -21,7 +21,7 @@ export interface RunContents {
   state: { bytes: Uint8Array; value: RunState } | null;
   /** Keys of the curve for people. */
   curve: string[];
-  /** Scenarios, chat template and examples. */
+  /** Scenarios, chat template, examples, and the adapter that it began with. */
   blobs: BlobRef[];
   /** Before the steps: whatever else a run has, but for what makes it one. */
   others: string[];
@@ -51,6 +51,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
     ...(prepared === null ? [] : [prepared.scenarios]),
     ...(template === null ? [] : [templateRef(template)]),
     ...(file.config.supervised === undefined ? [] : [file.config.supervised.dataset]),
+    ...Object.values(file.config.startAdapter ?? {}),
   ];
   return { state, curve, blobs, others, branches };
 }

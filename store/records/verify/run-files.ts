@@ -36,7 +36,10 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
   if (file !== null && prepared !== null && file.agentCodeSha256 !== prepared.agentCodeSha256)
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
-  if (file !== null) await verifyBrought(store, file.config, findings);
+  if (file !== null) {
+    await verifyBrought(store, file.config, findings);
+    await verifyStartAdapter(store, file.config, findings);
+  }
   return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
 }
 
@@ -88,6 +91,13 @@ async function verifyDataset(store: Store, { supervised }: RunConfig, findings: 
   if (supervised === undefined) return;
   findings.count('run files');
   await findings.attempt('run files', supervised.dataset.key, () => readDataset(store, supervised));
+}
+
+async function verifyStartAdapter(store: Store, { startAdapter }: RunConfig, findings: Findings): Promise<void> {
+  for (const ref of Object.values(startAdapter ?? {})) {
+    findings.count('run files');
+    await findings.attempt('run files', ref.key, () => store.getBlob(ref));
+  }
 }
 
 async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {

@@ -25,10 +25,10 @@ from temper_gpu.model.lora import (
     Adapter,
     LoraLinear,
     adapted_modules,
+    applied_parts,
     initial_tensors,
     require_in_effect,
     require_linear,
-    scaled_factors,
     target_modules,
 )
 from temper_gpu.model.models import BaseModel
@@ -180,7 +180,8 @@ class AdaptedModel:
 
     def _made(self, adapter: Adapter) -> dict[str, LoraLinear]:
         return {
-            name: LoraLinear(self._linear(name), *scaled_factors(adapter, name)) for name in adapted_modules(adapter)
+            name: LoraLinear(linear, *applied_parts(adapter, name, linear.weight))
+            for name, linear in ((name, self._linear(name)) for name in adapted_modules(adapter))
         }
 
     def _linear(self, name: str) -> nn.Linear:

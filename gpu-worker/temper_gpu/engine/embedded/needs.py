@@ -3,11 +3,12 @@
 Shapes: M tokens of a pass, S sampled rows, V vocabulary.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.adapted import AdaptedModel
@@ -25,7 +26,6 @@ from temper_gpu.engine.embedded.tiles import MIN_TABLE_ROWS
 from temper_gpu.model.alike_routing import AlikeRouting
 from temper_gpu.model.layers import few_layers
 from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.lora import adapted_layers
 from temper_gpu.model.memory_plan import count_parameters
 from temper_gpu.model.models import BaseModel, context_window_of
 from temper_gpu.model.outlines import shortened, without_numbers
@@ -71,9 +71,14 @@ class LoadedPolicies:
 
 
 def loaded_policies(
-    model: PreTrainedModel, dtype: torch.dtype, targets: list[str], rank: int, merged: bool, max_policies: int
+    model: PreTrainedModel,
+    dtype: torch.dtype,
+    adapted: Sequence[tuple[str, nn.Linear]],
+    rank: int,
+    merged: bool,
+    max_policies: int,
 ) -> LoadedPolicies:
-    shapes = [layer.weight.shape for _, layer in adapted_layers(model, targets)]
+    shapes = [layer.weight.shape for _, layer in adapted]
     each = policy_bytes(shapes, rank, dtype, merged)
     most = min(max_policies, most_bytes(count_parameters(model) * dtype.itemsize) // each)
     return LoadedPolicies(max(min(LEAST_POLICIES, max_policies), most), each)

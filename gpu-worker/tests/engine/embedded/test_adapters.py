@@ -17,7 +17,7 @@ from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
-from temper_gpu.model.lora import Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
+from temper_gpu.model.lora import MAGNITUDE, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
@@ -36,13 +36,17 @@ def engine(bfloat16: BaseModel) -> Iterator[EmbeddedEngine]:
     engine.close()
 
 
-def first_step(base: BaseModel, seed: int, rank: int = 16, learning_rate: float = LEARNING_RATE) -> Adapter:
+def first_step(
+    base: BaseModel, seed: int, rank: int = 16, learning_rate: float = LEARNING_RATE, has_magnitudes: bool = False
+) -> Adapter:
     model = base.instantiate("eager")
-    tensors = initial_tensors(model, target_modules(model, None), rank, seed)
+    tensors = initial_tensors(model, target_modules(model, None), rank, seed, None, has_magnitudes)
     generator = torch.Generator().manual_seed(seed)
     for name, tensor in tensors.items():
         if ".lora_B." in name:
             tensors[name] = learning_rate * torch.randn(tensor.shape, generator=generator).sign()
+        elif name.endswith(MAGNITUDE):
+            tensors[name] = tensor + 10 * learning_rate * torch.randn(tensor.shape, generator=generator).sign()
     return Adapter(f"{seed:064x}", tensors, rank, 2.0 * rank)
 
 
@@ -79,11 +83,17 @@ def test_a_first_step_is_played_whole_where_a_merge_would_lose_it(rank: int):
     assert share_left(F.linear(x_MI, merged, frozen.bias), plain, wanted) < 0.3
     # Beside the weights is not enough: added to what was rounded already it is lost as well.
     assert share_left((plain + wanted).bfloat16(), plain, wanted) < 0.3
+    # The gains of DoRA, too.
+    gains = 1 + LEARNING_RATE * torch.randn(320, generator=generator).sign()
+    wanted = gains * wanted + (gains - 1) * (x_MI.float() @ frozen.weight.float().T)
+    assert share_left(LoraLinear(frozen, a_RI, b_OR, gains)(x_MI), plain, wanted) == pytest.approx(1, abs=0.25)
 
 
-@pytest.mark.parametrize("rank", [8, 100])
-def test_policies_in_bfloat16_answer_together_as_each_alone(bfloat16: BaseModel, engine: EmbeddedEngine, rank: int):
-    adapter = first_step(bfloat16, rank, rank, 3e-3)
+@pytest.mark.parametrize(("rank", "has_magnitudes"), [(8, False), (100, False), (9, True)])
+def test_policies_in_bfloat16_answer_together_as_each_alone(
+    bfloat16: BaseModel, engine: EmbeddedEngine, rank: int, has_magnitudes: bool
+):
+    adapter = first_step(bfloat16, rank, rank, 3e-3, has_magnitudes)
     alone = ask_policy(engine, adapter, range(24), together=False)
     assert ask_policy(engine, adapter, range(24)) == alone
     assert alone != [ask(engine, request(seed, 5 + seed % 40, 6)) for seed in range(24)]

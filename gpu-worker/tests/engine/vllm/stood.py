@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from temper_gpu.contract import LoraConfig
 from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.engine.vllm.engine import VllmEngine
 from temper_gpu.engine.vllm.settings import VllmSettings
@@ -44,13 +45,13 @@ def pocket_base(dtype: torch.dtype = torch.float32) -> BaseModel:
 def adapter_of(base: BaseModel, seed: int, scale: float = 0.05) -> Files:
     """On every linear layer; `scale` of B, which is zero at the beginning of a run."""
     model = base.instantiate("sdpa")
-    targets = target_modules(model, None)
+    targets, lora = target_modules(model, None), LoraConfig(rank=8, alpha=16, target_modules=None)
     tensors = initial_tensors(model, targets, 8, seed)
     generator = torch.Generator().manual_seed(seed)
     for name, tensor in tensors.items():
         if ".lora_B." in name:
             tensors[name] = torch.randn(tensor.shape, generator=generator) * scale
-    return Files(adapter_bytes(tensors), config_bytes(base.name, 8, 16.0, targets))
+    return Files(adapter_bytes(tensors), config_bytes(base.name, lora, targets))
 
 
 def settings(fault_file: Path, **changes) -> VllmSettings:

@@ -1,0 +1,257 @@
+"""rsLoRA, DoRA, adapted layers and dropout: what trains, what samples and what PEFT loads are one policy."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import peft
+import pytest
+import torch
+from torch import Tensor
+
+from temper_gpu.contract import LoraConfig
+from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import (
+    LORA_B,
+    MAGNITUDE,
+    Adapter,
+    adapter_bytes,
+    attach,
+    config_bytes,
+    initial_tensors,
+    merged_weights,
+    parse_adapter,
+    target_modules,
+)
+from temper_gpu.model.models import BaseModel
+from temper_gpu.training.dropout import kept, prefix_keys
+from temper_gpu.training.packing import Packing, Row, pack
+from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.step import train_step
+from tests.training.samples import lora, sampled_groups, tiny_base, train_config
+
+pytestmark = pytest.mark.numerics
+
+KINDS: dict[str, dict[str, Any]] = {
+    "rslora": {"rslora": True},
+    "dora": {"dora": True},
+    "layers": {"layers": [1]},
+    "all": {"rslora": True, "dora": True, "layers": [0], "target_modules": ["q_proj", "down_proj"], "dropout": 0.25},
+}
+IDS = [1, 30, 7, 7, 12, 3]
+
+
+def lora_of(kind: str) -> LoraConfig:
+    return lora().model_copy(update=KINDS[kind])
+
+
+def trained(base: BaseModel, config: LoraConfig, size: float = 0.1) -> dict[str, Tensor]:
+    """Every number of B, and every magnitude, has moved."""
+    model = base.instantiate("eager")
+    targets = target_modules(model, config.target_modules)
+    tensors = initial_tensors(model, targets, config.rank, 0, config.layers, config.dora or False)
+    generator = torch.Generator().manual_seed(1)
+    for name, tensor in tensors.items():
+        if name.endswith(LORA_B):
+            tensors[name] = size * torch.randn(tensor.shape, generator=generator)
+        elif name.endswith(MAGNITUDE):
+            tensors[name] = tensor * (1 + size * torch.randn(tensor.shape, generator=generator))
+    return tensors
+
+
+def policy_of(base: BaseModel, config: LoraConfig, tensors: dict[str, Tensor]) -> TrainablePolicy:
+    policy = TrainablePolicy(base, config)
+    policy.load(tensors, initial_optimizer_tensors(tensors))
+    return policy
+
+
+def stored(config: LoraConfig, tensors: dict[str, Tensor]) -> tuple[Adapter, bytes, bytes]:
+    targets = target_modules(tiny_base().instantiate("eager"), config.target_modules)
+    files = adapter_bytes(tensors), config_bytes("tiny", config, targets)
+    return parse_adapter(*files), *files
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_trainer_engine_merge_and_peft_compute_the_same_policy(kind: str, tmp_path: Path):
+    base, config = tiny_base(), lora_of(kind)
+    tensors = trained(base, config)
+    adapter, weights, written = stored(config, tensors)
+    (tmp_path / "adapter_model.safetensors").write_bytes(weights)
+    (tmp_path / "adapter_config.json").write_bytes(written)
+    by_peft = peft.PeftModel.from_pretrained(base.instantiate("eager"), tmp_path)
+    ids_BT = torch.tensor([IDS])
+    expected_BTV = by_peft(ids_BT).logits
+    beside = attach(base.instantiate("eager"), adapter)
+    merged = base.instantiate("eager", merged_weights(base, adapter))
+    for model in (policy_of(base, config, tensors)._causal_lm, beside, merged):
+        torch.testing.assert_close(model(ids_BT).logits, expected_BTV, atol=1e-5, rtol=1e-4)
+    plain_BTV = base.instantiate("eager")(ids_BT).logits
+    usual = replace(adapter, tensors={name: t for name, t in tensors.items() if not name.endswith(MAGNITUDE)})
+    usual_BTV = attach(base.instantiate("eager"), replace(usual, is_rank_stabilized=False))(ids_BT).logits
+    assert float((expected_BTV - plain_BTV).abs().max()) > 0.1
+    # What an option changes would be seen.
+    assert kind == "layers" or float((expected_BTV - usual_BTV).abs().max()) > 0.01
+
+
+def test_a_fresh_adapter_changes_nothing_and_trains_what_its_options_name():
+    base = tiny_base()
+    for kind in KINDS:
+        config = lora_of(kind).model_copy(update={"dropout": None})
+        model = base.instantiate("eager")
+        targets = target_modules(model, config.target_modules)
+        fresh = initial_tensors(model, targets, config.rank, 0, config.layers, config.dora or False)
+        adapter, _, _ = stored(config, fresh)
+        for name, weight in merged_weights(base, adapter).items():
+            assert torch.equal(weight, base.tensors[name])
+        policy = policy_of(base, config, fresh)
+        train_step(policy, "x", sampled_groups("x"), train_config(lora=config), 1e-2)
+        after = policy.adapter_tensors()
+        assert after.keys() == fresh.keys()
+        moved = {name for name in fresh if not torch.equal(after[name], fresh[name])}
+        assert {name for name in fresh if name.endswith((LORA_B, MAGNITUDE))} <= moved
+        layers = {name.split(".layers.")[1][0] for name in fresh}
+        assert layers == {str(layer) for layer in config.layers or (0, 1)}
+        assert any(name.endswith(MAGNITUDE) for name in fresh) == bool(config.dora)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"layers": [0, 2]}, "numbers of the base model's 2 layers, from 0 to 1, got 2; correct --lora-layers"),
+        (
+            {"target_modules": ["gate"]},
+            r"--lora-target-modules\) must name linear layers of the base model, got gate; use down_",
+        ),
+    ],
+)
+def test_what_the_base_model_has_not_is_refused(options: dict[str, Any], words: str):
+    with pytest.raises(TemperError, match=words):
+        TrainablePolicy(tiny_base(), lora().model_copy(update=options))
+
+
+DROPPED = lora().model_copy(update={"dropout": 0.5})
+
+
+def shared_rows() -> list[Row]:
+    """They begin alike, fork in the middle, and end at different lengths."""
+    ids = ([1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 9, 7], [1, 2, 3, 11, 5, 9, 7, 8, 3], [4, 2, 3])
+    rows = []
+    for number, row in enumerate(ids):
+        positions = [len(row) - 2, len(row) - 1]
+        rows.append(Row(row, "attempt", positions, [-3.0] * 2, [1.0] * 2, [number - 1.5] * 2))
+    return rows
+
+
+def gradient(policy: TrainablePolicy, seed: str | None, max_tokens: int, packing: Packing) -> Tensor:
+    policy.zero_grad()
+    batches = pack(shared_rows(), 8, max_tokens, policy.device, packing)
+    for batch in batches:
+        with policy.dropping(seed) if seed else torch.enable_grad():
+            logprobs_N = policy.log_probabilities(batch).logprobs_N
+            (batch.weighted_advantages_N * logprobs_N).sum().backward()
+    return torch.cat([p.grad.flatten() for p in policy.parameters.values() if p.grad is not None])
+
+
+def test_dropout_depends_on_seed_and_tokens_alone(monkeypatch: pytest.MonkeyPatch):
+    """Not on micro-batches, nor on trees, nor on whether layers are computed again."""
+    base = tiny_base()
+    policy = policy_of(base, DROPPED, trained(base, DROPPED))
+    whole = gradient(policy, "1/1/0", 1000, "rows")
+    layouts: list[tuple[int, Packing]] = [(1, "rows"), (16, "rows"), (1000, "tree"), (12, "tree")]
+    for max_tokens, packing in layouts:
+        found = gradient(policy, "1/1/0", max_tokens, packing)
+        torch.testing.assert_close(found, whole, atol=1e-6, rtol=1e-4)
+    monkeypatch.setattr("temper_gpu.training.policy.free_bytes", lambda device: 1)
+    assert torch.equal(gradient(policy, "1/1/0", 1000, "rows"), whole)
+    others = [gradient(policy, seed, 1000, "rows") for seed in ("1/1/1", "1/2/0", None)]
+    assert all(float((other - whole).norm()) > 0.05 * float(whole.norm()) for other in others)
+
+
+def test_every_layer_and_token_has_a_mask_of_its_own():
+    [chains], [tree] = (pack(shared_rows(), 8, 1000, torch.device("cpu"), packing) for packing in ("rows", "tree"))
+    keys = prefix_keys(chains).reshape(4, -1)
+    # The longest row comes first: it forks from the others after three tokens, and those after five.
+    lengths = sorted((len(row.token_ids) for row in shared_rows()), reverse=True)
+    assert [len(set(keys[0]) & set(keys[row])) for row in (1, 2, 3)] == [3, 3, 0]
+    assert len(set(keys[1]) & set(keys[2])) == 5
+    of_rows = {key for row, length in zip(keys, lengths, strict=True) for key in row[: length - 1]}
+    assert set(prefix_keys(tree)) == of_rows
+    drawn = torch.arange(4000).mul(0x9E3779B1)
+    for share in (0.1, 0.5):
+        mask_MI = kept(drawn, 300, share, torch.device("cpu"))
+        assert float(mask_MI.float().mean()) == pytest.approx(1 - share, abs=2e-3)
+        assert float(mask_MI.float().mean(0).std()) == pytest.approx((share * (1 - share) / 4000) ** 0.5, rel=0.2)
+    # By hand: the finaliser in 32 bits without a sign.
+    number = (5 + 7 * 0x9E3779B9) % 2**32
+    number = (number ^ number >> 16) * 0x7FEB352D % 2**32
+    number = (number ^ number >> 15) * 0x846CA68B % 2**32
+    number ^= number >> 16
+    signed = number - 2**32 if number >= 2**31 else number
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+        mask_MI = kept(torch.tensor([5]), 8, share, torch.device("cpu"))
+        assert bool(mask_MI[0, 7]) == (signed >= round(share * 2**32) - 2**31)
+
+
+def test_a_step_with_dropout_compares_sampler_and_trainer_without_it_and_has_the_same_bytes_again():
+    base = tiny_base()
+    fresh = initial_tensors(base.instantiate("eager"), target_modules(base.instantiate("eager"), None), 4, 3)
+    found = []
+    for config, seed in ((DROPPED, "3/1"), (DROPPED, "3/1"), (DROPPED, "3/2"), (lora(), "3/1")):
+        policy = policy_of(base, config, fresh)
+        metrics = [
+            train_step(policy, "x", sampled_groups("x"), train_config(lora=config, passes=2), 1e-2, seed=seed)
+            for _ in range(1)
+        ]
+        found.append((hashlib.sha256(adapter_bytes(policy.adapter_tensors())).hexdigest(), metrics[0]["logprobK3"]))
+    assert found[0] == found[1]
+    assert len({adapter for adapter, _ in found}) == 3
+    assert all(k3 < 1e-9 for _, k3 in found)
+
+
+@pytest.mark.parametrize("kind", ["lora", "dora"])
+def test_dropout_scales_what_is_left_as_torch_does(kind: str):
+    """An adapter's mean output over many seeds is that without dropout."""
+    base = tiny_base()
+    config = DROPPED.model_copy(update={"layers": [1], "target_modules": ["down_proj"], **KINDS.get(kind, {})})
+    policy = policy_of(base, config, trained(base, config))
+    layer = policy._model.get_submodule("base_model.model.model.layers.1.mlp.down_proj")
+    [batch] = pack(shared_rows(), 8, 1000, policy.device)
+    x = torch.randn(*batch.token_ids_BT.shape, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected, total = layer(x), torch.zeros(())
+        for seed in range(400):
+            with policy.dropping(str(seed)):
+                policy._dropping.keys_M = prefix_keys(batch)
+                total = total + layer(x)
+    assert float((total / 400 - expected).norm()) < 0.15 * float(expected.norm())
+
+
+def test_below_float32_the_inputs_of_layers_are_kept_once_and_the_bits_are_peft_s(monkeypatch: pytest.MonkeyPatch):
+    half = replace(tiny_base(), tensors={name: tensor.bfloat16() for name, tensor in tiny_base().tensors.items()})
+    tensors = trained(half, lora())
+    batches = pack(shared_rows(), 8, 1000, torch.device("cpu"))
+    found: list[Tensor] = []
+    copies: list[int] = []
+    for keeps_copies in (False, True):
+        if keeps_copies:
+            monkeypatch.setattr("temper_gpu.training.policy.keep_inputs_small", lambda layer: None)
+        policy = policy_of(half, lora(), tensors)
+        assert {parameter.dtype for parameter in policy.parameters.values()} == {torch.float32}
+        saved: list[tuple[torch.dtype, torch.Size]] = []
+
+        def pack_hook(tensor: Tensor, saved: list[tuple[torch.dtype, torch.Size]] = saved) -> Tensor:
+            saved.append((tensor.dtype, tensor.shape))
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack_hook, lambda tensor: tensor):
+            logprobs_N = policy.log_probabilities(batches[0]).logprobs_N
+        (batches[0].weighted_advantages_N * logprobs_N).sum().backward()
+        found.append(torch.cat([p.grad.flatten() for p in policy.parameters.values() if p.grad is not None]))
+        # 32 is the width of the MLP alone, whose inputs no norm keeps in float32.
+        inputs = torch.Size([batches[0].token_ids_BT.numel(), 32])
+        copies.append(sum(dtype == torch.float32 and shape[-2:] == inputs for dtype, shape in saved))
+    assert torch.equal(*found)
+    # One of each layer: the inputs of `down_proj`.
+    assert copies[1] - copies[0] == 2

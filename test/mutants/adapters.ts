@@ -1,0 +1,73 @@
+/** Broken lines of adapters: what scales, drops, begins and skips them. */
+import type { Mutant } from './mutant.ts';
+
+const TRAINING = 'gpu-worker/temper_gpu/training';
+const TRAINING_TESTS = 'gpu-worker/tests/training';
+const LORA = 'gpu-worker/temper_gpu/model/lora.py';
+const LORA_TEST = `${TRAINING_TESTS}/test_lora_options.py`;
+
+export const ADAPTERS: readonly Mutant[] = [
+  {
+    name: 'rsLoRA scales as LoRA does',
+    file: LORA,
+    find: 'math.sqrt(rank) if is_rank_stabilized else rank',
+    replace: 'rank',
+    test: LORA_TEST,
+  },
+  {
+    name: 'a merge forgets the magnitudes',
+    file: LORA,
+    find: 'merged if gains_O is None else gains_O[:, None] * merged',
+    replace: 'merged',
+    test: LORA_TEST,
+  },
+  {
+    name: 'beside the weights, magnitudes do not reach W x',
+    file: LORA,
+    find: 'None if gains_O is None else (gains_O - 1).to(**like)',
+    replace: 'None',
+    test: LORA_TEST,
+  },
+  {
+    name: 'every step drops the same inputs',
+    file: `${TRAINING}/dropout.py`,
+    find: 'f"{seed}/{self._name}"',
+    replace: 'f"{self._name}"',
+    test: LORA_TEST,
+  },
+  {
+    name: 'in a tree, dropout forgets what a branch begins with',
+    file: `${TRAINING}/dropout.py`,
+    find: 'np.array(above) - np.array(before)',
+    replace: 'np.uint64(0) - np.array(before)',
+    test: LORA_TEST,
+  },
+  {
+    name: 'what dropout leaves is not scaled',
+    file: `${TRAINING}/dropout.py`,
+    find: ' * (1 / (1 - self._share))',
+    replace: '',
+    test: LORA_TEST,
+  },
+  {
+    name: 'an adapter of another scale begins a run',
+    file: `${TRAINING}/start.py`,
+    find: 'if _field(given, name) != _field(expected, name)]',
+    replace: 'if False]',
+    test: `${TRAINING_TESTS}/test_start_adapter.py`,
+  },
+  {
+    name: 'a loss that pulls tokens without an advantage loses their gradient',
+    file: `${TRAINING}/step.py`,
+    find: '        or isinstance(config.loss, DppoLoss)\n',
+    replace: '',
+    test: `${TRAINING_TESTS}/test_updates.py`,
+  },
+  {
+    name: 'a learning rate restarts once too rarely',
+    file: 'core/plan-learning-rate.ts',
+    find: '(config.learningRateRestarts ?? 0) + 1',
+    replace: '(config.learningRateRestarts ?? 1)',
+    test: 'test/core/plan-learning-rate.test.ts',
+  },
+];
