@@ -1,5 +1,6 @@
 /** `npm run bench -- NAME [flags]`: prints one table; the last line is one JSON object. */
 import { describeError, UsageError } from '../cli/command-line/errors.ts';
+import { ablations } from './ablations.ts';
 import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
 import { endtoend } from './endtoend.ts';
@@ -10,7 +11,7 @@ import { soak } from './soak.ts';
 import { step } from './step.ts';
 import { trainer } from './trainer.ts';
 
-const BENCHES: readonly Bench[] = [step, call, engine, trainer, endtoend, long, memory, soak];
+const BENCHES: readonly Bench[] = [step, call, engine, trainer, endtoend, ablations, long, memory, soak];
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);

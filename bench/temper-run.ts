@@ -47,28 +47,39 @@ const TEMPER = fileURLToPath(new URL('../cli/temper.js', import.meta.url));
 export async function runTemper(tools: Tools, project: string, run: string, batch: Batch): Promise<TemperRound> {
   const meter = new EngineMeter(project);
   try {
-    await train(tools, project, run, batch);
+    await trainWith(tools, project, batch.agent, flagsOf(run, batch), batch.env);
   } finally {
     meter.close();
   }
   return readRound(project, run, batch, meter);
 }
 
-async function train(tools: Tools, project: string, run: string, batch: Batch): Promise<void> {
-  const log = join(project, `${run}.log`);
+/** `temper train` in its own process; what it printed is part of the error if it fails. */
+export async function trainWith(
+  tools: Tools,
+  project: string,
+  agent: string,
+  flags: Readonly<Record<string, string | number>> & { run: string },
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const log = join(project, `${flags.run}.log`);
   const file = openSync(log, 'w');
-  const child = spawn(process.execPath, [TEMPER, 'train', ...trainArguments(run, batch)], {
+  const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const child = spawn(process.execPath, [TEMPER, 'train', agent, ...given], {
     cwd: project,
     stdio: ['ignore', file, file],
-    env: { ...process.env, ...batch.env, TEMPER_PYTHON: tools.python, TEMPER_TEMPORAL_CLI: tools.temporalCli },
+    env: { ...process.env, ...env, TEMPER_PYTHON: tools.python, TEMPER_TEMPORAL_CLI: tools.temporalCli },
   });
   closeSync(file);
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`temper train ended with ${code}:\n${readFileSync(log, 'utf8').slice(-3000)}`);
 }
 
-function trainArguments(run: string, { agent, baseModel, flags: more, ...batch }: Batch): string[] {
-  const flags = {
+function flagsOf(
+  run: string,
+  { baseModel, flags, ...batch }: Batch,
+): Record<string, string | number> & { run: string } {
+  return {
     run,
     'base-model': baseModel,
     steps: batch.steps + LEFT_OUT,
@@ -79,9 +90,8 @@ function trainArguments(run: string, { agent, baseModel, flags: more, ...batch }
     'eval-scenarios': 1,
     // The bare loop trains every game; a random model ends few turns by itself.
     truncated: 'keep',
-    ...more,
+    ...flags,
   };
-  return [agent, ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)])];
 }
 
 async function readRound(project: string, run: string, batch: Batch, meter: EngineMeter): Promise<TemperRound> {
