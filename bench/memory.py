@@ -31,6 +31,7 @@ from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.memory_plan import Part
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, load_base, outline
 from temper_gpu.process.needs import Machine, micro_batch_part, plan_all, plan_serving
+from temper_gpu.training import policy as policy_module
 from temper_gpu.training.needs import MicroBatches
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
@@ -145,25 +146,55 @@ def request(number: int) -> GenerationRequest:
     return GenerationRequest((*tokens, number), 24, 0.8, number)
 
 
-def train(folder: str, dtype: torch.dtype, num_tokens: int, recomputes: bool) -> list[Part]:
-    """Two micro-batches of one row each, and a step of the optimizer."""
+def train(
+    folder: str,
+    dtype: torch.dtype,
+    num_rows: int,
+    row_tokens: int,
+    recomputes: bool | None,
+) -> list[Part]:
+    """Two micro-batches of such rows, and a step of the optimizer. None: the trainer chooses, by what is free."""
+    num_tokens = num_rows * row_tokens
     model = outline(folder)
     machine = Machine(CPU, dtype, SETTINGS)
     kept = ("weights", "adapter in training", "optimizer", "gradients")
     parts = [part for part in plan_all(model, machine, LORA, 64, 64).parts if part.name in kept]
-    parts.append(micro_batch_part(model, MicroBatches(model.config, dtype, LORA, num_tokens), recomputes))
-    TrainablePolicy.recomputes = lambda self, num_tokens: recomputes  # type: ignore[method-assign]
     policy = TrainablePolicy(load_base("bench", folder, dtype, CPU), LORA)
+    chosen = policy.recomputes(num_tokens) if recomputes is None else recomputes
+    TrainablePolicy.recomputes = lambda self, num_tokens: chosen  # type: ignore[method-assign]
+    parts.append(micro_batch_part(model, MicroBatches(model.config, dtype, LORA, num_tokens), chosen))
     start = initial_tensors(model, policy.targets, LORA.rank, 0)
     policy.load(start, initial_optimizer_tensors(start))
     del start, model
-    ones = [1.0] * (num_tokens - 1)
-    row = Row([7] * num_tokens, "attempt", list(range(1, num_tokens)), ones, ones, ones)
+    ones = [1.0] * (row_tokens - 1)
+    # They differ from their first token on.
+    rows = [
+        Row(
+            [7 + n] * row_tokens,
+            "attempt",
+            list(range(1, row_tokens)),
+            ones,
+            ones,
+            ones,
+        )
+        for n in range(num_rows)
+    ]
     for _ in range(2):
-        [batch] = pack([row], num_tokens - 1, num_tokens, CPU)
+        [batch] = pack(rows, num_tokens - num_rows, num_tokens, CPU)
         policy.log_probabilities(batch).logprobs_N.sum().backward()
     policy.clip_gradients(1.0)
     return parts
+
+
+def unchunked_share(folder: str, dtype: torch.dtype, num_tokens: int, recomputes: bool) -> float:
+    """What micro-batches take, over what they would take with all logits in memory at once; both planned."""
+    batches, model = (
+        MicroBatches(outline(folder).config, dtype, LORA, num_tokens),
+        outline(folder),
+    )
+    chunked = batches.num_bytes(model, recomputes)
+    policy_module.MAX_LOGITS = 1 << 62
+    return chunked / batches.num_bytes(model, recomputes)
 
 
 def peak_kib() -> int:
@@ -172,23 +203,30 @@ def peak_kib() -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("work", choices=["make", "serve", "train"])
+    parser.add_argument("work", choices=["make", "serve", "train", "chunks"])
     parser.add_argument("--folder", required=True)
     parser.add_argument("--kind", default="dense")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--tokens", type=int, default=1000)
-    parser.add_argument("--recompute", action="store_true")
+    parser.add_argument("--rows", type=int, default=1)
+    parser.add_argument("--recompute", choices=["yes", "no", "chosen"], default="no")
     chosen = parser.parse_args()
     if chosen.work == "make":
         return make(chosen.folder, chosen.kind)
     torch.set_num_threads(2)
-    dtype = getattr(torch, chosen.dtype)
+    dtype, recomputes = (
+        getattr(torch, chosen.dtype),
+        {"yes": True, "no": False, "chosen": None}[chosen.recompute],
+    )
+    if chosen.work == "chunks":
+        share = unchunked_share(chosen.folder, dtype, chosen.tokens, recomputes is not False)
+        return print(json.dumps({"share": share}))
     Path("/proc/self/clear_refs").write_text("5")
     before = peak_kib()
     parts = (
         serve(chosen.folder, dtype)
         if chosen.work == "serve"
-        else train(chosen.folder, dtype, chosen.tokens, chosen.recompute)
+        else train(chosen.folder, dtype, chosen.rows, chosen.tokens, recomputes)
     )
     measured = (peak_kib() - before) * 1024
     planned = sum(part.num_bytes for part in parts if part.name != "process")
