@@ -91,7 +91,7 @@ async function learn({ tools, project, name, steps, seed }: Play): Promise<Learn
   const played = `${name.replace('.', '-')}-${steps}-${seed}`;
   await trainWith(tools, project, AGENT, { run: played, seed, steps, ...DEMO, ...ABLATIONS[name] });
   const stored = await readRun(await openStore(projectFolders(project).store), played);
-  const heldOut = stored?.state?.evalAfter?.metrics['win'];
+  const heldOut = stored?.state?.evalAfter?.metrics['winRate'];
   if (stored === null || heldOut === undefined) throw new Error(`${played} must be evaluated after its training`);
   const training = mean(stored.steps.map(({ reward }) => reward ?? 0));
   console.log(`${played}: ${heldOut.toFixed(3)} win held out, mean training reward ${training.toFixed(3)}`);
