@@ -281,6 +281,8 @@ export const StepSummary = z
     /** The others, by reason. */
     unused: z.record(z.string(), count),
     failedAttempts: count,
+    /** Those that were cut off; absent: none, or a line from before this field was there. */
+    truncatedAttempts: count.optional(),
     attempts: count,
     sampledTokens: count,
     seconds: z.record(z.string(), z.number()),

@@ -48,7 +48,7 @@ export function describeSkipped(step: number, unused: Unused): string {
 /** Null where it is too early for a warning. */
 export function warnOfSkips(stepsInARow: number, unused: Unused): string | null {
   if (stepsInARow < WARNED_SKIPS) return null;
-  return `warning: ${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(unused)}`;
+  return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(unused)}`;
 }
 
 type Trained = Pick<StepSummary, 'groups' | 'examples'>;

@@ -68,11 +68,17 @@ export function summariseStep({ config, position, played, judged, trained, secon
     replacedGroups: played.length - config.groupsPerStep,
     unused: countUnused(played),
     failedAttempts: sum(played.map((group) => group.failed)),
+    ...counted('truncatedAttempts', sum(played.map((group) => group.truncated))),
     attempts: sum(played.map((group) => group.attempts)),
     sampledTokens: sum(played.map((group) => group.sampledTokens)),
     seconds: { ...seconds, ...judged.seconds, ...prefixed('trainer', trained?.seconds ?? {}) },
     adapterSha256: position.parent.adapterSha256,
   };
+}
+
+/** Absent where there are none. */
+function counted<Name extends string>(name: Name, count: number): Partial<Record<Name, number>> {
+  return count === 0 ? {} : ({ [name]: count } as Record<Name, number>);
 }
 
 function meanMetrics(groups: GroupResult[]): Record<string, number> {

@@ -18,6 +18,13 @@ import type {
 import { describeSkipped, describeUnused, type Unused } from '../core/learning-signal.ts';
 import { describeLineage } from '../core/lineage.ts';
 import { because } from '../core/settings.ts';
+import {
+  entropiesAtStart,
+  WARNED_STEPS,
+  WATCHED_STEPS,
+  warnOfTraining,
+  type EntropyOfStep,
+} from '../core/training-warnings.ts';
 import type { RunActivities } from './activities.ts';
 import { describeRun } from './run-details.ts';
 import { newRunState } from '../core/run-summary.ts';
@@ -30,6 +37,8 @@ import { indexRun, StateWriter } from './state-writer.ts';
 export interface CarriedBoard {
   state: RunState;
   recent: StepSummary[];
+  /** Of the first steps that this run has seen; absent: they were not kept then. */
+  entropies?: EntropyOfStep[];
   startedAtMs: number;
   emptySteps: number;
   changes: SettingChange[];
@@ -39,14 +48,15 @@ type RecordActivities = Pick<RunActivities, 'record' | 'checkpoint' | 'lastRecor
 
 const LAST_RECORD_PATIENCE_MS = 10_000;
 const SHOWN_WITHIN_MS = 2000;
-const RECENT_STEPS = 10;
 /** In every note about steps that trained nothing. */
 const SKIPPED = ' skipped';
 const MAX_CHANGES = 50;
+const NOTHING_CARRIED = { recent: [], entropies: [], emptySteps: 0, changes: [] };
 
 export class Board {
   #state: RunState;
   #recent: StepSummary[];
+  #entropies: EntropyOfStep[];
   #emptySteps: number;
   readonly #startedAtMs: number;
   readonly #activities: RecordActivities;
@@ -59,10 +69,12 @@ export class Board {
 
   constructor(config: RunConfig, carried: CarriedBoard | null, activities: RecordActivities) {
     this.#state = { ...newRunState(config), ...carried?.state };
-    this.#recent = carried?.recent ?? [];
-    this.#emptySteps = carried?.emptySteps ?? 0;
+    const { recent, entropies, emptySteps, changes } = { ...NOTHING_CARRIED, ...carried };
+    this.#recent = recent;
+    this.#entropies = entropies;
+    this.#emptySteps = emptySteps;
     this.#startedAtMs = carried?.startedAtMs ?? Date.now();
-    this.#changes = carried?.changes ?? [];
+    this.#changes = changes;
     this.#activities = activities;
     if (carried === null) indexRun(this.#state);
   }
@@ -97,6 +109,7 @@ export class Board {
     return {
       state: this.#state,
       recent: this.#recent,
+      entropies: this.#entropies,
       startedAtMs: this.#startedAtMs,
       emptySteps: this.#emptySteps,
       changes: this.#changes,
@@ -174,6 +187,7 @@ export class Board {
   /** The run stands where its store says: on a new branch, or where it was when it ended. */
   located({ branch, lineage, step, checkpoint, evals }: Located): void {
     this.#recent = this.#recent.filter((summary) => summary.step <= step);
+    this.#entropies = this.#entropies.filter((of) => of.step <= step);
     const reward = this.#recent.at(-1)?.reward ?? null;
     const place = { branch, lineage, step, reward, adapterSha256: checkpoint.adapterSha256 };
     const [first, last] = [evals.at(0), evals.at(-1)];
@@ -211,7 +225,8 @@ export class Board {
   }
 
   stepped(summary: StepSummary, judging: JudgeSpending | null): void {
-    this.#recent = [...this.#recent, summary].slice(-RECENT_STEPS);
+    this.#recent = [...this.#recent, summary].slice(-WATCHED_STEPS);
+    this.#entropies = [...this.#entropies, ...entropiesAtStart([summary])].slice(0, WARNED_STEPS);
     const { step, reward, adapterSha256 } = summary;
     this.update({ step, reward, adapterSha256, judging, phase: 'rollout', waitingFor: null });
   }
@@ -235,7 +250,8 @@ export class Board {
       ...this.#describeOverlap(),
       wallSeconds: (Date.now() - this.#startedAtMs) / 1000,
     };
-    setCurrentDetails(describeRun(this.#state, this.#recent));
+    const warnings = warnOfTraining(this.#recent, this.#entropies);
+    setCurrentDetails(describeRun(this.#state, this.#recent, warnings));
   }
 
   /** Starts writing the state for people; waits only for the writing before it. */

@@ -4,11 +4,24 @@ import { describeInProgress } from '../core/run-summary.ts';
 import { describeSpending } from '../core/judge-spending.ts';
 import { describeLineage } from '../core/lineage.ts';
 import { describeChange } from '../core/settings.ts';
+import type { TrainingWarning } from '../core/training-warnings.ts';
 
 const MAX_SHOWN_NOTES = 5;
 
-export function describeRun(state: RunState, recent: readonly StepSummary[]): string {
-  const parts = [headline(state), facts(state), failure(state), curve(recent), notes(state.notes), commands(state.run)];
+export function describeRun(
+  state: RunState,
+  recent: readonly StepSummary[],
+  warnings: readonly TrainingWarning[] = [],
+): string {
+  const parts = [
+    headline(state),
+    facts(state),
+    failure(state),
+    ...warnings.map(({ text }) => `**Warning**: ${text}`),
+    curve(recent),
+    notes(state.notes),
+    commands(state.run),
+  ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 

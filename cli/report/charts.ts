@@ -32,6 +32,7 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   maxAbsLogRatio: 'largest |log ratio| of sampler and trainer',
   clippedShare: 'share of tokens whose ratio was clipped',
   correctedShare: 'share of tokens that a correction truncated or left out',
+  staleness: 'optimizer steps between the sampler and the policy that was trained',
   kl: 'divergence from the base model',
   loss: 'of the step',
   advantageMass: 'mean |advantage|',
@@ -41,6 +42,8 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   truncated: 'attempts cut off at their token limit',
   oneSidedGroups: 'groups in which a mask left only attempts on one side of the mean',
   trainedTokens: 'sampled tokens used for training',
+  sharedTokens: 'tokens computed once for several rows',
+  computedTokens: 'tokens that the trainer computed, padding included',
 };
 /** What a step's judging came to, in all. */
 const JUDGE_NOTES: Readonly<Record<string, string>> = {
@@ -86,6 +89,7 @@ export function planCharts(steps: readonly StepSummary[], evals: readonly EvalRe
       ),
     ),
     ...trainCharts(steps),
+    ...derivedCharts(steps),
     secondsChart(steps),
   ];
 }
@@ -159,6 +163,21 @@ function trainCharts(steps: readonly StepSummary[]): Chart[] {
     .slice(0, MAX_TRAIN_CHARTS)
     .map((name) => lineChart(name, TRAIN_NOTES[name] ?? 'reported by the trainer', steps, (step) => value(step, name)));
   return [...charts, lineChart('learning rate', 'of the optimizer', steps, (step) => step.learningRate)];
+}
+
+/** What recorded numbers come to. */
+function derivedCharts(steps: readonly StepSummary[]): Chart[] {
+  const masked = ({ train: { sampledTokens, trainedTokens } }: StepSummary) =>
+    sampledTokens && typeof trainedTokens === 'number' ? 1 - trainedTokens / sampledTokens : null;
+  const truncated = ({ truncatedAttempts = 0, attempts }: StepSummary) =>
+    attempts === 0 ? null : truncatedAttempts / attempts;
+  const rate = ({ sampledTokens, seconds: { step } }: StepSummary) => (step ? sampledTokens / step : null);
+  const charts = [
+    lineChart('truncated share', 'of a step’s attempts, replaced and untrained groups included', steps, truncated),
+    lineChart('masked share', 'of the sampled tokens of trained groups', steps, masked),
+    lineChart('tokens/s', 'sampled tokens per second of a step', steps, rate),
+  ];
+  return charts.filter(({ series }) => series.some(({ values }) => values.some((value) => value)));
 }
 
 function secondsChart(steps: readonly StepSummary[]): Chart {

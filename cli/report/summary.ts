@@ -5,6 +5,7 @@ import { findHeldOutLoss, type HeldOutLoss } from '../../core/held-out-loss.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { describeChange } from '../../core/settings.ts';
+import { warnOfTraining } from '../../core/training-warnings.ts';
 import {
   formatDuration,
   formatNumber,
@@ -36,6 +37,7 @@ export function renderSummary({ state, steps, config }: ReportData): Html {
         ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
       </div>
     </div>
+    ${warnOfTraining(steps).map(({ text }) => markup`<p class="card warning">${text}</p>`)}
     ${renderNotes(steeringNotes(state))}`;
 }
 

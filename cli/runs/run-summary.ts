@@ -3,6 +3,7 @@ import type { EvalResult, RunState } from '../../core/contract.ts';
 import { findHeldOutLoss, type HeldOutLoss } from '../../core/held-out-loss.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
+import { warnOfTraining } from '../../core/training-warnings.ts';
 import type { StoredRun } from '../../store/records/run-reader.ts';
 
 /** An evaluation with its metrics beside its reward, so that a script reads `evalAfter.winRate`. */
@@ -31,6 +32,8 @@ export interface RunSummary {
   readonly adapterSha256: string | null;
   readonly failure: string | null;
   readonly notes: readonly string[];
+  /** What the newest steps warn of, with what to change. */
+  readonly warnings: readonly string[];
   readonly storeUri: string;
   /** Of supervised steps; null where there are none. */
   readonly heldOutLoss: HeldOutLoss | null;
@@ -78,6 +81,7 @@ export function summariseRun({ file, state, steps }: StoredRun, storeUri: string
     adapterSha256: known.adapterSha256,
     failure: known.failure,
     notes: known.notes,
+    warnings: warnOfTraining(steps).map(({ text }) => text),
     storeUri,
     heldOutLoss: findHeldOutLoss(steps),
     result: { evalBefore, evalAfter },

@@ -104,6 +104,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
     ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),
+    ...summary.warnings.map((warning): [string, string] => ['warning', warning]),
   ];
   for (const [label, text] of rows) if (text !== null) output.line(`${label.padEnd(9)}  ${text}`);
   if (!isEnded(summary) && pending === null) output.line(unattended);

@@ -1,7 +1,8 @@
 /** Progress as plain lines, for pipes and logs: pure text, one line for each thing that happened. */
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
-import { countSkipped, describeUnused, isSkipped, WARNED_SKIPS, warnOfSkips } from '../../core/learning-signal.ts';
+import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
+import { warnOfTraining } from '../../core/training-warnings.ts';
 import type { RunProgress } from './follow-run.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../terminal/format.ts';
 
@@ -46,11 +47,11 @@ function supervisedLine(summary: StepSummary, steps: number): string {
   ].join('  ');
 }
 
-/** Said once for each row of skipped steps: after the second. */
+/** Said where it begins, not at each step that it lasts. */
 function warningLines(steps: readonly StepSummary[], index: number): string[] {
-  const inARow = countSkipped(steps.slice(0, index + 1));
-  const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, steps[index]!.unused) : null;
-  return warning === null ? [] : [warning];
+  const [before, now] = [steps.slice(0, index), steps.slice(0, index + 1)].map((known) => warnOfTraining(known));
+  const known = new Set(before!.map(({ kind }) => kind));
+  return now!.flatMap(({ kind, text }) => (known.has(kind) ? [] : [`warning: ${text}`]));
 }
 
 /** A step's wall time: what the run measured as `step`. */
@@ -80,15 +81,15 @@ export function linesSince(before: Told, { state, steps }: RunProgress): { lines
   const events = [
     ...steps.map((summary, index) => ({
       at: summary.step,
-      lines: [stepLine(summary, state.steps), ...warningLines(steps, index)],
+      lines: () => [stepLine(summary, state.steps), ...warningLines(steps, index)],
     })),
     // The two files are read one after the other: an evaluation waits for its step.
     ...state.evals
       .filter(({ step }) => step <= lastStep)
-      .map((each) => ({ at: each.step + 0.5, lines: [evalLine(each)] })),
+      .map((each) => ({ at: each.step + 0.5, lines: () => [evalLine(each)] })),
   ];
   const fresh = events.filter(({ at }) => at > told.at).toSorted((a, b) => a.at - b.at);
-  const lines = fresh.flatMap((event) => event.lines);
+  const lines = fresh.flatMap((event) => event.lines());
   return { lines: line === null ? lines : [line, ...lines], told: { ...told, at: fresh.at(-1)?.at ?? told.at } };
 }
 

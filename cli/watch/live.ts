@@ -11,8 +11,8 @@ import {
   plural,
 } from '../terminal/format.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../../core/held-out-loss.ts';
-import { countSkipped, warnOfSkips } from '../../core/learning-signal.ts';
 import { mean } from '../../core/statistics.ts';
+import { warnOfTraining } from '../../core/training-warnings.ts';
 import { printable } from '../terminal/output.ts';
 import { drawCurve } from './curve.ts';
 import { stepSeconds } from './lines.ts';
@@ -98,7 +98,7 @@ function phaseBar(state: RunState, width: number, colors: Colors): string {
 function curve(steps: readonly StepSummary[], width: number, { rows, colors }: Screen): string[] {
   const rewards = steps.flatMap(({ reward }) => (reward === null ? [] : [reward]));
   if (rewards.length < 2) return [];
-  const height = Math.max(3, Math.min(8, rows - 16));
+  const height = Math.max(3, Math.min(8, rows - 17));
   const lines = drawCurve(rewards, { columns: width - LABEL_WIDTH, rows: height });
   const [top, bottom] = [Math.max(...rewards), Math.min(...rewards)];
   return lines.map((line, row) => {
@@ -116,7 +116,7 @@ function numbers({ state, steps }: LiveModel, width: number, colors: Colors): st
     const latest = isSupervised
       ? `loss ${formatNumber(last.train['loss'] ?? null)}`
       : describeMetrics(last.reward, last.metrics);
-    rows.push(['last ', latest], ['speed', describeSpeed(steps)]);
+    rows.push(['last ', latest], ...describeTraining(last), ['speed', describeSpeed(steps)]);
   }
   const [before, latest] = [state?.evals[0], state?.evals.at(-1)];
   if (before !== undefined && latest !== undefined) {
@@ -127,6 +127,17 @@ function numbers({ state, steps }: LiveModel, width: number, colors: Colors): st
   const loss = findHeldOutLoss(steps);
   if (loss !== null) rows.push(['loss ', describeHeldOutLoss(loss)]);
   return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - label.length - 1)}`);
+}
+
+/** Of the trainer's metrics those that say how training goes; counts where there are any. */
+const TRAINING = ['entropy', 'gradNorm', 'logprobK3', 'kl'] as const;
+const TRAINING_COUNTS = ['clippedShare', 'correctedShare', 'staleness', 'truncated', 'forks'] as const;
+
+function describeTraining({ train }: StepSummary): [string, string][] {
+  const names = [...TRAINING.filter((name) => name in train), ...TRAINING_COUNTS.filter((name) => train[name])];
+  return names.length === 0
+    ? []
+    : [['train', names.map((name) => `${name} ${formatNumber(train[name] ?? null)}`).join(' · ')]];
 }
 
 /** The median: a step in which everything stood still for an hour says nothing of the next. */
@@ -146,9 +157,7 @@ function describeSpeed(steps: readonly StepSummary[]): string {
 }
 
 function tail({ status, events, hint, state, steps }: LiveModel, width: number, colors: Colors): string[] {
-  const last = steps.at(-1);
-  const warning = last === undefined ? null : warnOfSkips(countSkipped(steps), last.unused);
-  const warnings = warning === null ? [] : [colors.yellow(clip(warning, width))];
+  const warnings = warnOfTraining(steps).map(({ text }) => colors.yellow(clip(`warning: ${text}`, width)));
   const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clip(`note: ${note}`, width)));
   const recent = events.slice(-4).map((event) => colors.yellow(clip(`· ${event}`, width)));
   const now = status === null ? [] : [clip(status, width)];

@@ -459,6 +459,9 @@ class StepSummary(BaseModel):
     failed_attempts: Annotated[
         int, Field(alias="failedAttempts", ge=0, le=9007199254740991)
     ]
+    truncated_attempts: Annotated[
+        int | None, Field(alias="truncatedAttempts", ge=0, le=9007199254740991)
+    ] = None
     attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
     sampled_tokens: Annotated[
         int, Field(alias="sampledTokens", ge=0, le=9007199254740991)

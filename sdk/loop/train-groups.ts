@@ -203,7 +203,7 @@ function tellSkipped({ backend, name, checkpoint }: LoopRun, step: number, unuse
   backend.tell(`${name}: ${describeSkipped(step, unused)}`);
   const inARow = step - checkpoint.step;
   const warning = inARow === WARNED_SKIPS ? warnOfSkips(inARow, unused) : null;
-  if (warning !== null) backend.tell(`${name}: ${warning}`);
+  if (warning !== null) backend.tell(`${name}: warning: ${warning}`);
 }
 
 function lateTurnRewards(): TemperError {

@@ -1,9 +1,11 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey } from '../../store/layout.ts';
+import { addToCurve } from '../../store/records/curve.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
-import { temporaryFolder, writeFixtureRun } from './fixture-store.ts';
+import { summary, temporaryFolder, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 
 test('show --json prints one flat object from the store alone', async () => {
@@ -71,6 +73,23 @@ test('show says what samples, and whether a repeated run samples the same tokens
   expect(vllm.text).toContain(
     'engine     vllm 0.32.0: each call is answered once, and steps repeat from their recorded rollouts; samples do not repeat\n',
   );
+});
+
+test('show, report and the live lines warn of what the newest steps have in common, with what to change', async () => {
+  const project = await temporaryFolder();
+  const store = await writeFixtureRun(project, { steps: 4 });
+  const cut = [2, 3, 4].map((step) => ({ ...summary(step, 4), truncatedAttempts: 32 }));
+  await addToCurve(store, 'demo', { branch: 0, step: 4 }, cut, () => undefined);
+  const text =
+    '25 % of the attempts were truncated: what they did is not learned from, or wrongly; raise --max-tokens, shorten the prompts, or use --truncated penalise';
+  expect((await runCli(project, ['show', 'demo'])).stdout).toContain(`\nwarning    ${text}`);
+  expect(JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout)).toMatchObject({ warnings: [text] });
+  const { stdout } = await runCli(project, ['watch', 'demo']);
+  expect(stdout.split('\n').filter((line) => line.startsWith('warning'))).toEqual([`warning: ${text}`]);
+  await runCli(project, ['report', 'demo']);
+  const page = await readFile(join(project, '.temper', 'reports', 'demo.html'), 'utf8');
+  expect(page).toContain(`<p class="card warning">${text}</p>`);
+  expect(page).toContain('"title":"truncated share"');
 });
 
 test('show says who judges, and what that has cost', async () => {

@@ -47,6 +47,7 @@ describe('the live view', () => {
          0.28│ ⠀⠀⠀⠀⠀⠀⠀⠑⠤⣀⣀⠔⠁⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀⠀
 
       last  reward 0.449 · win 0.649 · illegal 0.060 · draw 0.100 · moves 3.200
+      train entropy 1.200 · gradNorm 0.133 · logprobK3 1.0e-12
       speed 1150 tokens/s · 0.8 s a step
       eval  step 0: 0.510 win (200 held-out scenarios)
 

@@ -220,6 +220,13 @@ const PLAN: readonly Mutant[] = [
     test: 'test/core/plan-step.test.ts',
   },
   {
+    name: 'entropy is compared with the newest steps alone',
+    file: 'core/training-warnings.ts',
+    find: 'warnOfEntropy(newest, first)',
+    replace: 'warnOfEntropy(newest, entropiesAtStart(newest))',
+    test: 'test/core/training-warnings.test.ts',
+  },
+  {
     name: 'skipped steps in a row are not counted',
     file: 'core/plan-step.ts',
     find: 'position.emptySteps + 1 : 0',

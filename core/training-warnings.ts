@@ -1,0 +1,104 @@
+/** What the newest steps warn of, and what to change: the same in `show`, live view, report and Temporal's UI. Pure. */
+import type { StepSummary } from './contract.ts';
+import { countSkipped, isSkipped, warnOfSkips } from './learning-signal.ts';
+import { mean } from './statistics.ts';
+
+export interface TrainingWarning {
+  readonly kind: 'no-variance' | 'entropy' | 'drift' | 'mismatch' | 'truncation';
+  readonly text: string;
+}
+
+/** One step may be bad luck: each of so many trained steps must be beyond a threshold. */
+export const WARNED_STEPS = 3;
+/** They are looked for among the newest ones: a workflow carries no more. */
+export const WATCHED_STEPS = 10;
+/** Of the entropy of the first steps, what must be left. */
+export const LEAST_ENTROPY_SHARE = 0.1;
+/** Of k3 between the policy and what sampled: at 0.05 ratios are off by a third, about where the ranges of losses clip. */
+export const MOST_DRIFT = 0.05;
+/** The same with equal weights: half of what ends a run by default. */
+export const MOST_MISMATCH = 5e-4;
+/** Of a step's attempts. */
+export const MOST_TRUNCATED_SHARE = 0.2;
+
+type Observed = Pick<
+  StepSummary,
+  'step' | 'train' | 'groups' | 'examples' | 'unused' | 'attempts' | 'truncatedAttempts'
+>;
+
+export interface EntropyOfStep {
+  readonly step: number;
+  readonly entropy: number;
+}
+
+/** Of the first steps that trained groups: what later ones are compared with. */
+export function entropiesAtStart(steps: readonly Pick<Observed, 'step' | 'train' | 'examples'>[]): EntropyOfStep[] {
+  const found: EntropyOfStep[] = [];
+  for (const { step, train, examples } of steps) {
+    if (found.length === WARNED_STEPS) break;
+    const { entropy } = train;
+    if (examples === undefined && typeof entropy === 'number') found.push({ step, entropy });
+  }
+  return found;
+}
+
+/** `first`: of the run's first steps, where `steps` are its newest ones alone. */
+export function warnOfTraining(steps: readonly Observed[], first = entropiesAtStart(steps)): TrainingWarning[] {
+  const watched = steps.slice(-WATCHED_STEPS);
+  const trained = watched.filter((step) => !isSkipped(step) && step.examples === undefined);
+  const lasting = (text: (newest: readonly Observed[]) => string | null): string | null =>
+    trained.length < WARNED_STEPS ? null : text(trained.slice(-WARNED_STEPS));
+  const found: [TrainingWarning['kind'], string | null][] = [
+    ['no-variance', watched.length === 0 ? null : warnOfSkips(countSkipped(steps), watched.at(-1)!.unused)],
+    ['entropy', lasting((newest) => warnOfEntropy(newest, first))],
+    ['drift', lasting(warnOfDrift)],
+    ['mismatch', lasting(warnOfMismatch)],
+    ['truncation', lasting(warnOfTruncation)],
+  ];
+  return found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]));
+}
+
+function warnOfEntropy(newest: readonly Observed[], first: readonly EntropyOfStep[]): string | null {
+  const before = mean(first.map(({ entropy }) => entropy));
+  const entropies = newest.map(({ train }) => train['entropy'] ?? null);
+  if (before === null || !areAll(entropies, (entropy) => entropy < LEAST_ENTROPY_SHARE * before)) return null;
+  return `entropy fell to ${entropies.at(-1)!.toFixed(3)} nats per token, from ${before.toFixed(3)} in the first steps: attempts become the same, and new answers are no longer found; lower --learning-rate, raise --entropy-coefficient or --temperature`;
+}
+
+/** Where updates lie between sampling and training: of later steps, or of the passes before. */
+function warnOfDrift(newest: readonly Observed[]): string | null {
+  const drifts = newest.map(({ train }) => driftOf(train));
+  if (!areAll(drifts, (drift) => drift > MOST_DRIFT)) return null;
+  return `the policy drifts from what sampled its attempts (k3 of the ratio ${drifts.at(-1)!.toFixed(3)}, at most ${MOST_DRIFT} is usual): losses clip, and old samples mislead; lower --learning-rate, --passes, --mini-batches or --max-staleness`;
+}
+
+function driftOf(train: Observed['train']): number | null {
+  const ofPasses = Object.keys(train).filter((name) => /^pass\d+RatioK3$/.test(name));
+  const names = train['staleness'] === undefined ? ofPasses : [...ofPasses, 'logprobK3'];
+  const drifts = names.map((name) => train[name]).filter((value) => typeof value === 'number');
+  return drifts.length === 0 ? null : Math.max(...drifts);
+}
+
+/** Where sampler and trainer have the same weights, and nothing corrects for what they differ in. */
+function warnOfMismatch(newest: readonly Observed[]): string | null {
+  const comparable = ({ train }: Observed) => train['staleness'] === undefined && train['correctedShare'] === undefined;
+  const found = newest.map((step) => (comparable(step) ? (step.train['logprobK3'] ?? null) : null));
+  if (!areAll(found, (mismatch) => mismatch > MOST_MISMATCH)) return null;
+  return `sampler and trainer differ with the same weights (k3 ${found.at(-1)!.toExponential(1)}): a run ends above --max-logprob-mismatch; set --correction token-truncate, or the same --dtype for both`;
+}
+
+function warnOfTruncation(newest: readonly Observed[]): string | null {
+  const shares = newest.map(truncatedShare);
+  if (!areAll(shares, (share) => share > MOST_TRUNCATED_SHARE)) return null;
+  return `${(100 * shares.at(-1)!).toFixed(0)} % of the attempts were truncated: what they did is not learned from, or wrongly; raise --max-tokens, shorten the prompts, or use --truncated penalise`;
+}
+
+/** Steps that were recorded without the count tell it of the groups that they trained. */
+function truncatedShare({ truncatedAttempts, attempts, train }: Observed): number {
+  if (truncatedAttempts !== undefined) return truncatedAttempts / Math.max(1, attempts);
+  return (train['truncated'] ?? 0) / Math.max(1, train['attempts'] ?? attempts);
+}
+
+function areAll(values: readonly (number | null)[], isBeyond: (value: number) => boolean): values is number[] {
+  return values.every((value) => value !== null && isBeyond(value));
+}

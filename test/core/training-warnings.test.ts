@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+
+import type { StepSummary } from '../../core/contract.ts';
+import { describeRun } from '../../workflows/run-details.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { newRunState } from '../../core/run-summary.ts';
+import { entropiesAtStart, warnOfTraining } from '../../core/training-warnings.ts';
+import { summary } from '../cli/fixture-store.ts';
+
+type Train = StepSummary['train'];
+const QUIET = { attempts: 100, failed: 0, truncated: 0, entropy: 1, logprobK3: 1e-12 };
+
+/** One step for each of these metrics. */
+function series(...steps: Train[]): StepSummary[] {
+  return steps.map((train, index) => ({ ...summary(index + 1, steps.length), train: { ...QUIET, ...train } }));
+}
+
+function lasting(train: Train, count = 3): StepSummary[] {
+  return series({}, {}, {}, ...Array.from({ length: count }, () => train));
+}
+
+const kinds = (steps: readonly StepSummary[]): string[] => warnOfTraining(steps).map(({ kind }) => kind);
+
+test.each([
+  ['entropy', { entropy: 0.1 }, { entropy: 0.099 }, /from 1\.000 in the first steps.*; lower --learning-rate, raise/],
+  ['drift', { staleness: 1, logprobK3: 0.05 }, { staleness: 1, logprobK3: 0.051 }, /; lower --learning-rate, --passes/],
+  ['drift', { pass1RatioK3: 0.01, pass2RatioK3: 0.05 }, { pass1RatioK3: 0.01, pass2RatioK3: 0.051 }, /k3.* 0\.051,/],
+  ['mismatch', { logprobK3: 5e-4 }, { logprobK3: 5.1e-4 }, /set --correction token-truncate/],
+  ['truncation', { truncated: 20 }, { truncated: 21 }, /^21 % of the attempts.*; raise --max-tokens/],
+])('%s is a warning in the third step beyond its threshold, and not at it', (kind, at, beyond, text) => {
+  expect(kinds(lasting(at))).toEqual([]);
+  expect(kinds(lasting(beyond, 2))).toEqual([]);
+  expect(warnOfTraining(lasting(beyond))).toEqual([{ kind, text: expect.stringMatching(text) }]);
+  expect(kinds([...lasting(beyond), ...series({})])).toEqual([]);
+});
+
+test('two skipped steps in a row are a warning, beside those of the steps before them', () => {
+  const skipped = { ...summary(7, 9), train: {}, groups: 0, unused: { 'no-variance': 8 } };
+  expect(kinds([...series({}), skipped])).toEqual([]);
+  expect(kinds([...lasting({ truncated: 50 }), skipped, skipped])).toEqual(['no-variance', 'truncation']);
+});
+
+test('truncated attempts count in all groups that were played, where a step tells them', () => {
+  const cut = (truncatedAttempts: number) => lasting({}).map((step) => ({ ...step, attempts: 50, truncatedAttempts }));
+  expect(kinds(cut(10))).toEqual([]);
+  expect(kinds(cut(11))).toEqual(['truncation']);
+});
+
+test('a corrected mismatch, supervised steps and numbers that were not finite warn of nothing', () => {
+  expect(kinds(lasting({ logprobK3: 1e-3, correctedShare: 0 }))).toEqual([]);
+  expect(kinds(lasting({ entropy: 0.01 }).map((step) => ({ ...step, examples: 4 })))).toEqual([]);
+  expect(kinds(lasting({ entropy: null, logprobK3: null }))).toEqual([]);
+  expect(warnOfTraining([])).toEqual([]);
+});
+
+test("a workflow that carries the newest steps and the first entropies says what the whole curve says, in Temporal's UI", () => {
+  const steps = lasting({ entropy: 0.05 }, 12);
+  const first = entropiesAtStart(steps);
+  expect(first.map(({ step }) => step)).toEqual([1, 2, 3]);
+  const found = warnOfTraining(steps.slice(-10), first);
+  expect(found).toEqual(warnOfTraining(steps));
+  expect(warnOfTraining(steps.slice(-10))).toEqual([]);
+  const state = newRunState(defaultRunConfig({ run: 'demo', agent: 'agent', baseModel: 'pocket' }));
+  expect(describeRun(state, steps.slice(-10), found)).toContain(`\n\n**Warning**: ${found[0]!.text}\n\n| step |`);
+});
