@@ -21,6 +21,7 @@ function complaintAboutOptions(config: RunConfig): string | null {
     complaintAboutReduction(config.train) ??
     complaintAboutCorrection(config.train) ??
     complaintAboutKl(config.train) ??
+    complaintAboutOverlong(config.train) ??
     complaintAboutSupervised(config) ??
     complaintAboutOverlap(config)
   );
@@ -61,6 +62,11 @@ function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): s
 function complaintAboutKl({ klCoefficient, klAs }: TrainConfig): string | null {
   if (klCoefficient !== undefined || klAs === undefined) return null;
   return `klAs ${klAs} has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out`;
+}
+
+function complaintAboutOverlong({ overlongBuffer, overlongPenalty }: TrainConfig): string | null {
+  if (overlongBuffer !== undefined || overlongPenalty === undefined) return null;
+  return `overlongPenalty ${overlongPenalty} has no effect without an overlongBuffer above 0; set overlongBuffer, or leave overlongPenalty out`;
 }
 
 function complaintAboutSteps({ maxStaleness = 0, warmupSteps, steps }: RunConfig): string | null {

@@ -81,6 +81,10 @@ export const TrainConfig = z
     klAs: z.enum(['loss', 'reward']).optional(),
     /** What a nat of entropy is worth; absent: nothing. */
     entropyCoefficient: z.number().min(0).optional(),
+    /** So many of the last tokens that a call may sample cost the attempt a part of the penalty; absent: none. */
+    overlongBuffer: count.optional(),
+    /** What an answer as long as it may be costs in training; given wherever there is a buffer. */
+    overlongPenalty: z.number().positive().optional(),
   })
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;

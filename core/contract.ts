@@ -68,8 +68,10 @@ export const RolloutInput = z
     policy: Checkpoint,
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
-    /** What training does with attempts that were cut off. */
+    /** What training does with attempts that were cut off, or nearly. */
     truncated: TrainConfig.shape.truncated,
+    overlongBuffer: TrainConfig.shape.overlongBuffer,
+    overlongPenalty: TrainConfig.shape.overlongPenalty,
     /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
     judge: judgeName.nullable(),
     inputsSha256: sha256,
@@ -144,6 +146,8 @@ export const JudgeInput = z
     groups: z.array(GroupRef),
     minimumGroupSize: z.int().min(2),
     truncated: TrainConfig.shape.truncated,
+    overlongBuffer: TrainConfig.shape.overlongBuffer,
+    overlongPenalty: TrainConfig.shape.overlongPenalty,
     inputsSha256: sha256,
   })
   .meta({ id: 'JudgeInput' });

@@ -12,6 +12,7 @@ import type {
   Prepared,
   RolloutInput,
   RunConfig,
+  TrainConfig,
   TrainInput,
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
@@ -106,9 +107,17 @@ export function planJudging(config: RunConfig, position: PlayPosition, played: G
     step: position.step + 1,
     groups: played.map(toGroupRef),
     minimumGroupSize: config.minimumGroupSize,
-    truncated: config.train.truncated,
+    ...rewardRules(config.train),
   };
   return { ...hashed, run: config.run, inputsSha256: hashOf(hashed) };
+}
+
+export type RewardRules = Pick<TrainConfig, 'truncated' | 'overlongBuffer' | 'overlongPenalty'>;
+
+/** What training makes of the rewards that were given; what is absent stays absent in hashes. */
+export function rewardRules({ truncated, overlongBuffer, overlongPenalty }: TrainConfig): RewardRules {
+  const isShaped = overlongBuffer !== undefined && overlongPenalty !== undefined;
+  return isShaped ? { truncated, overlongBuffer, overlongPenalty } : { truncated };
 }
 
 /** Null where no group carries a signal: then there is no step to commit, and the policy stays. */
@@ -212,7 +221,7 @@ function dealGroups(config: RunConfig, position: PlayPosition, from: number, cou
       agentCodeSha256: prepared.agentCodeSha256,
       policy,
       // Who judges, and what is trained of it, changes nothing about what is played.
-      truncated: config.train.truncated,
+      ...rewardRules(config.train),
       judge: config.judge,
       inputsSha256: hashOf({ ...hashed, policy: nameless(policy) }),
     };

@@ -41,6 +41,7 @@ export const NEUTRAL_TRAIN = {
   klCoefficient: 0,
   klAs: 'loss',
   entropyCoefficient: 0,
+  overlongBuffer: 0,
   packing: 'rows',
 } satisfies Partial<TrainConfig>;
 
@@ -54,6 +55,9 @@ export const NEUTRAL_LORA = { dropout: 0, rslora: false, dora: false } satisfies
 const RATIO_CAP = 2;
 const GEOMETRIC_CAP = 1.01;
 const OFF_POLICY_CAP = 1.65;
+
+/** Of an answer as long as it may be, as in DAPO's paper: as much as a right answer is worth. */
+const OVERLONG_PENALTY = 1;
 
 const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateShare' | 'rollout' | 'train'> = {
   seed: 1,
@@ -103,6 +107,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
     train: {
       ...withoutNeutral({ ...TRAIN, ...train }, NEUTRAL_TRAIN),
       ...capOf(train),
+      ...penaltyOf(train),
       lora: withoutNeutral({ ...LORA, ...train.lora }, NEUTRAL_LORA),
       loss: fillLoss(train.loss ?? {}),
       optimizer: { ...OPTIMIZER, ...train.optimizer },
@@ -119,6 +124,13 @@ function capOf({
   if (correction === undefined || correctionCap !== undefined) return {};
   if (correction === 'off-policy-mask') return { correctionCap: OFF_POLICY_CAP };
   return { correctionCap: correction === 'geometric' ? GEOMETRIC_CAP : RATIO_CAP };
+}
+
+function penaltyOf({
+  overlongBuffer = 0,
+  overlongPenalty = OVERLONG_PENALTY,
+}: Pick<Partial<TrainConfig>, 'overlongBuffer' | 'overlongPenalty'>): Pick<TrainConfig, 'overlongPenalty'> {
+  return overlongBuffer === 0 ? {} : { overlongPenalty };
 }
 
 function withoutNeutral<T extends object>(options: T, values: Partial<T>): T {

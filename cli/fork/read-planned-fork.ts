@@ -71,6 +71,7 @@ const DEPENDENTS = [
   ['reduction', 'reductionTokens'],
   ['correction', 'correctionCap'],
   ['klCoefficient', 'klAs'],
+  ['overlongBuffer', 'overlongPenalty'],
 ] as const;
 
 /** Whether a loss acts depends on them. */

@@ -159,6 +159,18 @@ export const RUN_FLAGS = {
     path: 'train.truncated',
     description: 'attempts cut off by a token limit: mask, penalise or keep',
   },
+  'overlong-buffer': {
+    kind: 'integer',
+    placeholder: 'N',
+    path: 'train.overlongBuffer',
+    description: 'tokens before the limit of a call in which its answer costs reward, more with each',
+  },
+  'overlong-penalty': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'train.overlongPenalty',
+    description: 'what an answer at its limit costs, with --overlong-buffer',
+  },
   'max-logprob-mismatch': {
     kind: 'number',
     placeholder: 'X',

@@ -187,6 +187,12 @@ class JudgeInput(BaseModel):
         int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
     ]
     truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = None
+    overlong_penalty: Annotated[
+        float | None, Field(alias="overlongPenalty", gt=0.0)
+    ] = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
@@ -363,6 +369,12 @@ class RolloutInput(BaseModel):
         int, Field(alias="minimumGroupSize", ge=2, le=9007199254740991)
     ]
     truncated: Literal["mask", "penalise", "keep"]
+    overlong_buffer: Annotated[
+        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = None
+    overlong_penalty: Annotated[
+        float | None, Field(alias="overlongPenalty", gt=0.0)
+    ] = None
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
@@ -716,6 +728,12 @@ class TrainConfig(BaseModel):
     kl_as: Annotated[Literal["loss", "reward"] | None, Field(alias="klAs")] = None
     entropy_coefficient: Annotated[
         float | None, Field(alias="entropyCoefficient", ge=0.0)
+    ] = None
+    overlong_buffer: Annotated[
+        int | None, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
+    ] = None
+    overlong_penalty: Annotated[
+        float | None, Field(alias="overlongPenalty", gt=0.0)
     ] = None
 
 

@@ -1,6 +1,7 @@
 /** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
+import { rewardRules } from '../../core/plan-step.ts';
 import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { KEPT_EVALS, KEPT_NOTES } from '../../core/state-limits.ts';
 import { addToCurve } from '../../store/records/curve.ts';
@@ -66,12 +67,12 @@ async function summarise(
 /** They have a verdict: it is published with the wish to train them. */
 async function readTrainedGroups({ store, name, config }: LoopRun, step: number): Promise<GroupResult[]> {
   const place = { run: name, branch: 0, step };
-  const truncated = (await readCommit(store, place))?.manifest.train?.truncated ?? config.train.truncated;
+  const rules = rewardRules((await readCommit(store, place))?.manifest.train ?? config.train);
   const results: GroupResult[] = [];
   for (const { group, rollouts, judged } of await readGroups(store, place)) {
     const bytes = judged && (await store.read(judgedKey({ ...place, group })));
     if (judged === null || bytes === null) continue;
-    const plan = { step, group, scenario: group, minimumGroupSize: config.minimumGroupSize, truncated };
+    const plan = { step, group, scenario: group, minimumGroupSize: config.minimumGroupSize, ...rules };
     results.push(summariseGroup(plan, rollouts, judged, hashBytes(bytes)));
   }
   return results;

@@ -3,7 +3,7 @@ import type { GroupResult, LossConfig, TrainInput } from '../../core/contract.ts
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
-import { toGroupRef, trainedGroups } from '../../core/plan-step.ts';
+import { rewardRules, toGroupRef, trainedGroups } from '../../core/plan-step.ts';
 import {
   countUnused,
   describeSkipped,
@@ -99,7 +99,7 @@ async function judgeAll(run: LoopRun, given: readonly GivenGroup[], settings: Tr
     const { judged, sha256 } = await publishVerdict(run, stored, judge(stored, group));
     const { step, group: index } = stored.place;
     const { minimumGroupSize, train } = settings;
-    const plan = { step, group: index, scenario: index, minimumGroupSize, truncated: train.truncated };
+    const plan = { step, group: index, scenario: index, minimumGroupSize, ...rewardRules(train) };
     results.push(summariseGroup(plan, stored.rollouts, judged, sha256));
   }
   return results;

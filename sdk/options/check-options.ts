@@ -84,6 +84,8 @@ export const OPTION_TABLES = {
     klCoefficient: 'optional',
     klAs: 'optional',
     entropyCoefficient: 'optional',
+    overlongBuffer: 'optional',
+    overlongPenalty: 'optional',
     packing: 'optional',
   },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },

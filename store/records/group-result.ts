@@ -1,5 +1,6 @@
 /** What a group's two files say, in numbers: a pure function of their contents. */
 import type { GroupResult, RolloutInput } from '../../core/contract.ts';
+import type { RewardRules } from '../../core/plan-step.ts';
 import { hasNoVariance, mean, meanMetrics } from '../../core/statistics.ts';
 import type { AttemptRecord, Judged, Rollouts } from './trajectories.ts';
 
@@ -25,7 +26,7 @@ export function judgeTurns(earned: readonly (readonly number[])[], weight = 1): 
 }
 
 /** What of a group's plan its numbers depend on. */
-export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize' | 'truncated'>;
+export type Summarised = Pick<RolloutInput, 'step' | 'group' | 'scenario' | 'minimumGroupSize'> & RewardRules;
 
 /** A group that was played and that its judge has not seen yet: rewards are the agent's own. */
 export function summariseUnjudged(input: RolloutInput, rollouts: Rollouts, rolloutsSha256: string): GroupResult {
@@ -60,17 +61,33 @@ export function summariseGroup(
 }
 
 /**
- * By attempt: the reward that its advantage is computed from, which is the lowest of its group where a cut attempt is
- * penalised; null where an attempt is no data.
+ * By attempt: the reward that its advantage is computed from, less what long answers cost; the lowest of its group where
+ * a cut attempt is penalised; null where an attempt is no data. The trainer does the same (`training/advantages.py`).
  */
 export function trainedRewards(
-  truncated: Summarised['truncated'],
+  { truncated, overlongBuffer = 0, overlongPenalty = 0 }: RewardRules,
   { attempts }: Rollouts,
-  { rewards }: Pick<Judged, 'rewards'>,
+  judged: Pick<Judged, 'rewards'>,
 ): (number | null)[] {
+  const costOf = (index: number) =>
+    overlongBuffer === 0 ? 0 : overlongPenalty * overlongShare(attempts[index]!, overlongBuffer);
+  const rewards = judged.rewards.map((reward, index) => (reward === null ? null : reward - costOf(index)));
   const lowest = Math.min(...rewards.filter((reward) => reward !== null));
   const isPenalised = (index: number) => truncated === 'penalise' && attempts[index]!.truncated;
   return rewards.map((reward, index) => (reward !== null && isPenalised(index) ? lowest : reward));
+}
+
+/**
+ * Of the last `buffer` tokens that a call may sample, the share that it did; the largest of an attempt's calls. DAPO's soft
+ * overlong punishment (arXiv 2503.14476, eq. 13), from 0 to 1.
+ */
+function overlongShare({ calls }: AttemptRecord, buffer: number): number {
+  const shares = calls.map(({ request: { max_tokens: limit }, tokenIds }) => {
+    if (typeof limit !== 'number' || limit < 1) return 0;
+    const last = Math.min(buffer, limit);
+    return Math.min(1, (tokenIds.length - (limit - last)) / last);
+  });
+  return Math.max(0, ...shares);
 }
 
 /** Where somebody else judges, the agent's own reward is a metric, and so is the judge's score before it was weighted. */
@@ -83,16 +100,13 @@ function meanScores({ judge, scores }: Judged, data: readonly AttemptRecord[]): 
   return Object.fromEntries(Object.entries(means).filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
-function decideUse(
-  { minimumGroupSize, truncated }: Summarised,
-  rollouts: Rollouts,
-  judged: Judged,
-): GroupResult['use'] {
+function decideUse({ minimumGroupSize, ...rules }: Summarised, rollouts: Rollouts, judged: Judged): GroupResult['use'] {
   const data = rollouts.attempts.filter((_, index) => judged.rewards[index] !== null);
   if (data.length < minimumGroupSize) return 'too-few-attempts';
   if (countTokens(data) === 0) return 'no-sampled-tokens';
-  if (truncated === 'mask' && countTokens(data.filter((attempt) => !attempt.truncated)) === 0) return 'all-truncated';
-  const trained = trainedRewards(truncated, rollouts, judged).filter((reward) => reward !== null);
+  if (rules.truncated === 'mask' && countTokens(data.filter((attempt) => !attempt.truncated)) === 0)
+    return 'all-truncated';
+  const trained = trainedRewards(rules, rollouts, judged).filter((reward) => reward !== null);
   return hasNoVariance(trained) ? 'no-variance' : 'trained';
 }
 

@@ -31,7 +31,7 @@ interface GroupVerdict extends GroupRef {
 export function decideGroup(plan: Summarised, rollouts: Rollouts, judged: Judged, judgedSha256: string): DecidedGroup {
   return {
     result: summariseGroup(plan, rollouts, judged, judgedSha256),
-    rewards: trainedRewards(plan.truncated, rollouts, judged),
+    rewards: trainedRewards(plan, rollouts, judged),
   };
 }
 

@@ -189,10 +189,18 @@ describe('plans', () => {
 
   test('options that belong to another one as long as that one stays', async () => {
     const { config } = (await readRun(store, 'demo'))!.file;
-    const options = { reduction: 'constant', reductionTokens: 9, klCoefficient: 0.5, klAs: 'reward' } as const;
+    const kl = { klCoefficient: 0.5, klAs: 'reward' } as const;
+    const options = {
+      reduction: 'constant',
+      reductionTokens: 9,
+      ...kl,
+      overlongBuffer: 9,
+      overlongPenalty: 2,
+    } as const;
     await store.replace(runKey('demo'), runFile({ ...config, train: { ...config.train, ...options } }));
     expect((await plan('demo@1')).train).toEqual({ ...config.train, ...options });
-    expect((await plan('demo@1', { reduction: 'token', 'kl-coefficient': '0' })).train).toEqual(config.train);
+    const without = { reduction: 'token', 'kl-coefficient': '0', 'overlong-buffer': '0' };
+    expect((await plan('demo@1', without)).train).toEqual(config.train);
   });
 
   test('a loss that the fork was recorded with, given by a flag or by its parent', async () => {

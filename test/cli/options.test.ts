@@ -97,6 +97,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   reduction: 'attempt',
   correction: 'token-mask',
   'kl-as': 'reward --kl-coefficient 0.1',
+  'overlong-penalty': '2 --overlong-buffer 8',
   'correction-cap': '3 --correction token-mask',
   'reduction-tokens': '100 --reduction constant',
   'advantage-scale': 'group-std',

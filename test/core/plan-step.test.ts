@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   EvaluateInput,
   InitialiseInput,
+  JudgeInput,
   RolloutInput,
   TrainInput,
   type GroupResult,
@@ -14,6 +15,7 @@ import {
   planAhead,
   planGroups,
   planInitialise,
+  planJudging,
   planNext,
   planReplacements,
   planTraining,
@@ -74,6 +76,20 @@ test('plans are what the wire takes', () => {
   expect(TrainInput.safeParse(planTraining(CONFIG, POSITION, played)).error).toBeUndefined();
   expect(EvaluateInput.safeParse(planEvaluation(CONFIG, POSITION)).error).toBeUndefined();
   expect(InitialiseInput.safeParse(planInitialise(CONFIG, 0)).error).toBeUndefined();
+});
+
+test('what long answers cost is planned with the verdict, and changes nothing about what is played', () => {
+  const costs = { overlongBuffer: 64, overlongPenalty: 2 };
+  const shaped = { ...CONFIG, train: { ...CONFIG.train, ...costs } };
+  expect(planJudging(shaped, POSITION, played)).toMatchObject(costs);
+  expect(planGroups(shaped, POSITION)[0]).toMatchObject(costs);
+  expect(JudgeInput.safeParse(planJudging(shaped, POSITION, played)).error).toBeUndefined();
+  expect(RolloutInput.safeParse(planGroups(shaped, POSITION)[0]).error).toBeUndefined();
+  expect(hashes(shaped, POSITION)).toMatchObject({ group: hashes(CONFIG, POSITION).group });
+  expect(planJudging(shaped, POSITION, played).inputsSha256).not.toBe(
+    planJudging(CONFIG, POSITION, played).inputsSha256,
+  );
+  expect(planJudging(CONFIG, POSITION, played)).not.toHaveProperty('overlongBuffer');
 });
 
 test('the policy that samples and the parent that is trained are different fields', () => {

@@ -38,6 +38,11 @@ test('a correction has its own cap', () => {
   expect(defaultRunConfig({ ...NAMED, train: { correction: 'geometric' } }).train.correctionCap).toBe(1.01);
 });
 
+test('a buffer of tokens has its own penalty', () => {
+  const { train } = defaultRunConfig({ ...NAMED, train: { overlongBuffer: 64 } });
+  expect(train).toMatchObject({ overlongBuffer: 64, overlongPenalty: 1 });
+});
+
 test('neutral values are what a configuration without them means', () => {
   expect(
     defaultRunConfig({
@@ -48,6 +53,7 @@ test('neutral values are what a configuration without them means', () => {
         reduction: 'token',
         klCoefficient: 0,
         klAs: 'loss',
+        overlongBuffer: 0,
         lora: { dropout: 0, rslora: false, dora: false },
       },
     }),
@@ -113,6 +119,10 @@ test.each([
   [
     { train: { klCoefficient: 0, klAs: 'reward' } },
     'klAs reward has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out',
+  ],
+  [
+    { train: { overlongBuffer: 0, overlongPenalty: 2 } },
+    'overlongPenalty 2 has no effect without an overlongBuffer above 0; set overlongBuffer, or leave overlongPenalty out',
   ],
   [{ train: { reductionTokens: 9 } }, 'reductionTokens 9 has no effect with the reduction token'],
   [{ learningRateRestarts: 2 }, 'learningRateRestarts 2 has no effect with the schedule constant'],

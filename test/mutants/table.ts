@@ -39,6 +39,44 @@ const ADVANTAGES: readonly Mutant[] = [
   },
 ];
 
+const OVERLONG: readonly Mutant[] = [
+  {
+    name: 'the trainer takes rewards as they were given',
+    file: `${TRAINING}/advantages.py`,
+    find: 'attempt.reward - _cost(attempt, overlong)',
+    replace: 'attempt.reward',
+    test: `${TRAINING_TESTS}/test_overlong.py`,
+  },
+  {
+    name: 'a step does not know what long answers cost',
+    file: `${TRAINING}/step.py`,
+    find: '    return Overlong(config.overlong_buffer, config.overlong_penalty)',
+    replace: '    return None',
+    test: `${TRAINING_TESTS}/test_overlong.py`,
+  },
+  {
+    name: "a call's limit is not read from its file",
+    file: `${TRAINING}/groups.py`,
+    find: 'request.get("max_tokens")',
+    replace: 'None',
+    test: `${TRAINING_TESTS}/test_overlong.py`,
+  },
+  {
+    name: 'the verdict takes rewards as they were given',
+    file: 'store/records/group-result.ts',
+    find: 'reward - costOf(index)',
+    replace: 'reward',
+    test: 'test/store/records/group-result.test.ts',
+  },
+  {
+    name: 'a plan does not tell its verdict what long answers cost',
+    file: 'core/plan-step.ts',
+    find: '? { truncated, overlongBuffer, overlongPenalty }',
+    replace: '? { truncated }',
+    test: 'test/core/plan-step.test.ts',
+  },
+];
+
 const PACKING: readonly Mutant[] = [
   {
     name: 'the loss is a sum, not a mean over tokens',
@@ -240,6 +278,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...SUPERVISED,
   ...ADAPTERS,
   ...ADVANTAGES,
+  ...OVERLONG,
   ...PACKING,
   ...SEGMENTS,
   ...ROWS,

@@ -118,6 +118,8 @@ const HANDED_ON = {
   klCoefficient: 0.1,
   klAs: 'reward',
   entropyCoefficient: 0.01,
+  overlongBuffer: 7,
+  overlongPenalty: 0.5,
   packing: 'tree',
 };
 

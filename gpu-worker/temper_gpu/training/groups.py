@@ -30,6 +30,8 @@ class Call:
     reward: float = 0.0
     # What was asked, as the agent wrote it: tells a rewritten history from another one.
     messages: list[Any] = field(default_factory=list)
+    # How many tokens it might sample at most.
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -128,4 +130,5 @@ def _call(call: dict[str, Any], earned: float) -> Call:
         call.get("turn", 0),
         float(earned),
         request.get("messages", []),
+        request.get("max_tokens"),
     )

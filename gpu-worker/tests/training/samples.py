@@ -169,7 +169,8 @@ def attempt_line(attempt: Attempt) -> dict[str, object]:
 
 def call_line(call: Call) -> dict[str, object]:
     return {
-        "request": {"temperature": call.temperature},
+        "request": {"temperature": call.temperature}
+        | ({} if call.max_tokens is None else {"max_tokens": call.max_tokens}),
         "promptTokenIds": call.prompt_token_ids,
         "tokenIds": call.token_ids,
         "logprobs": call.logprobs,

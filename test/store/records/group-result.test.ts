@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
+import type { RewardRules } from '../../../core/plan-step.ts';
+import { judgeByAgent, summariseGroup, trainedRewards } from '../../../store/records/group-result.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
 
 const PLAN = { step: 1, group: 0, scenario: 0, minimumGroupSize: 2 };
@@ -55,4 +57,34 @@ test.each([
   const rollouts = { header, attempts };
   const result = summariseGroup({ ...PLAN, truncated }, rollouts, judgeByAgent(rollouts, ''), '');
   expect(result.use).toBe(use);
+});
+
+/** The trainer's advantages are held to the same file (gpu-worker/tests/training/test_overlong.py). */
+interface Shaped {
+  name: string;
+  rules: RewardRules;
+  attempts: { reward: number | null; truncated?: boolean; calls: [tokens: number, limit: number | null][] }[];
+  trained: (number | null)[];
+  use: string;
+}
+
+const SHAPED = JSON.parse(readFileSync(new URL('shaped-rewards.json', import.meta.url), 'utf8')) as Shaped[];
+
+test.each(SHAPED)('overlong answers: $name', ({ rules, attempts: played, trained, use }) => {
+  const attempts = played.map(({ reward, truncated = false, calls }, index) => ({
+    ...attempt({ reward, isCut: truncated }, index),
+    calls: calls.map(([tokens, limit]) => ({
+      ...CALL,
+      request: { messages: [], ...(limit === null ? {} : { max_tokens: limit }) },
+      tokenIds: Array.from({ length: tokens }, () => 2),
+    })),
+  }));
+  const header = { schema: 1, inputsSha256: '', branch: 0, step: 1, adapterSha256: null, attempts: 0 } as const;
+  const rollouts = { header, attempts };
+  const judged = judgeByAgent(rollouts, '');
+  expect(trainedRewards(rules, rollouts, judged)).toEqual(trained);
+  const result = summariseGroup({ ...PLAN, ...rules }, rollouts, judged, '');
+  expect(result.use).toBe(use);
+  // People see what the agent gave.
+  expect(result.rewards).toEqual(played.map(({ reward }) => reward).filter((reward) => reward !== null));
 });
