@@ -6,7 +6,15 @@
  * are `null`. Workflows and planners import types from here, never the schemas (zod stays out of the workflow bundle).
  */
 import { z } from 'zod';
-import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
+import {
+  Checkpoint,
+  LoraConfig,
+  REWARD_RULES,
+  RolloutConfig,
+  RunConfig,
+  StartAdapter,
+  TrainConfig,
+} from './contract-config.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
@@ -68,10 +76,8 @@ export const RolloutInput = z
     policy: Checkpoint,
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
-    /** What training does with attempts that were cut off, or nearly. */
-    truncated: TrainConfig.shape.truncated,
-    overlongBuffer: TrainConfig.shape.overlongBuffer,
-    overlongPenalty: TrainConfig.shape.overlongPenalty,
+    /** What training does with attempts that were cut off, or nearly: changes nothing about what is played. */
+    ...REWARD_RULES,
     /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
     judge: judgeName.nullable(),
     inputsSha256: sha256,
@@ -145,9 +151,7 @@ export const JudgeInput = z
     step: positive,
     groups: z.array(GroupRef),
     minimumGroupSize: z.int().min(2),
-    truncated: TrainConfig.shape.truncated,
-    overlongBuffer: TrainConfig.shape.overlongBuffer,
-    overlongPenalty: TrainConfig.shape.overlongPenalty,
+    ...REWARD_RULES,
     inputsSha256: sha256,
   })
   .meta({ id: 'JudgeInput' });
