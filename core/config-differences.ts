@@ -16,8 +16,10 @@ export function describeConfigDifferences(recorded: RunConfig, asked: RunConfig)
 
 /** A checkpoint is one thing to a person, not five fields. */
 function withParentNamed({ parent, ...config }: RunConfig): object {
-  if (!parent) return config;
-  return { ...config, parent: `${policyName(parent)}, manifest ${parent.manifestSha256}` };
+  const { klReference } = config.train;
+  const train = klReference === undefined ? config.train : { ...config.train, klReference: klReference.sha256 };
+  if (!parent) return { ...config, train };
+  return { ...config, train, parent: `${policyName(parent)}, manifest ${parent.manifestSha256}` };
 }
 
 function flatten(value: unknown, path: string): Map<string, string> {

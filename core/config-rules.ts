@@ -59,8 +59,11 @@ function complaintAboutCorrection({ correction, correctionCap }: TrainConfig): s
   return `correctionCap ${correctionCap} has no effect without a correction; set correction, for example to token-truncate, or leave correctionCap out`;
 }
 
-function complaintAboutKl({ klCoefficient, klAs }: TrainConfig): string | null {
-  if (klCoefficient !== undefined || klAs === undefined) return null;
+function complaintAboutKl({ klCoefficient, klAs, klReference }: TrainConfig): string | null {
+  if (klCoefficient !== undefined) return null;
+  if (klReference !== undefined)
+    return 'klReference has no effect without a klCoefficient above 0; set klCoefficient, or leave klReference out';
+  if (klAs === undefined) return null;
   return `klAs ${klAs} has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out`;
 }
 

@@ -75,8 +75,10 @@ export const TrainConfig = z
       .optional(),
     /** Of the ratio of trainer to sampler; given wherever there is a correction. */
     correctionCap: z.number().gt(1).optional(),
-    /** What a divergence from the base model costs; absent: nothing. */
+    /** What a divergence from the reference costs; absent: nothing. */
     klCoefficient: z.number().min(0).optional(),
+    /** The adapter of another checkpoint that it is a divergence from; absent: the base model. */
+    klReference: BlobRef.optional(),
     /** Where it is charged; absent: in the loss. */
     klAs: z.enum(['loss', 'reward']).optional(),
     /** What a nat of entropy is worth; absent: nothing. */

@@ -18,6 +18,7 @@ import { checkFits, type Parent } from './check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkEngine } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
+import { checkReference, readKlReference } from '../train/kl-reference.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 
@@ -25,12 +26,13 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const { flags, args, project, cwd, env } = context;
   const parentName = readCheckpointName(args.parent);
   const template = await readChatTemplate(flags['chat-template'], cwd);
-  const values = fieldsOf(flags, template);
   const run = checkRunName(flags.run);
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, run))?.file.config ?? null;
   const parent = await findForkParent(store, parentName, recorded);
+  const reference = await readKlReference(store, flags['kl-reference'], recorded);
+  const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const { models: configured } = await loadConfig(project, env);
   const named = flags['base-model'];
   const hasTemplate = template !== null || parent.config.rollout.chatTemplateSha256 !== undefined;
@@ -44,6 +46,7 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const start = { ...inherit(parent.config, values, loss), ...names, parent: parent.checkpoint };
   const config = applyRunFlags(start, values, loss);
   checkFits(parent, config);
+  checkReference(reference, config);
   await checkEngine(config, flags.engine, context);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
@@ -71,6 +74,7 @@ const DEPENDENTS = [
   ['reduction', 'reductionTokens'],
   ['correction', 'correctionCap'],
   ['klCoefficient', 'klAs'],
+  ['klCoefficient', 'klReference'],
   ['overlongBuffer', 'overlongPenalty'],
 ] as const;
 

@@ -33,7 +33,7 @@ const TRAIN_NOTES: Readonly<Record<string, string>> = {
   clippedShare: 'share of tokens whose ratio was clipped',
   correctedShare: 'share of tokens that a correction truncated or left out',
   staleness: 'optimizer steps between the sampler and the policy that was trained',
-  kl: 'divergence from the base model',
+  kl: 'divergence from the reference',
   loss: 'of the step',
   advantageMass: 'mean |advantage|',
   forks: 'rows started because a conversation’s history was rewritten',

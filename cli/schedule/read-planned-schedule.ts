@@ -18,6 +18,7 @@ import { checkFits, type Parent } from '../fork/check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
 import { checkEngine } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
+import { checkReference, readKlReference } from '../train/kl-reference.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 import type { ScheduleCreateContext } from './command.ts';
 
@@ -52,13 +53,16 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const parent = lineage ?? from;
   const { agent } = agentFile;
   const names = { run: name, agent: agent.name, baseModel: model.name };
-  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, fieldsOf(flags, template));
+  const reference = await readKlReference(store, flags['kl-reference'], null);
+  const values = fieldsOf(flags, template, reference?.manifest.adapter);
+  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, values);
   await checkEngine(asked, null, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);
   const config = { ...asked, baseModel };
   if (parent !== null) checkFits(parent, config);
+  checkReference(reference, config);
   await store.checkWritable();
   const begins = parent?.checkpoint ?? null;
   return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store };

@@ -90,7 +90,13 @@ export const LOSS_FLAGS = {
     kind: 'number',
     placeholder: 'X',
     path: 'train.klCoefficient',
-    description: 'what a divergence from the base model costs',
+    description: 'what a divergence from the base model, or from --kl-reference, costs',
+  },
+  'kl-reference': {
+    kind: 'text',
+    placeholder: 'CHECKPOINT',
+    path: 'train.klReference',
+    description: 'checkpoint that --kl-coefficient keeps the policy near, in place of the base model',
   },
   'kl-as': {
     kind: 'text',

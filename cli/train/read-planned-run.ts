@@ -13,6 +13,7 @@ import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
 import { checkEngine } from './check-engine.ts';
 import { checkJudge, judgeOptions } from './check-judge.ts';
+import { checkReference, readKlReference } from './kl-reference.ts';
 import { readWarmStart } from './read-warm-start.ts';
 import { applyRunFlags, fieldsOf, flagOf } from './run-flags.ts';
 import { checkStartAdapter, filesOf, readStartAdapter, startWith } from './start-adapter.ts';
@@ -49,7 +50,8 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const names = { run: name ?? agent.name, agent: agent.name, baseModel: model.name };
   const store = await openProjectStore(project, env);
   const recorded = (await readRun(store, names.run))?.file.config ?? null;
-  const values = fieldsOf(flags, template);
+  const reference = await readKlReference(store, flags['kl-reference'], recorded);
+  const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const warm = await readWarmStart(flags['warm-start'], values, cwd);
   const fresh = { ...names, ...judgeOptions(agent), train: recordedLayout(recorded), ...warm.options };
   const start = startWith(adapter, fresh);
@@ -61,6 +63,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
   const config = { ...asked, baseModel };
+  checkReference(reference, config);
   const given = {
     agentFile: path,
     models,

@@ -1,6 +1,6 @@
 /** From flags to a run's configuration: parsed, held to the contract, and every complaint in terms of flags. */
 import { z } from 'zod';
-import { LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
+import { type BlobRef, LOSS_NAMES, type LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { ChatTemplate } from '../command-line/chat-template.ts';
@@ -27,8 +27,10 @@ function rowsOf(config: Pick<RunOptions, 'supervised'>): FlagRows {
 export function fieldsOf(
   flags: Readonly<Record<string, unknown>>,
   template: ChatTemplate | null,
+  klReference: BlobRef | null = null,
 ): ReadonlyMap<string, unknown> {
-  const values = new Map<string, unknown>(Object.entries({ ...flags, 'chat-template': template?.sha256 ?? null }));
+  const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': klReference };
+  const values = new Map<string, unknown>(Object.entries({ ...flags, ...found }));
   const rows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)].filter(([flag]) => isGiven(values.get(flag)));
   return new Map(
     rows

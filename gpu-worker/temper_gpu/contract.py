@@ -725,6 +725,7 @@ class TrainConfig(BaseModel):
     )
     correction_cap: Annotated[float | None, Field(alias="correctionCap", gt=1.0)] = None
     kl_coefficient: Annotated[float | None, Field(alias="klCoefficient", ge=0.0)] = None
+    kl_reference: Annotated[BlobRef | None, Field(alias="klReference")] = None
     kl_as: Annotated[Literal["loss", "reward"] | None, Field(alias="klAs")] = None
     entropy_coefficient: Annotated[
         float | None, Field(alias="entropyCoefficient", ge=0.0)

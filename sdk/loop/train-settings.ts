@@ -4,7 +4,7 @@ import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
 
-export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> &
+export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer' | 'klReference'>> &
   Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
     learningRate?: number;
     /** A group is trained only if at least this many of its attempts have a reward. */

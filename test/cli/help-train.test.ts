@@ -66,7 +66,8 @@ test('train', async () => {
       --reduction-tokens N                      tokens that an attempt counts as, with --reduction constant
       --correction NAME                         how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …
       --correction-cap X                        largest ratio of trainer to sampler that --correction accepts
-      --kl-coefficient X                        what a divergence from the base model costs [0]
+      --kl-coefficient X                        what a divergence from the base model, or from --kl-reference, costs [0]
+      --kl-reference CHECKPOINT                 checkpoint that --kl-coefficient keeps the policy near, in place of the base model
       --kl-as NAME                              where --kl-coefficient is charged: loss or reward ["loss"]
       --entropy-coefficient X                   what a nat of entropy is worth in the loss [0]
       --advantage-scale NAME                    none, group-std or batch-std ["none"]

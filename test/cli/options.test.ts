@@ -96,6 +96,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   'epsilon-high': '0.5 --passes 2',
   reduction: 'attempt',
   correction: 'token-mask',
+  'kl-reference': 'demo@2 --kl-coefficient 0.1',
   'kl-as': 'reward --kl-coefficient 0.1',
   'overlong-penalty': '2 --overlong-buffer 8',
   'correction-cap': '3 --correction token-mask',

@@ -97,6 +97,27 @@ export const LOSSES: readonly Mutant[] = [
     test: `${TRAINING_TESTS}/test_stale_sampler.py`,
   },
   {
+    name: 'the reference is the base model, whatever the plan names',
+    file: `${TRAINING}/step.py`,
+    find: 'policy.without_adapter() if reference is None else policy.with_adapter(reference)',
+    replace: 'policy.without_adapter()',
+    test: `${TRAINING_TESTS}/test_reference.py`,
+  },
+  {
+    name: "another run's reference is pruned",
+    file: 'store/records/prune.ts',
+    find: 'references.set(reference.sha256, other)',
+    replace: 'references.delete(other)',
+    test: 'test/store/records/reference.test.ts',
+  },
+  {
+    name: 'a run is copied without its reference',
+    file: 'store/records/copy/contents.ts',
+    find: '[] : [file.config.train.klReference]',
+    replace: '[] : []',
+    test: 'test/store/records/reference.test.ts',
+  },
+  {
     name: 'a step does not name its sampler',
     file: 'core/plan-step.ts',
     find: 'return staleness === 0 ? {}',

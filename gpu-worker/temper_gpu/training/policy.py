@@ -73,13 +73,7 @@ class TrainablePolicy:
 
     def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
         """In place: allocations, and what AdamW knows of its parameters, stay."""
-        found = {name: tensor.shape for name, tensor in tensors.items()}
-        if found != self._shapes:
-            raise TemperError(
-                "BadConfig",
-                f"the parent's adapter must have rank {self.lora.rank} on {', '.join(self.targets)} of "
-                f"{self.base.name}, but it has {len(found)} other tensors; train it with its own LoRA options",
-            )
+        self._require_shapes("the parent's adapter", tensors)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
                 parameter.copy_(tensors[name])
@@ -89,9 +83,19 @@ class TrainablePolicy:
                 state["step"].copy_(optimizer["step"])
                 parameter.grad = None
 
+    def _require_shapes(self, what: str, tensors: Mapping[str, Tensor]) -> None:
+        found = {name: tensor.shape for name, tensor in tensors.items()}
+        if found != self._shapes:
+            raise TemperError(
+                "BadConfig",
+                f"{what} must have rank {self.lora.rank} on {', '.join(self.targets)} of "
+                f"{self.base.name}, but it has {len(found)} other tensors; train it with its own LoRA options",
+            )
+
     @contextmanager
     def with_adapter(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-        """Another checkpoint of the same run, to be asked within."""
+        """Another checkpoint of the same LoRA, to be asked within."""
+        self._require_shapes("an adapter to be compared with", tensors)
         own = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         try:
             self._lay_in(tensors)

@@ -5,7 +5,7 @@ commit: trainer.py.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -47,9 +47,11 @@ def train_step(
     is_cancelled: Callable[[], bool] = lambda: False,
     seed: str = "",
     sampler: StaleSampler | None = None,
+    reference: Mapping[str, Tensor] | None = None,
 ) -> Metrics:
     """Changes the policy in place by the optimizer updates of one step on these groups; returns what there is to know
-    about it. `seed` orders the groups of several updates; `sampler` is given where it is not the parent."""
+    about it. `seed` orders the groups of several updates; `sampler` is given where it is not the parent, `reference`
+    where it is not the base model."""
     require_policy(groups, parent_sha256, sampler)
     attempts = list(chain.from_iterable(group.attempts for group in groups))
     overlong = overlong_of(config)
@@ -66,7 +68,7 @@ def train_step(
         return metrics
     if sampler is not None:
         check_sampler(policy, sampler, groups, rows, config, is_cancelled)
-    tokens, compared = compare(policy, tokens_of(rows), config, is_cancelled)
+    tokens, compared = compare(policy, tokens_of(rows), config, is_cancelled, reference)
     if compared and sampler is None:
         require_agreement(compared, groups, parent_sha256, config.max_logprob_mismatch)
     measured: list[tuple[Update, Metrics]] = []
@@ -110,12 +112,16 @@ def check_sampler(
 
 
 def compare(
-    policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_cancelled: Callable[[], bool]
+    policy: TrainablePolicy,
+    tokens: Tokens,
+    config: TrainConfig,
+    is_cancelled: Callable[[], bool],
+    reference: Mapping[str, Tensor] | None,
 ) -> tuple[Tokens, Metrics]:
     """What corrections and references need to know of all tokens before the first update."""
     compared: Metrics = {}
     if config.kl_coefficient is not None:
-        with policy.without_adapter():
+        with policy.without_adapter() if reference is None else policy.with_adapter(reference):
             tokens = replace(tokens, reference_F=score(policy, tokens, config, is_cancelled)[0])
     # With dropout the gradient's log-probabilities are not those of the sampler, even where the weights are the same.
     if config.correction is None and config.kl_as != "reward" and not config.lora.dropout:

@@ -36,6 +36,7 @@ from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
 from temper_gpu.training.platform import fix_threads, platform_fingerprint
 from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.reference import read_reference
 from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
 from temper_gpu.training.start import make_start, require_same_base
 from temper_gpu.training.step import train_step
@@ -131,14 +132,15 @@ class Trainer:
         parent = read_parent(self._store, work.parent)
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
         require_kept(self._store, work.parent.run, parent.manifest)
-        sampler = read_sampler(self._store, work)
+        sampler, reference = read_sampler(self._store, work), read_reference(self._store, work.train)
         held = self._load_policy(parent, work.train.lora)
         supervision = self._load_supervision(work, held.policy.base)
         clock.begin("wait")
         with self._device_lock:
             clock.begin("train")
             held.manifest_sha256 = None
-            metrics = self._step(work, held.policy, parent, supervision or groups, sampler, is_cancelled)
+            compared = (sampler, reference)
+            metrics = self._step(work, held.policy, parent, supervision or groups, compared, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.begin("commit")
         manifest = Manifest(
@@ -175,7 +177,7 @@ class Trainer:
         policy: TrainablePolicy,
         parent: Commit,
         material: Supervision | list[Group],
-        sampler: StaleSampler | None,
+        compared: tuple[StaleSampler | None, Mapping[str, Tensor] | None],
         is_cancelled: Callable[[], bool],
     ) -> Metrics:
         parent_sha256, seed = parent.manifest.adapter.sha256, f"{work.seed}/{work.step}"
@@ -183,7 +185,7 @@ class Trainer:
             if isinstance(material, Supervision):
                 return supervised_step(policy, material, work.train, work.learning_rate, is_cancelled, seed)
             given = (policy, parent_sha256, material, work.train, work.learning_rate)
-            return train_step(*given, is_cancelled, seed, sampler)
+            return train_step(*given, is_cancelled, seed, *compared)
         except TemperError as error:
             raise TemperError(error.type, f"step {work.step} of {work.run}: {error.message}") from error
 

@@ -4,7 +4,7 @@ The policy is a table of four logits, all 0, whatever the prompt: each token has
 1) sampled the tokens 0, 1, 2 and attempt b (reward 0) token 3, so A = ±1/2 and the step's mean is over 4 tokens.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import log, sqrt
@@ -47,6 +47,12 @@ class TablePolicy:
     @contextmanager
     def dropping(self, seed: str) -> Iterator[None]:
         yield
+
+    @contextmanager
+    def with_adapter(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+        trained, self.logits_V = self.logits_V, tensors["logits"]
+        yield
+        self.logits_V = trained
 
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         logprobs_V = torch.log_softmax(self.logits_V, -1)

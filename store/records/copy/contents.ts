@@ -21,7 +21,7 @@ export interface RunContents {
   state: { bytes: Uint8Array; value: RunState } | null;
   /** Keys of the curve for people. */
   curve: string[];
-  /** Scenarios, chat template, examples, and the adapter that it began with. */
+  /** Scenarios, chat template, examples, the adapter that it began with, and the one that steps are compared with. */
   blobs: BlobRef[];
   /** Before the steps: whatever else a run has, but for what makes it one. */
   others: string[];
@@ -52,6 +52,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
     ...(template === null ? [] : [templateRef(template)]),
     ...(file.config.supervised === undefined ? [] : [file.config.supervised.dataset]),
     ...Object.values(file.config.startAdapter ?? {}),
+    ...(file.config.train.klReference === undefined ? [] : [file.config.train.klReference]),
   ];
   return { state, curve, blobs, others, branches };
 }

@@ -78,6 +78,7 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
 async function verifyBrought(store: Store, config: RunConfig, findings: Findings): Promise<void> {
   await verifyTemplate(store, config, findings);
   await verifyDataset(store, config, findings);
+  await verifyReference(store, config, findings);
 }
 
 async function verifyTemplate(store: Store, config: RunConfig, findings: Findings): Promise<void> {
@@ -85,6 +86,14 @@ async function verifyTemplate(store: Store, config: RunConfig, findings: Finding
   if (sha256 === undefined) return;
   findings.count('run files');
   await findings.attempt('run files', blobKey(sha256), () => readRunTemplate(store, config));
+}
+
+/** The adapter of another checkpoint that steps are compared with. */
+async function verifyReference(store: Store, { train }: RunConfig, findings: Findings): Promise<void> {
+  const { klReference } = train;
+  if (klReference === undefined) return;
+  findings.count('run files');
+  await findings.attempt('run files', klReference.key, () => store.getBlob(klReference));
 }
 
 async function verifyDataset(store: Store, { supervised }: RunConfig, findings: Findings): Promise<void> {

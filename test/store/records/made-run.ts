@@ -13,7 +13,7 @@ import {
   standAt,
   type RunPosition,
 } from '../../../core/plan-step.ts';
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
 import { addToCurve } from '../../../store/records/curve.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
 import { judgeByAgent } from '../../../store/records/group-result.ts';
@@ -51,6 +51,7 @@ export interface MadeOptions {
   chatTemplate?: string;
   /** How many of the first steps train examples. */
   warmStart?: number;
+  train?: RunOptions['train'];
 }
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
@@ -64,7 +65,7 @@ function madeSupervised(steps: number): SupervisedConfig {
 }
 
 function madeConfig(options: MadeOptions = {}): RunConfig {
-  const { run = 'demo', steps = 3, seed = 1, maxStaleness = 0, chatTemplate, warmStart } = options;
+  const { run = 'demo', steps = 3, seed = 1, maxStaleness = 0, chatTemplate, warmStart, train = {} } = options;
   const supervised = warmStart === undefined ? {} : { supervised: madeSupervised(warmStart) };
   const rollout = chatTemplate === undefined ? {} : { chatTemplateSha256: hashBytes(text(chatTemplate)) };
   const config = {
@@ -77,6 +78,7 @@ function madeConfig(options: MadeOptions = {}): RunConfig {
     groupsPerStep: 2,
     groupSize: 2,
     rollout,
+    train,
     ...supervised,
   };
   return defaultRunConfig(config);

@@ -1,0 +1,54 @@
+/** `--kl-reference CHECKPOINT`: the frozen adapter that a KL coefficient charges a divergence from. */
+import type { BlobRef, RunConfig } from '../../core/contract.ts';
+import type { CheckpointName } from '../../core/policy-name.ts';
+import { listCheckpoints } from '../../store/records/checkpoints.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import type { Store } from '../../store/store.ts';
+import { readCheckpointName } from '../command-line/checkpoint-names.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { flagOf } from './run-flags.ts';
+
+/** Null where none is given. A run keeps the one that it was `recorded` with. */
+export async function readKlReference(
+  store: Store,
+  text: string | null,
+  recorded: RunConfig | null,
+): Promise<TrainedPolicy | null> {
+  if (text === null) return null;
+  const named = readCheckpointName(text);
+  const reference = await findTrainedPolicy(store, await findKept(store, named, recorded?.train.klReference));
+  const { manifest, name } = reference;
+  if (manifest.step === 0 && manifest.parent === null)
+    throw new UsageError(
+      `--kl-reference ${name} has no effect: its adapter is fresh, which is the base model; name a trained checkpoint, or leave --kl-reference out`,
+    );
+  return reference;
+}
+
+/** `latest` and `best` move on with their run: a run that exists goes on with the checkpoint that it began with. */
+async function findKept(store: Store, named: CheckpointName, kept: BlobRef | undefined): Promise<CheckpointName> {
+  if (kept === undefined || typeof named.step === 'number') return named;
+  const checkpoints = await listCheckpoints(store, named.run);
+  return checkpoints.find(({ commit }) => commit.manifest.adapter.sha256 === kept.sha256) ?? named;
+}
+
+/** Of the trainer's options that say nothing of what an adapter computes. */
+const FREE = new Set(['dropout']);
+
+/** Its weights are laid into the place of the run's own. */
+export function checkReference(reference: TrainedPolicy | null, { baseModel, train }: RunConfig): void {
+  if (reference === null) return;
+  const { name, config } = reference;
+  if (config.baseModel !== baseModel)
+    throw new UsageError(
+      `--kl-reference must be a checkpoint of ${baseModel}, got ${name} of ${config.baseModel}; name another checkpoint`,
+    );
+  const [there, here] = [config.train.lora, train.lora].map((lora) => new Map<string, unknown>(Object.entries(lora)));
+  for (const key of new Set([...there!.keys(), ...here!.keys()])) {
+    const [its, own] = [there!.get(key), here!.get(key)].map((value) => JSON.stringify(value ?? null));
+    if (its !== own && !FREE.has(key))
+      throw new UsageError(
+        `--kl-reference must have the LoRA options of the run: ${name} has --${flagOf(`train.lora.${key}`)} ${its}, the run ${own}; pass that, or name another checkpoint`,
+      );
+  }
+}

@@ -1,0 +1,86 @@
+/** `--kl-reference`: which checkpoint's adapter a run is compared with, and which cannot be. */
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+
+import { forkCommand } from '../../cli/fork/command.ts';
+import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { trainCommand } from '../../cli/train/command.ts';
+import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import type { BlobRef, RunConfig } from '../../core/contract.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
+import { prunedKey, runKey } from '../../store/layout.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { makeRun } from '../store/records/made-run.ts';
+import { writeAgent } from './agents.ts';
+import { temporaryProject } from './fixture-store.ts';
+import { complaintIn, contextOf } from './run-cli.ts';
+
+let project: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryProject();
+  await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
+  store = await openStore(join(project, '.temper', 'store'));
+  await makeRun(store, { run: 'demo', steps: 3 });
+});
+
+const NEW = ['agent.ts', '--run', 'new', '--base-model', 'pocket'];
+const KL = ['--kl-coefficient', '0.1'];
+const refusal = (...flags: string[]) => complaintIn(project, ['train', ...NEW, ...flags]);
+
+async function plan(...flags: string[]): Promise<RunConfig> {
+  return (await readPlannedRun(contextOf(trainCommand, project, [...NEW, ...KL, ...flags]))).config;
+}
+
+async function adapterOf(step: number): Promise<BlobRef> {
+  return (await readManifest(store, { run: 'demo', branch: 0, step }))!.adapter;
+}
+
+test('the plan names the adapter of the checkpoint by its bytes, for a run and for a fork', async () => {
+  expect((await plan('--kl-reference', 'demo@2')).train.klReference).toEqual(await adapterOf(2));
+  expect(await plan()).not.toHaveProperty('train.klReference');
+  const words = ['demo@1', 'agent.ts', '--run', 'new', ...KL, '--kl-reference', 'demo@3'];
+  const { config } = await readPlannedFork(contextOf(forkCommand, project, words));
+  expect(config.train.klReference).toEqual(await adapterOf(3));
+});
+
+test('latest is the one that the run began with, however far its own run is by now', async () => {
+  const config = await plan('--kl-reference', 'demo@2');
+  const file = { schema: 1, config, agentCodeSha256: 'e'.repeat(64), versions: {}, parent: null };
+  await store.publish(runKey('new'), encodeJson(file));
+  expect((await plan('--kl-reference', 'demo@latest')).train).toEqual(config.train);
+  const [before, after] = [(await adapterOf(2)).sha256, (await adapterOf(3)).sha256];
+  expect(await refusal(...KL, '--kl-reference', 'demo@3')).toContain(`--kl-reference: "${before}" → "${after}"`);
+});
+
+test('a checkpoint that cannot act, or does not fit, is refused with the reason', async () => {
+  expect(await refusal('--kl-reference', 'demo@2')).toMatchInlineSnapshot(
+    `"temper: --kl-reference has no effect without a --kl-coefficient above 0; set --kl-coefficient, or leave --kl-reference out"`,
+  );
+  expect(await refusal(...KL, '--kl-reference', 'demo@0')).toMatchInlineSnapshot(
+    `"temper: --kl-reference demo@0 has no effect: its adapter is fresh, which is the base model; name a trained checkpoint, or leave --kl-reference out"`,
+  );
+  expect(await refusal(...KL, '--kl-reference', 'demo@9')).toContain('demo');
+  expect(await refusal(...KL, '--kl-reference', 'demo@2', '--lora-rank', '8')).toMatchInlineSnapshot(
+    `"temper: --kl-reference must have the LoRA options of the run: demo@2 has --lora-rank 16, the run 8; pass that, or name another checkpoint"`,
+  );
+  const other = [
+    'train',
+    'agent.ts',
+    '--run',
+    'new',
+    '--base-model',
+    'pocket-tools',
+    ...KL,
+    '--kl-reference',
+    'demo@2',
+  ];
+  expect(await complaintIn(project, other)).toMatchInlineSnapshot(
+    `"temper: --kl-reference must be a checkpoint of pocket-tools, got demo@2 of pocket; name another checkpoint"`,
+  );
+  await store.publish(prunedKey({ run: 'demo', branch: 0, step: 2 }), encodeJson({ schema: 1, pruned: true }));
+  expect(await refusal(...KL, '--kl-reference', 'demo@2')).toContain('they were pruned on purpose');
+});

@@ -1,0 +1,64 @@
+/** What of a run's training options stands elsewhere in its store: rewards after costs, another checkpoint's adapter. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { FileStore } from '../../../store/bytes/file-store.ts';
+import { copyRun } from '../../../store/records/copy/copy-run.ts';
+import { planPrune } from '../../../store/records/prune.ts';
+import { readManifest } from '../../../store/records/run-reader.ts';
+import { readStepVerdict } from '../../../store/records/step-verdict.ts';
+import { verifyRun } from '../../../store/records/verify/verify-run.ts';
+import { makeRun } from './made-run.ts';
+
+let root: string;
+let store: FileStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'temper-reference-'));
+  store = new FileStore(join(root, 'here'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const problems = async (of: FileStore) => (await verifyRun(of, 'demo')).findings.problems.map(({ object }) => object);
+const lean = { keepLast: 1, keepBest: [], keepEvery: null };
+
+test('the verdict on a step has what long answers cost, and is verified with it', async () => {
+  // Each answer is one of two tokens: half of the penalty.
+  await makeRun(store, { steps: 2, train: { overlongBuffer: 2, overlongPenalty: 3 } });
+  const verdict = await readStepVerdict(store, { run: 'demo', branch: 0, step: 1 });
+  expect(verdict?.groups.map(({ rewards }) => rewards)).toEqual([
+    [-1.5, -0.5],
+    [-1.5, -0.5],
+  ]);
+  expect(await problems(store)).toEqual([]);
+});
+
+/** Compared with step 2 of another run. */
+async function makeCompared(): Promise<string> {
+  await makeRun(store, { run: 'other', seed: 2, steps: 5 });
+  const klReference = (await readManifest(store, { run: 'other', branch: 0, step: 2 }))!.adapter;
+  await makeRun(store, { train: { klCoefficient: 0.1, klReference } });
+  return klReference.key;
+}
+
+test('the adapter that a run is compared with is verified, copied with the run, and not pruned from its own', async () => {
+  const key = await makeCompared();
+  expect(await problems(store)).toEqual([]);
+  const manifest = await readManifest(store, { run: 'demo', branch: 0, step: 1 });
+  expect(manifest?.train?.klReference?.key).toBe(key);
+  const { kept, pruned } = await planPrune(store, 'other', lean);
+  expect(kept.find(({ checkpoint }) => checkpoint.step === 2)?.because).toBe('the run demo is compared with it');
+  expect(pruned.map(({ step }) => step)).toEqual([1, 3]);
+  const there = new FileStore(join(root, 'there'));
+  const options = {
+    isThorough: false,
+    withPruned: false,
+    signal: new AbortController().signal,
+    onStep: () => undefined,
+  };
+  await copyRun(store, there, 'demo', options);
+  expect(await problems(there)).toEqual([]);
+  rmSync(join(root, 'there', key));
+  expect(await problems(there)).toEqual([key]);
+});
