@@ -13,13 +13,13 @@ export const WARNED_STEPS = 3;
 /** They are looked for among the newest ones: a workflow carries no more. */
 export const WATCHED_STEPS = 10;
 /** Of the entropy of the first steps, what must be left. */
-export const LEAST_ENTROPY_SHARE = 0.1;
+const LEAST_ENTROPY_SHARE = 0.1;
 /** Of k3 between the policy and what sampled: at 0.05 ratios are off by a third, about where the ranges of losses clip. */
-export const MOST_DRIFT = 0.05;
+const MOST_DRIFT = 0.05;
 /** The same with equal weights: half of what ends a run by default. */
-export const MOST_MISMATCH = 5e-4;
+const MOST_MISMATCH = 5e-4;
 /** Of a step's attempts. */
-export const MOST_TRUNCATED_SHARE = 0.2;
+const MOST_TRUNCATED_SHARE = 0.2;
 
 type Observed = Pick<
   StepSummary,
