@@ -91,9 +91,6 @@ export const TrainConfig = z
   .meta({ id: 'TrainConfig' });
 export type TrainConfig = z.infer<typeof TrainConfig>;
 
-/** What of it changes the rewards that were given, and so which groups are trained. */
-export const REWARD_RULES = TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape;
-
 /** How attempts are played. */
 export const RolloutConfig = z
   .strictObject({

@@ -6,15 +6,7 @@
  * are `null`. Workflows and planners import types from here, never the schemas (zod stays out of the workflow bundle).
  */
 import { z } from 'zod';
-import {
-  Checkpoint,
-  LoraConfig,
-  REWARD_RULES,
-  RolloutConfig,
-  RunConfig,
-  StartAdapter,
-  TrainConfig,
-} from './contract-config.ts';
+import { Checkpoint, LoraConfig, RolloutConfig, RunConfig, StartAdapter, TrainConfig } from './contract-config.ts';
 import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
 import { baseModel, BlobRef, count, judgeName, name, positive, sha256 } from './contract-values.ts';
 
@@ -23,6 +15,9 @@ export * from './contract-losses.ts';
 export * from './contract-supervised.ts';
 export { NAME_PATTERN } from './wire-constants.ts';
 export { BASE_MODEL_PATTERN, BlobRef, firstIssue } from './contract-values.ts';
+
+/** What changes the rewards that were given, and so which groups are trained. */
+const rewardRules = TrainConfig.pick({ truncated: true, overlongBuffer: true, overlongPenalty: true }).shape;
 
 export const PrepareInput = z.strictObject({ config: RunConfig }).meta({ id: 'PrepareInput' });
 export type PrepareInput = z.infer<typeof PrepareInput>;
@@ -77,7 +72,7 @@ export const RolloutInput = z
     rollout: RolloutConfig,
     minimumGroupSize: z.int().min(2),
     /** What training does with attempts that were cut off, or nearly: changes nothing about what is played. */
-    ...REWARD_RULES,
+    ...rewardRules,
     /** Who judges what was played, in an activity of its own; null: the agent's own reward is the verdict. */
     judge: judgeName.nullable(),
     inputsSha256: sha256,
@@ -151,7 +146,7 @@ export const JudgeInput = z
     step: positive,
     groups: z.array(GroupRef),
     minimumGroupSize: z.int().min(2),
-    ...REWARD_RULES,
+    ...rewardRules,
     inputsSha256: sha256,
   })
   .meta({ id: 'JudgeInput' });

@@ -17,8 +17,8 @@ export async function readKlReference(
   if (text === null) return null;
   const named = readCheckpointName(text);
   const reference = await findTrainedPolicy(store, await findKept(store, named, recorded?.train.klReference));
-  const { manifest, name } = reference;
-  if (manifest.step === 0 && manifest.parent === null)
+  const { manifest, name, file } = reference;
+  if (manifest.step === 0 && manifest.parent === null && file.config.startAdapter === undefined)
     throw new UsageError(
       `--kl-reference ${name} has no effect: its adapter is fresh, which is the base model; name a trained checkpoint, or leave --kl-reference out`,
     );
