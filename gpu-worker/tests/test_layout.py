@@ -22,9 +22,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine/embedded": {"engine", "model"},
     "engine/vllm": {"engine", "model"},
     "commits": {"engine", "model", "store"},
-    "training": {"commits", "model", "store", "training/losses", "training/packing"},
+    "training": {"commits", "model", "store", "training/losses", "training/packing", "training/ranks"},
+    "training/group": {"commits", "model", "store", "training", "training/ranks"},
     "training/losses": {"training/packing"},
     "training/packing": set(),
+    "training/ranks": set(),
     "server": {"commits", "engine", "model"},
     "temporal": {"commits", "model", "store", "training"},
     "process": {
@@ -37,6 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "store",
         "temporal",
         "training",
+        "training/group",
     },
     "__main__": {"process", "store"},
 }

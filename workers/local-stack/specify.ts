@@ -24,6 +24,7 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
     ...config.engine,
     device: options.device ?? config.engine.device,
     dtype: options.dtype ?? config.engine.dtype,
+    devices: options.devices ?? config.engine.devices,
     kind: options.engine ?? config.engine.kind,
   };
   const vllmPython = await vllmPythonOf(engine, install);

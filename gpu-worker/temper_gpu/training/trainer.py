@@ -34,8 +34,9 @@ from temper_gpu.store import Store
 from temper_gpu.training.examples import TurnReader, refuse_turns
 from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
-from temper_gpu.training.platform import fix_threads, platform_fingerprint
+from temper_gpu.training.platform import fix_threads, platform_fingerprint, ranks_fingerprint
 from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
 from temper_gpu.training.start import make_start, require_same_base
 from temper_gpu.training.step import train_step
@@ -78,12 +79,14 @@ class Trainer:
         device_lock: AbstractContextManager[object],
         sampler: Callable[[str], Mapping[str, str]] = lambda base_model: {},
         read_turns: TurnReader = refuse_turns,
+        ranks: Ranks = ALONE,
     ) -> None:
         self._library = library
         self._store = store
         self._device_lock = device_lock
         self._sampler = sampler
         self._read_turns = read_turns
+        self._ranks = ranks
         self._held: _Held | None = None
         self._clock = Stopwatch("load")
 
@@ -154,7 +157,7 @@ class Trainer:
             groups=work.groups,
             learning_rate=work.learning_rate,
             metrics=on_the_wire(metrics),
-            platform=self._platform(held.policy.base),
+            platform=self._platform(held.policy.base) | ranks_fingerprint(self._ranks.count),
             seed=work.seed,
             train=work.train,
             sampler=work.sampler,
@@ -206,7 +209,7 @@ class Trainer:
         shape = (base.name, lora.model_dump_json())
         if self._held is None or self._held.shape != shape:
             self._held = None  # frees the old one before the new one is made
-            self._held = _Held(shape, TrainablePolicy(base, lora))
+            self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks))
         held = self._held
         if held.manifest_sha256 != parent.sha256:
             held.manifest_sha256 = None

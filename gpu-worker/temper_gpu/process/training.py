@@ -1,0 +1,65 @@
+"""What trains: this process, or a group of ranks."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import torch
+
+from temper_gpu.failures import TemperError
+from temper_gpu.model.models import Models
+from temper_gpu.store import Store
+from temper_gpu.training.group import AgentProcess, GroupTrainer, RankSettings
+from temper_gpu.training.trainer import Trainer
+
+RANKS = "temper_gpu.process.ranks"
+
+
+def choose_devices(count: int, first: torch.device) -> tuple[str, ...]:
+    """Of this host, from the first one on."""
+    found = num_devices(first)
+    if count > 1 and sys.platform != "linux":
+        raise TemperError("BadConfig", f"--devices must be 1 on {sys.platform}, got {count}; use a host with Linux")
+    if count > found and first.type == "cuda":
+        raise TemperError(
+            "BadConfig",
+            f"--devices must be at most {found}, the number of GPUs of this host from {first} on, got {count}; pass "
+            f"--devices {max(1, found)}",
+        )
+    if count > found:
+        raise TemperError(
+            "BadConfig",
+            f"--devices must be at most {found}, the number of CPU cores that this process may use, got {count}: more "
+            f"processes than cores wait for each other; pass --devices {found}",
+        )
+    if first.type == "cpu":
+        return ("cpu",) * count
+    return tuple(f"cuda:{(first.index or 0) + rank}" for rank in range(count))
+
+
+def num_devices(first: torch.device) -> int:
+    if first.type == "cuda":
+        return torch.cuda.device_count() - (first.index or 0)
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Training:
+    trainer: Trainer
+    close: Callable[[], None]
+
+
+def open_training(
+    models: Models,
+    store: Store,
+    device_lock: AbstractContextManager[object],
+    recorded: Callable[[str], Mapping[str, str]],
+    settings: RankSettings,
+) -> Training:
+    """`device_lock`, `recorded`: as the trainer has them. Ranks find models and store by their settings."""
+    if len(settings.devices) == 1:
+        return Training(Trainer(models, store, device_lock, recorded), lambda: None)
+    agent = AgentProcess([sys.executable, "-m", RANKS])
+    return Training(GroupTrainer(models, store, device_lock, recorded, agent, settings), agent.close)

@@ -1,0 +1,271 @@
+"""Steps that several processes compute: what they come to, and what becomes of a step when one of them is lost."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load
+from torch import Tensor, nn
+
+from temper_gpu.commits.checkpoints import Commit, manifest_key
+from temper_gpu.contract import TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+from temper_gpu.training.group import AgentProcess, GroupTrainer, RankSettings
+from temper_gpu.training.group import group as group_module
+from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.ranks import ALONE, StepCancelled, deal_shares
+from temper_gpu.training.ranks import joined as joined_module
+from temper_gpu.training.ranks.joined import chunked, join
+from temper_gpu.training.trainer import Trainer
+from tests.training.samples import (
+    TinyLibrary,
+    initialise_input,
+    open_folder,
+    sampled_groups,
+    train_config,
+    train_input,
+)
+
+make_deterministic(1)
+
+GPU_WORKER = Path(__file__).parents[2]
+LIBRARY: Any = TinyLibrary()
+# A tenth of the gradient is AdamW's first moment, where nothing is clipped.
+UNCLIPPED = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
+CPU = torch.device("cpu")
+
+
+def never() -> bool:
+    return False
+
+
+@given(st.lists(st.integers(1, 50), max_size=20), st.integers(1, 5))
+def test_shares_hold_every_place_once_in_order_and_are_even(sizes: list[int], count: int):
+    shares = deal_shares(sizes, count)
+    assert sorted(place for share in shares for place in share) == list(range(len(sizes)))
+    assert all(share == sorted(share) for share in shares)
+    loads = [sum(sizes[place] for place in share) for share in shares]
+    assert max(loads) - min(loads) <= max(sizes, default=0)
+
+
+def test_alone_a_process_has_all_of_it():
+    tensor = torch.ones(3)
+    assert list(ALONE.share(["a", "b"], len)) == ["a", "b"]
+    assert ALONE.gather(tensor)[0] is ALONE.add(tensor) is tensor
+
+
+def test_gradients_go_in_chunks_of_a_bounded_size(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(joined_module, "MOST_AT_ONCE", 10)
+    parameters = [nn.Parameter(torch.zeros(size)) for size in (4, 6, 1, 20, 3)]
+    assert [[p.numel() for p in chunk] for chunk in chunked(parameters)] == [[4, 6], [1], [20], [3]]
+
+
+def test_who_is_to_give_up_takes_no_further_share_and_all_give_up_at_the_next_sum(tmp_path: Path):
+    answers = iter([False, True, True])
+    ranks = join(0, 1, CPU, tmp_path / "meeting", lambda: next(answers))
+    try:
+        assert list(ranks.share(["a", "b", "c"], len)) == ["a"]
+        with pytest.raises(StepCancelled):
+            ranks.add_gradients([nn.Parameter(torch.zeros(1))])
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> FileStore:
+    return open_folder(tmp_path_factory.mktemp("ranks"))
+
+
+@pytest.fixture(scope="module")
+def agent() -> Iterator[AgentProcess]:
+    """One for all tests: it imports torch once, and forks."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(GPU_WORKER)!r}); from tests.training.ranks_program import main; main()"
+    )
+    agent = AgentProcess([sys.executable, "-c", program])
+    yield agent
+    agent.close()
+
+
+class Hook:
+    """A device lock: what happens when all ranks wait for the device."""
+
+    def __init__(self) -> None:
+        self.then: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> None:
+        then, self.then = self.then, lambda: None
+        then()
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+HOOK = Hook()
+
+
+@pytest.fixture(scope="module")
+def trainers(store: FileStore, agent: AgentProcess) -> Callable[[int], GroupTrainer]:
+    """Of so many ranks, which live as long as no other number is asked for."""
+    current: list[GroupTrainer] = []
+
+    def trainer_of(count: int) -> GroupTrainer:
+        if not current or len(current[0]._settings.devices) != count:
+            settings = RankSettings(store.uri, None, ("cpu",) * count, "float32", 1)
+            current[:] = [GroupTrainer(LIBRARY, store, HOOK, lambda base_model: {}, agent, settings)]
+        return current[0]
+
+    return trainer_of
+
+
+def alone(store: FileStore) -> Trainer:
+    return Trainer(LIBRARY, store, threading.Lock())
+
+
+def first_step(store: FileStore, run: str, adapter: str | None = None, **changes: Any) -> TrainInput:
+    parent = alone(store).initialise(initialise_input(run)).commit.checkpoint(run)
+    groups = sampled_groups(adapter or parent.adapter_sha256, num_groups=3)
+    return train_input(store, parent, groups, train=train_config(optimizer=UNCLIPPED, **changes))
+
+
+def gradients(store: FileStore, commit: Commit) -> dict[str, Tensor]:
+    tensors = load(store.get_blob(commit.manifest.optimizer))
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("exp_avg/")}
+
+
+def pids(trainer: GroupTrainer) -> list[int]:
+    assert trainer._group is not None
+    return trainer._group.pids
+
+
+def expect_ended(pids: list[int]) -> None:
+    end = time.monotonic() + 10
+    while any(map(is_running, pids)):
+        assert time.monotonic() < end, pids
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """One whose end nobody has asked about yet is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_packing(
+    store: FileStore, trainers: Callable[[int], GroupTrainer], count: int
+):
+    expected = gradients(store, alone(store).train(first_step(store, f"alone-{count}"), never).commit)
+    assert any(tensor.any() for tensor in expected.values())
+    for packing in ("rows", "tree"):
+        for tokens in (1, 80, 10**6):
+            work = first_step(store, f"of-{count}-{packing}-{tokens}", micro_batch_tokens=tokens, packing=packing)
+            commit = trainers(count).train(work, never).commit
+            assert commit.manifest.platform["devices"] == count
+            found = gradients(store, commit)
+            for name, tensor in expected.items():
+                assert (found[name] - tensor).norm() <= 1e-5 * tensor.norm(), (packing, tokens, name)
+
+
+@pytest.mark.numerics
+def test_ranks_measure_what_one_measures_with_corrections_references_and_several_updates(
+    store: FileStore, trainers: Callable[[int], GroupTrainer]
+):
+    changes: dict[str, Any] = {"correction": "token", "correction_cap": 2.0, "kl_coefficient": 0.1, "passes": 2}
+    here = alone(store).train(first_step(store, "measured-alone", **changes), never).commit.manifest.metrics
+    there = trainers(3).train(first_step(store, "measured", **changes), never).commit.manifest.metrics
+    assert there.keys() == here.keys()
+    for name, value in here.items():
+        assert there[name] == pytest.approx(value, rel=1e-4, abs=1e-7), name
+
+
+def test_an_error_of_the_step_is_the_same_as_alone_and_the_ranks_go_on(
+    store: FileStore, trainers: Callable[[int], GroupTrainer]
+):
+    trainer = trainers(3)
+    with pytest.raises(TemperError) as expected:
+        alone(store).train(first_step(store, "mismatch-alone", "e" * 64), never)
+    before = pids(trainer)
+    with pytest.raises(TemperError) as caught:
+        trainer.train(first_step(store, "mismatch", "e" * 64), never)
+    assert caught.value.type == "PolicyMismatch"
+    assert caught.value.message == expected.value.message.replace("mismatch-alone", "mismatch")
+    trainer.train(first_step(store, "after-mismatch"), never)
+    assert pids(trainer) == before
+
+
+def test_a_cancelled_step_commits_nothing_and_the_ranks_go_on(
+    store: FileStore, trainers: Callable[[int], GroupTrainer]
+):
+    trainer, cancelled, before = trainers(3), threading.Event(), pids(trainers(3))
+    HOOK.then = cancelled.set
+    with pytest.raises(StepCancelled):
+        trainer.train(first_step(store, "cancelled"), cancelled.is_set)
+    assert store.read(manifest_key("cancelled", 0, 1)) is None
+    commit = trainer.train(first_step(store, "cancelled"), never).commit
+    assert commit.manifest.adapter == trainer.train(first_step(store, "not-cancelled"), never).commit.manifest.adapter
+    assert pids(trainer) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
+    store: FileStore,
+    trainers: Callable[[int], GroupTrainer],
+    number: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(group_module, "SILENT_S", 2.0)
+    trainer, run = trainers(3), f"lost-{number.name.lower()}"
+    before, undisturbed = pids(trainer), trainer.train(first_step(store, f"un{run}"), never).commit
+    HOOK.then = lambda: os.kill(before[1], number)
+    with pytest.raises(TemperError, match=r"rank 1 of 3 must .*nothing was committed") as caught:
+        trainer.train(first_step(store, run), never)
+    assert caught.value.type == "TrainerFailed"
+    assert caught.value.retryable
+    assert number == signal.SIGSTOP or "ended (rank 1: SIGKILL)" in caught.value.message
+    assert store.read(manifest_key(run, 0, 1)) is None
+    expect_ended(before)
+    commit = trainer.train(first_step(store, run), never).commit
+    assert commit.sha256 == undisturbed.sha256
+    assert not set(before) & set(pids(trainer))
+
+
+def test_ranks_listen_on_this_host_alone(trainers: Callable[[int], GroupTrainer]):
+    addresses = {address for pid in pids(trainers(3)) for address in listening(pid)}
+    assert addresses
+    # 127.0.0.1
+    assert addresses == {"0100007F"}
+
+
+def listening(pid: int) -> set[str]:
+    """Local addresses, as Linux writes them, of a process's sockets that take connections."""
+    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in links}
+
+
+def test_ranks_end_with_the_agent_and_the_agent_with_its_worker(
+    trainers: Callable[[int], GroupTrainer], agent: AgentProcess
+):
+    assert agent._process.stdin is not None
+    agent._process.stdin.close()
+    expect_ended(pids(trainers(3)))
+    assert agent._process.wait(10) == 0
