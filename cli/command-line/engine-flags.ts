@@ -3,7 +3,8 @@ import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
 import { DEVICE } from '../../workers/engine-choices.ts';
 import type { Flags, FlagValues } from './command.ts';
 
-export const ENGINE_FLAGS = {
+/** What samples, and with which numbers. */
+export const SAMPLING_FLAGS = {
   engine: {
     kind: 'choice',
     choices: ENGINES,
@@ -22,6 +23,10 @@ export const ENGINE_FLAGS = {
     placeholder: 'NAME',
     description: 'type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]',
   },
+} satisfies Flags;
+
+export const ENGINE_FLAGS = {
+  ...SAMPLING_FLAGS,
   devices: {
     kind: 'integer',
     minimum: 1,

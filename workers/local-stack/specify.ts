@@ -20,13 +20,7 @@ interface Needs {
 export async function specifyStack(needs: Needs): Promise<StackSpec> {
   const { folders, config, install, options } = needs;
   const temporal = configuredTarget(install.env);
-  const engine = {
-    ...config.engine,
-    device: options.device ?? config.engine.device,
-    dtype: options.dtype ?? config.engine.dtype,
-    devices: options.devices ?? config.engine.devices,
-    kind: options.engine ?? config.engine.kind,
-  };
+  const engine = engineAsked(needs);
   const vllmPython = await vllmPythonOf(engine, install);
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
   const failed = new AbortController();
@@ -59,6 +53,16 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
     await Promise.allSettled(both);
     throw error;
   }
+}
+
+function engineAsked({ config: { engine }, options }: Needs): TemperConfig['engine'] {
+  return {
+    ...engine,
+    device: options.device ?? engine.device,
+    dtype: options.dtype ?? engine.dtype,
+    devices: options.devices ?? engine.devices,
+    kind: options.engine ?? engine.kind,
+  };
 }
 
 async function temporalCommand({ folders, install, options }: Needs, signal: AbortSignal): Promise<readonly string[]> {

@@ -1,20 +1,18 @@
-"""What trains: this process, or a group of ranks."""
+"""What trains: this process alone, or as the first of several ranks."""
 
 import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 import torch
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import Models
 from temper_gpu.store import Store
-from temper_gpu.training.group import AgentProcess, GroupTrainer, RankSettings
+from temper_gpu.training.examples import TurnReader
+from temper_gpu.training.group import GroupTrainer, RankSettings
 from temper_gpu.training.trainer import Trainer
-
-RANKS = "temper_gpu.process.ranks"
 
 
 def choose_devices(count: int, first: torch.device) -> tuple[str, ...]:
@@ -45,21 +43,19 @@ def num_devices(first: torch.device) -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-@dataclass(frozen=True)
-class Training:
-    trainer: Trainer
-    close: Callable[[], None]
-
-
-def open_training(
+def open_trainer(
     models: Models,
     store: Store,
     device_lock: AbstractContextManager[object],
-    recorded: Callable[[str], Mapping[str, str]],
+    sampler: Callable[[str], Mapping[str, str]],
+    read_turns: TurnReader,
     settings: RankSettings,
-) -> Training:
-    """`device_lock`, `recorded`: as the trainer has them. Ranks find models and store by their settings."""
+) -> Trainer:
+    """Of as many ranks as there are devices; the others find models and store by the settings."""
+    given = (models, store, device_lock, sampler, read_turns)
     if len(settings.devices) == 1:
-        return Training(Trainer(models, store, device_lock, recorded), lambda: None)
-    agent = AgentProcess([sys.executable, "-m", RANKS])
-    return Training(GroupTrainer(models, store, device_lock, recorded, agent, settings), agent.close)
+        return Trainer(*given)
+    # It imports what composes a GPU worker, which imports this.
+    from temper_gpu.process.ranks import enter
+
+    return GroupTrainer(*given, enter=enter, settings=settings)

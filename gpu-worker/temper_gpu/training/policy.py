@@ -54,7 +54,7 @@ class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
     def __init__(self, base: BaseModel, lora: LoraConfig, ranks: Ranks = ALONE) -> None:
-        """`ranks`: each has a copy, which they change alike."""
+        """`ranks`: each has a copy. The optimizer's state is rank 0's."""
         model = base.instantiate(base.attention)
         self.base = base
         self.lora = lora
@@ -251,7 +251,9 @@ class TrainablePolicy:
         for group in self._optimizer.param_groups:
             group["lr"], group["betas"] = learning_rate, (config.beta1, config.beta2)
             group["eps"], group["weight_decay"] = config.epsilon, config.weight_decay
-        self._optimizer.step()
+        if self.ranks.rank == 0:
+            self._optimizer.step()
+        self.ranks.spread(self.parameters.values())
 
     @torch.no_grad()
     def _require_plain_head(self) -> None:

@@ -131,9 +131,8 @@ def score(
     """log π of each token, and the mean entropy, without a gradient."""
     scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
     packing, ranks = packing_of(policy, config), policy.ranks
-    for batch in ranks.share(
-        pack_all(tokens.rows, config.micro_batch_tokens, packing, policy.device, ranks.count), size
-    ):
+    batches = pack_all(tokens.rows, config.micro_batch_tokens, packing, policy.device, ranks.count)
+    for batch in ranks.share(batches, size):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)

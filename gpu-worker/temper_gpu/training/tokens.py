@@ -90,11 +90,18 @@ def lay(
 def pack_all(
     rows: Sequence[Row], max_tokens: int, packing: Packing, device: torch.device, num_ranks: int = 1
 ) -> list[MicroBatch]:
-    """Whose tokens have their places in the order of these rows. Smaller ones where they would not go round."""
+    """Whose tokens have their places in the order of these rows."""
     ends = accumulate(len(row.positions) for row in rows)
     placed = [replace(row, place=end - len(row.positions)) for row, end in zip(rows, ends, strict=True)]
-    batches = pack(placed, 1, max_tokens, device, packing)
-    while len(batches) < min(num_ranks, len(placed)) and max_tokens > 1:
-        max_tokens = min(max_tokens, len(placed) * max(len(row.token_ids) for row in placed)) // 2
-        batches = pack(placed, 1, max_tokens, device, packing)
+    return pack_for_ranks(placed, 1, max_tokens, device, packing, num_ranks)
+
+
+def pack_for_ranks(
+    rows: list[Row], num_tokens: int, max_tokens: int, device: torch.device, packing: Packing, num_ranks: int
+) -> list[MicroBatch]:
+    """Smaller micro-batches than allowed where otherwise a rank would have none."""
+    batches = pack(rows, num_tokens, max_tokens, device, packing)
+    while len(batches) < min(num_ranks, len(rows)) and max_tokens > 1:
+        max_tokens = min(max_tokens, len(rows) * max(len(row.token_ids) for row in rows)) // 2
+        batches = pack(rows, num_tokens, max_tokens, device, packing)
     return batches

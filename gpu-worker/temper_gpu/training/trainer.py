@@ -69,7 +69,7 @@ class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
     `sampler`: what manifests say of what samples from a base model, beside the platform. `read_turns`: how chats of
-    supervised steps are written.
+    supervised steps are written. `ranks`: who computes a step together.
     """
 
     def __init__(
@@ -129,19 +129,8 @@ class Trainer:
         found = self._find(work.run, work.branch, work.step, work.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
-        fix_threads()
         clock = self._clock = Stopwatch("load")
-        parent = read_parent(self._store, work.parent)
-        groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
-        require_kept(self._store, work.parent.run, parent.manifest)
-        sampler = read_sampler(self._store, work)
-        held = self._load_policy(parent, work.train.lora)
-        supervision = self._load_supervision(work, held.policy.base)
-        clock.begin("wait")
-        with self._device_lock:
-            clock.begin("train")
-            held.manifest_sha256 = None
-            metrics = self._step(work, held.policy, parent, supervision or groups, sampler, is_cancelled)
+        parent, held, metrics = self._make(work, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.begin("commit")
         manifest = Manifest(
@@ -168,6 +157,27 @@ class Trainer:
             held.manifest_sha256 = commit.sha256
         clock.begin("publish")
         return Outcome(commit, not created, clock.seconds, discarded=not created)
+
+    def take_part(self, work: TrainInput) -> None:
+        """As one of several ranks, of which another one commits."""
+        self._make(work, lambda: False)
+
+    def _make(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> tuple[Commit, _Held, Metrics]:
+        """load → step."""
+        fix_threads()
+        parent = read_parent(self._store, work.parent)
+        groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
+        require_kept(self._store, work.parent.run, parent.manifest)
+        sampler = read_sampler(self._store, work)
+        held = self._load_policy(parent, work.train.lora)
+        supervision = self._load_supervision(work, held.policy.base)
+        self._clock.begin("wait")
+        self._ranks.meet()
+        with self._device_lock:
+            self._ranks.meet()
+            self._clock.begin("train")
+            held.manifest_sha256 = None
+            return parent, held, self._step(work, held.policy, parent, supervision or groups, sampler, is_cancelled)
 
     def _platform(self, base: BaseModel) -> dict[str, str | int]:
         return {**platform_fingerprint(base.device, base.dtype), **self._sampler(base.name)}

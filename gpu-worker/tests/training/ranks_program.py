@@ -1,22 +1,25 @@
-"""The agent of test_ranks.py: its ranks know the tiny base model alone."""
+"""Ranks of test_ranks.py: they know the tiny base model alone."""
 
+import threading
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
-import peft  # noqa: F401  # before ranks are forked
-import torch
-
 from temper_gpu.store import open_store
-from temper_gpu.training.group import GroupOrder, run_agent
+from temper_gpu.training.group import RankSettings
 from temper_gpu.training.group.member import take_part
 from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.ranks import Ranks
+from temper_gpu.training.trainer import Trainer
 from tests.training.samples import TinyLibrary
 
 
-def enter(order: GroupOrder, rank: int) -> None:
-    make_deterministic(order.settings.threads)
+def enter(settings: RankSettings, rank: int, meeting: Path, pipe: Connection) -> None:
+    make_deterministic(settings.threads)
+    take_part(partial(open_trainer, settings), rank, len(settings.devices), meeting, pipe)
+
+
+def open_trainer(settings: RankSettings, ranks: Ranks) -> Trainer:
     library: Any = TinyLibrary()
-    take_part(order, rank, library, open_store(order.settings.store), torch.device(order.settings.devices[rank]))
-
-
-def main() -> None:
-    run_agent(enter)
+    return Trainer(library, open_store(settings.store), threading.Lock(), ranks=ranks)

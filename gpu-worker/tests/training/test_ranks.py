@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load
@@ -21,13 +19,15 @@ from temper_gpu.commits.checkpoints import Commit, manifest_key
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
-from temper_gpu.training.group import AgentProcess, GroupTrainer, RankSettings
+from temper_gpu.training.group import GroupTrainer, RankSettings
 from temper_gpu.training.group import group as group_module
+from temper_gpu.training.group.group import prepare
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import ALONE, StepCancelled, deal_shares
 from temper_gpu.training.ranks import joined as joined_module
-from temper_gpu.training.ranks.joined import chunked, join
+from temper_gpu.training.ranks.joined import chunked
 from temper_gpu.training.trainer import Trainer
+from tests.training.ranks_program import enter
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
@@ -39,11 +39,11 @@ from tests.training.samples import (
 
 make_deterministic(1)
 
-GPU_WORKER = Path(__file__).parents[2]
+# The ranks' fork server imports what it needs while other tests run.
+prepare(enter)
 LIBRARY: Any = TinyLibrary()
 # A tenth of the gradient is AdamW's first moment, where nothing is clipped.
 UNCLIPPED = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
-CPU = torch.device("cpu")
 
 
 def never() -> bool:
@@ -71,31 +71,9 @@ def test_gradients_go_in_chunks_of_a_bounded_size(monkeypatch: pytest.MonkeyPatc
     assert [[p.numel() for p in chunk] for chunk in chunked(parameters)] == [[4, 6], [1], [20], [3]]
 
 
-def test_who_is_to_give_up_takes_no_further_share_and_all_give_up_at_the_next_sum(tmp_path: Path):
-    answers = iter([False, True, True])
-    ranks = join(0, 1, CPU, tmp_path / "meeting", lambda: next(answers))
-    try:
-        assert list(ranks.share(["a", "b", "c"], len)) == ["a"]
-        with pytest.raises(StepCancelled):
-            ranks.add_gradients([nn.Parameter(torch.zeros(1))])
-    finally:
-        dist.destroy_process_group()
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> FileStore:
     return open_folder(tmp_path_factory.mktemp("ranks"))
-
-
-@pytest.fixture(scope="module")
-def agent() -> Iterator[AgentProcess]:
-    """One for all tests: it imports torch once, and forks."""
-    program = (
-        f"import sys; sys.path.insert(0, {str(GPU_WORKER)!r}); from tests.training.ranks_program import main; main()"
-    )
-    agent = AgentProcess([sys.executable, "-c", program])
-    yield agent
-    agent.close()
 
 
 class Hook:
@@ -116,17 +94,19 @@ HOOK = Hook()
 
 
 @pytest.fixture(scope="module")
-def trainers(store: FileStore, agent: AgentProcess) -> Callable[[int], GroupTrainer]:
-    """Of so many ranks, which live as long as no other number is asked for."""
-    current: list[GroupTrainer] = []
+def trainers(store: FileStore) -> Iterator[Callable[[int], GroupTrainer]]:
+    """Of so many ranks, which live until the tests end. One fork server for all: it imports torch once."""
+    found: dict[int, GroupTrainer] = {}
 
     def trainer_of(count: int) -> GroupTrainer:
-        if not current or len(current[0]._settings.devices) != count:
+        if count not in found:
             settings = RankSettings(store.uri, None, ("cpu",) * count, "float32", 1)
-            current[:] = [GroupTrainer(LIBRARY, store, HOOK, lambda base_model: {}, agent, settings)]
-        return current[0]
+            found[count] = GroupTrainer(LIBRARY, store, HOOK, lambda base_model: {}, enter=enter, settings=settings)
+        return found[count]
 
-    return trainer_of
+    yield trainer_of
+    for trainer in found.values():
+        trainer.close()
 
 
 def alone(store: FileStore) -> Trainer:
@@ -145,8 +125,9 @@ def gradients(store: FileStore, commit: Commit) -> dict[str, Tensor]:
 
 
 def pids(trainer: GroupTrainer) -> list[int]:
-    assert trainer._group is not None
-    return trainer._group.pids
+    """Of the other ranks."""
+    assert trainer.group is not None
+    return [member.process.pid or 0 for member in trainer.group.members.values()]
 
 
 def expect_ended(pids: list[int]) -> None:
@@ -185,7 +166,12 @@ def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_pa
 def test_ranks_measure_what_one_measures_with_corrections_references_and_several_updates(
     store: FileStore, trainers: Callable[[int], GroupTrainer]
 ):
-    changes: dict[str, Any] = {"correction": "token", "correction_cap": 2.0, "kl_coefficient": 0.1, "passes": 2}
+    changes: dict[str, Any] = {
+        "correction": "token-truncate",
+        "correction_cap": 2.0,
+        "kl_coefficient": 0.1,
+        "passes": 2,
+    }
     here = alone(store).train(first_step(store, "measured-alone", **changes), never).commit.manifest.metrics
     there = trainers(3).train(first_step(store, "measured", **changes), never).commit.manifest.metrics
     assert there.keys() == here.keys()
@@ -193,32 +179,26 @@ def test_ranks_measure_what_one_measures_with_corrections_references_and_several
         assert there[name] == pytest.approx(value, rel=1e-4, abs=1e-7), name
 
 
-def test_an_error_of_the_step_is_the_same_as_alone_and_the_ranks_go_on(
-    store: FileStore, trainers: Callable[[int], GroupTrainer]
-):
-    trainer = trainers(3)
+def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: Callable[[int], GroupTrainer]):
     with pytest.raises(TemperError) as expected:
         alone(store).train(first_step(store, "mismatch-alone", "e" * 64), never)
-    before = pids(trainer)
     with pytest.raises(TemperError) as caught:
-        trainer.train(first_step(store, "mismatch", "e" * 64), never)
+        trainers(2).train(first_step(store, "mismatch", "e" * 64), never)
     assert caught.value.type == "PolicyMismatch"
     assert caught.value.message == expected.value.message.replace("mismatch-alone", "mismatch")
-    trainer.train(first_step(store, "after-mismatch"), never)
-    assert pids(trainer) == before
 
 
-def test_a_cancelled_step_commits_nothing_and_the_ranks_go_on(
-    store: FileStore, trainers: Callable[[int], GroupTrainer]
-):
-    trainer, cancelled, before = trainers(3), threading.Event(), pids(trainers(3))
+def test_a_cancelled_step_commits_nothing_and_ends_its_ranks(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+    trainer, cancelled = trainers(2), threading.Event()
+    undisturbed = trainer.train(first_step(store, "not-cancelled"), never).commit
+    before = pids(trainer)
     HOOK.then = cancelled.set
     with pytest.raises(StepCancelled):
         trainer.train(first_step(store, "cancelled"), cancelled.is_set)
     assert store.read(manifest_key("cancelled", 0, 1)) is None
+    expect_ended(before)
     commit = trainer.train(first_step(store, "cancelled"), never).commit
-    assert commit.manifest.adapter == trainer.train(first_step(store, "not-cancelled"), never).commit.manifest.adapter
-    assert pids(trainer) == before
+    assert commit.manifest.adapter == undisturbed.manifest.adapter
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
@@ -230,22 +210,48 @@ def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
 ):
     monkeypatch.setattr(group_module, "SILENT_S", 2.0)
     trainer, run = trainers(3), f"lost-{number.name.lower()}"
-    before, undisturbed = pids(trainer), trainer.train(first_step(store, f"un{run}"), never).commit
+    undisturbed = trainer.train(first_step(store, f"un{run}"), never).commit
+    before = pids(trainer)
     HOOK.then = lambda: os.kill(before[1], number)
-    with pytest.raises(TemperError, match=r"rank 1 of 3 must .*nothing was committed") as caught:
+    with pytest.raises(TemperError, match=rf"step 1 of {run}: rank 2 of 3 must .*nothing was committed") as caught:
         trainer.train(first_step(store, run), never)
     assert caught.value.type == "TrainerFailed"
     assert caught.value.retryable
-    assert number == signal.SIGSTOP or "ended (rank 1: SIGKILL)" in caught.value.message
+    assert ("ended (SIGKILL)" if number == signal.SIGKILL else "was silent") in caught.value.message
     assert store.read(manifest_key(run, 0, 1)) is None
     expect_ended(before)
     commit = trainer.train(first_step(store, run), never).commit
-    assert commit.sha256 == undisturbed.sha256
+    assert commit.manifest.adapter == undisturbed.manifest.adapter
+    assert commit.manifest.optimizer == undisturbed.manifest.optimizer
     assert not set(before) & set(pids(trainer))
 
 
-def test_ranks_listen_on_this_host_alone(trainers: Callable[[int], GroupTrainer]):
-    addresses = {address for pid in pids(trainers(3)) for address in listening(pid)}
+def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(
+    store: FileStore, trainers: Callable[[int], GroupTrainer]
+):
+    trainer = trainers(2)
+    trainer.train(first_step(store, "before-loss"), never)
+    [lost] = pids(trainer)
+    os.kill(lost, signal.SIGKILL)
+    expect_ended([lost])
+    trainer.train(first_step(store, "after-loss"), never)
+    assert pids(trainer) != [lost]
+
+
+def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+    trainers(3).train(first_step(store, "left"), never)
+    before, group = pids(trainers(3)), trainers(3).group
+    assert group is not None
+    # As when the GPU worker is killed.
+    for member in group.members.values():
+        member.connection.close()
+    expect_ended(before)
+    trainers(3).close()
+
+
+def test_ranks_listen_on_this_host_alone(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+    trainers(3).train(first_step(store, "listening"), never)
+    addresses = {address for pid in [*pids(trainers(3)), os.getpid()] for address in listening(pid)}
     assert addresses
     # 127.0.0.1
     assert addresses == {"0100007F"}
@@ -260,12 +266,3 @@ def listening(pid: int) -> set[str]:
         for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
     ]
     return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in links}
-
-
-def test_ranks_end_with_the_agent_and_the_agent_with_its_worker(
-    trainers: Callable[[int], GroupTrainer], agent: AgentProcess
-):
-    assert agent._process.stdin is not None
-    agent._process.stdin.close()
-    expect_ended(pids(trainers(3)))
-    assert agent._process.wait(10) == 0

@@ -1,14 +1,12 @@
-"""A trainer of several ranks: processes under torchrun's elastic agent, which the GPU worker starts, asks and ends.
+"""A trainer of several ranks. The GPU worker is rank 0: it starts the others, tells them each step's work, and commits.
 
-    GPU worker ── stdin ──► agent: everything imported, no weights; forks a group of ranks when asked to
-        ╰── a socket of this user alone ──► rank 0, 1 …: the step's work in, the same manifest from each out
+    GPU worker (rank 0) ──► fork server: everything imported, no weights ──► rank 1, rank 2 …
+        ╰── a pipe to each: the step's work there, its life and what went wrong back. Ends with either of them
 
-The ranks commit nothing. A group in which one is lost is ended; the next step starts another one.
+The others commit nothing. A group in which one is lost is ended; the next step starts another one.
 """
 
-from temper_gpu.training.group.agent import run_agent
-from temper_gpu.training.group.agent_process import AgentProcess
+from temper_gpu.training.group.group import RankGroup, RankSettings
 from temper_gpu.training.group.group_trainer import GroupTrainer
-from temper_gpu.training.group.orders import GroupOrder, RankSettings
 
-__all__ = ["AgentProcess", "GroupOrder", "GroupTrainer", "RankSettings", "run_agent"]
+__all__ = ["GroupTrainer", "RankGroup", "RankSettings"]

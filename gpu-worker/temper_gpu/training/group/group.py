@@ -1,187 +1,188 @@
-"""The GPU worker's side of one group of ranks: from its start to the first one that is lost."""
+"""Rank 0's side of one group of ranks: from its start to the first one that is lost."""
 
+import json
 import logging
+import multiprocessing
+import shutil
+import signal
+import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from multiprocessing.connection import wait
-from queue import Empty
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from temper_gpu.failures import FAILURE_TYPES, TemperError
-from temper_gpu.training.group.agent_process import AgentProcess
-from temper_gpu.training.group.channel import Channel, Kind, Message
-from temper_gpu.training.group.orders import RankSettings
-from temper_gpu.training.ranks import StepCancelled
+from temper_gpu.training.ranks import RankLost, StepCancelled
+from temper_gpu.training.ranks.joined import Joined
 
-# The agent imports torch and transformers before it forks.
-START_S = 300.0
-LOOK_S = 0.5
-# A rank beats every second, from a thread that never touches torch. Counted while this process runs.
+# The fork server imports torch and transformers before it forks.
+START_S = 120.0
+# How long rank 0 waits before it looks again whether what it waits for is there.
+LOOK_S = 0.002
+# A rank beats every second, from a thread that never touches torch. Counted while rank 0 waits for it.
 SILENT_S = 15.0
-# After one has failed, until the others must have given up: they may wait for it in a collective.
-GIVE_UP_S = 5.0
-
-IsCancelled = Callable[[], bool]
+# From a rank's failure until rank 0 must have met the same; else it is that rank's own.
+SAME_FAILURE_S = 2.0
+END_S = 5.0
 
 log = logging.getLogger(__name__)
 
 
-@dataclass
-class Rank:
-    channel: Channel
-    pid: int
-    silent_s: float = 0.0
-    # The last of what it told of the step in hand.
-    told: Message = field(default_factory=lambda: Message("hello"))
-    is_gone: bool = False
+@dataclass(frozen=True)
+class RankSettings:
+    """What ranks have to know of their GPU worker."""
 
-    @property
-    def has_ended(self) -> bool:
-        """The step, not itself."""
-        return self.told.kind in ("made", "cancelled", "failed")
+    store: str
+    models: str | None
+    # By rank.
+    devices: tuple[str, ...]
+    dtype: str
+    # Of each.
+    threads: int
+
+
+# In a process of its own, until that is ended: the settings, its rank, the file to meet at, the pipe to rank 0.
+Enter = Callable[[RankSettings, int, Path, Connection], None]
+
+
+def prepare(enter: Enter) -> None:
+    """Begins to import what ranks need, beside this process: the first group is there at once then."""
+    multiprocessing.set_forkserver_preload([enter.__module__, "peft"])
+    forkserver.ensure_running()
+
+
+@dataclass
+class Member:
+    process: BaseProcess
+    connection: Connection
+    has_begun: bool = False
+    silent_s: float = 0.0
+    # Why it cannot go on, and for how long rank 0 knew.
+    failure: dict[str, Any] | None = None
+    failed_s: float = 0.0
 
 
 class RankGroup:
     """Whatever is wrong with one of its ranks ends all of it, and raises."""
 
-    def __init__(self, agent: AgentProcess, settings: RankSettings, is_cancelled: IsCancelled) -> None:
+    def __init__(self, enter: Enter, settings: RankSettings) -> None:
         self.settings = settings
-        self._agent = agent
-        self._ranks: dict[int, Rank] = {}
-        self._is_closed = False
-        agent.order(settings)
-        end = time.monotonic() + START_S
-        while len(self._ranks) < self.count:
-            if is_cancelled():
-                self.close()
-                raise StepCancelled
-            self._welcome(end)
-        log.info("ranks began", extra={"pids": self.pids})
-
-    @property
-    def pids(self) -> list[int]:
-        return [self._ranks[number].pid for number in range(self.count)]
+        self.members: dict[int, Member] = {}
+        # Of this user alone.
+        self._folder = Path(tempfile.mkdtemp(prefix="temper-ranks-"))
+        self._is_cancelled: Callable[[], bool] = lambda: False
+        # By fork, of a process that has no threads: an import for each of them would take seconds.
+        context = multiprocessing.get_context("forkserver")
+        for rank in range(1, self.count):
+            here, there = context.Pipe()
+            process = context.Process(
+                target=enter, args=(settings, rank, self._meeting, there), daemon=True, name=f"rank {rank}"
+            )
+            process.start()
+            there.close()
+            self.members[rank] = Member(process, here)
 
     @property
     def count(self) -> int:
         return len(self.settings.devices)
 
-    def close(self) -> None:
-        self._is_closed = True
-        for rank in self._ranks.values():
-            rank.channel.close()
-        self._agent.kill_ranks()
+    @property
+    def _meeting(self) -> Path:
+        return self._folder / "meeting"
+
+    def join(self, ranks: Joined, is_cancelled: Callable[[], bool]) -> None:
+        self._is_cancelled = is_cancelled
+        end = time.monotonic() + START_S
+        while not all(member.has_begun for member in self.members.values()):
+            self.watch()
+            if time.monotonic() > end:
+                raise RankLost(f"{self.count} ranks must begin within {START_S:g} s, but did not")
+        ranks.join(self._meeting)
+        # The others have found each other, too.
+        ranks.meet()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        log.info("ranks began", extra={"pids": [member.process.pid for member in self.members.values()]})
+
+    def begin(self, work: bytes, is_cancelled: Callable[[], bool]) -> None:
+        self._is_cancelled = is_cancelled
+        for rank, member in self.members.items():
+            member.silent_s = 0.0
+            try:
+                member.connection.send_bytes(work)
+            except OSError:
+                raise RankLost(self._how_it_ended(rank)) from None
 
     def is_whole(self) -> bool:
         """Between two steps."""
-        if self._is_closed:
-            return False
         try:
-            self._hear(0)
-        except TemperError:
+            for rank, member in self.members.items():
+                while member.connection.poll():
+                    self._receive(rank)
+        except RankLost:
             return False
         return True
 
-    def make(self, turn: AbstractContextManager[object], is_cancelled: IsCancelled, **work: Any) -> list[Message]:
-        """What each rank made of a step. `turn`: held from when all have loaded what they need."""
-        for rank in self._ranks.values():
-            rank.told = Message("work")
-        self._tell("work", **work)
-        self._until(lambda rank: rank.told.kind == "waiting", is_cancelled)
-        with turn:
-            self._tell("cancel" if is_cancelled() else "go")
-            self._until(lambda rank: rank.has_ended, is_cancelled)
-        return [self._ranks[number].told for number in range(self.count)]
-
-    def _welcome(self, end: float) -> None:
-        try:
-            channel, hello = self._agent.hellos.get(timeout=LOOK_S)
-        except Empty:
-            if self._agent.is_alive and self._agent.how_it_ended() is None and time.monotonic() < end:
-                return
-            raise self._ended(f"{self.count} ranks must start, but did not") from None
-        self._ranks[hello.fields["rank"]] = Rank(channel, hello.fields["pid"])
-
-    def _until(self, is_enough: Callable[[Rank], bool], is_cancelled: IsCancelled) -> None:
-        """Returns when it is so of all ranks; raises when one of them ended without having made the step."""
-        ranks = self._ranks.values()
-        gives_up, end = False, None
-        while not all(map(is_enough, ranks)) or (gives_up and not all(rank.has_ended for rank in ranks)):
-            self._hear(LOOK_S)
-            has_failed = any(rank.told.kind == "failed" for rank in ranks)
-            if not gives_up and (has_failed or is_cancelled()):
-                self._tell("cancel")
-                gives_up = True
-            if has_failed and end is None:
-                end = time.monotonic() + GIVE_UP_S
-            if end is not None and time.monotonic() > end:
-                break
-        self._raise_failure()
-
-    def _raise_failure(self) -> None:
-        """The lowest rank's, where several have failed. If others have not ended, the group is of no use any more."""
-        told = {number: rank.told for number, rank in sorted(self._ranks.items())}
-        is_broken = any(rank.is_gone or not rank.has_ended for rank in self._ranks.values())
-        if is_broken and any(message.kind == "failed" for message in told.values()):
-            self.close()
-        for number, message in told.items():
-            if message.kind == "failed":
-                raise failure_of(number, message)
-        if any(message.kind == "cancelled" for message in told.values()):
+    def watch(self) -> None:
+        """Takes what ranks have said; raises where there is no sense in waiting for them."""
+        if self._is_cancelled():
             raise StepCancelled
-
-    def _tell(self, kind: Kind, **fields: Any) -> None:
-        for number, rank in self._ranks.items():
-            try:
-                rank.channel.send(kind, **fields)
-            except OSError:
-                if rank.told.kind == "failed":
-                    continue
-                raise self._ended(f"rank {number} of {self.count} must live until the step ends, but ended") from None
-
-    def _hear(self, timeout_s: float) -> None:
-        """What ranks have to say within the time."""
+        by_connection = {member.connection: rank for rank, member in self.members.items()}
         started = time.monotonic()
-        here = {number: rank for number, rank in self._ranks.items() if not rank.is_gone}
-        by_connection = {rank.channel.connection: number for number, rank in here.items()}
-        ready = [by_connection[connection] for connection in wait(list(by_connection), timeout_s)]  # pyright: ignore[reportArgumentType]  (of pipes and sockets)
+        ready = wait(list(by_connection), LOOK_S)
         # However long this process itself was suspended.
-        passed_s = min(time.monotonic() - started, LOOK_S)
-        for number, rank in here.items():
-            rank.silent_s = 0.0 if number in ready else rank.silent_s + passed_s
-            if rank.silent_s > SILENT_S:
-                raise self._lost(f"rank {number} of {self.count} must answer, but was silent for {SILENT_S:g} s")
-        for number in ready:
-            self._receive(number)
+        passed_s = min(time.monotonic() - started, 10 * LOOK_S)
+        for connection, rank in by_connection.items():
+            if connection in ready:
+                self._receive(rank)
+            else:
+                self._count_silence(rank, passed_s)
 
-    def _receive(self, number: int) -> None:
-        rank = self._ranks[number]
+    def close(self) -> None:
+        """Kills the ranks: they may be in a collective that nobody comes to any more."""
+        for member in self.members.values():
+            member.process.kill()
+        for member in self.members.values():
+            member.process.join(END_S)
+            member.connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _receive(self, rank: int) -> None:
+        member = self.members[rank]
         try:
-            message = rank.channel.receive()
+            told = json.loads(member.connection.recv_bytes())
         except (EOFError, OSError):
-            if rank.told.kind != "failed":
-                raise self._ended(f"rank {number} of {self.count} must live until the step ends, but ended") from None
-            rank.is_gone = True
-            return
-        if message.kind != "beat":
-            rank.told = message
+            raise RankLost(self._how_it_ended(rank)) from None
+        member.silent_s = 0.0
+        member.has_begun = True
+        if told is not None:
+            member.failure = told
 
-    def _ended(self, what: str) -> TemperError:
-        """The agent says how, before the others are killed."""
-        reason = self._agent.wait_for_end()
-        return self._lost(what if reason is None else f"{what} ({reason})")
+    def _count_silence(self, rank: int, passed_s: float) -> None:
+        member = self.members[rank]
+        member.silent_s += passed_s
+        if member.has_begun and member.silent_s > SILENT_S:
+            raise RankLost(f"rank {rank} of {self.count} must answer, but was silent for {SILENT_S:g} s")
+        if member.failure is not None:
+            member.failed_s += passed_s
+            if member.failed_s > SAME_FAILURE_S:
+                raise failure_of(rank, member.failure)
 
-    def _lost(self, what: str) -> TemperError:
-        self.close()
-        return TemperError("TrainerFailed", f"{what}; nothing was committed, and a retry makes the step with new ranks")
+    def _how_it_ended(self, rank: int) -> str:
+        process = self.members[rank].process
+        process.join(END_S)
+        code = process.exitcode
+        how = "" if code is None else f" ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
+        return f"rank {rank} of {self.count} must live until the step ends, but ended{how}"
 
 
-def failure_of(number: int, message: Message) -> Exception:
-    kind, words = message.fields["type"], message.fields["message"]
+def failure_of(rank: int, told: dict[str, Any]) -> Exception:
+    kind, words = told["type"], told["message"]
     if kind == "OutOfMemory":
-        return MemoryError(f"rank {number}: {words}")
+        return MemoryError(f"rank {rank}: {words}")
     if kind in FAILURE_TYPES:
         return TemperError(kind, words)
-    return RuntimeError(f"rank {number}: {words}")
+    return RuntimeError(f"rank {rank}: {words}")

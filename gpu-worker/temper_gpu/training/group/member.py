@@ -1,129 +1,91 @@
-"""A rank's side of the conversation with its GPU worker: takes a step's work, makes it, tells how it ended."""
+"""Any other rank's side: takes a step's work, computes its share, and tells if that went wrong."""
 
+import ctypes
+import json
 import logging
 import os
+import signal
+import sys
 import threading
-import time
 from collections.abc import Callable
-from multiprocessing.connection import Client
+from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Literal
 
-import torch
-
-from temper_gpu.commits.checkpoints import canonical_json, manifest_key
-from temper_gpu.commits.forgetful_store import ForgetfulStore
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import is_out_of_memory
-from temper_gpu.model.models import Models
-from temper_gpu.store import Store
-from temper_gpu.training.group.channel import Channel, Message
-from temper_gpu.training.group.orders import GroupOrder
-from temper_gpu.training.ranks import StepCancelled
-from temper_gpu.training.ranks.joined import join
+from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.trainer import Trainer
 
 BEAT_S = 1.0
+# PR_SET_PDEATHSIG of prctl(2).
+_PARENT_DEATH = 1
 
 log = logging.getLogger(__name__)
 
 
-def take_part(order: GroupOrder, rank: int, library: Models, store: Store, device: torch.device) -> None:
-    """Joins the others, and makes steps with them until this process is ended."""
-    worker = GpuWorker(order, rank)
-    ranks = join(rank, order.count, device, Path(order.folder) / "meeting", worker.is_cancelled)
-    memory, sampler = ForgetfulStore(store), Sampler()
-    trainer = Trainer(library, memory, worker, sampler, ranks)  # pyright: ignore[reportArgumentType]  (of a store, what a trainer uses)
+def take_part(trainer_of: Callable[[Joined], Trainer], rank: int, count: int, meeting: Path, pipe: Connection) -> None:
+    """Joins the others, and computes steps with them until this process is ended."""
+    die_with_parent()
+    works: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, works), name="listen", daemon=True).start()
+    tell = _Voice(pipe)
+    ranks = Joined(rank, count)
+    trainer = trainer_of(ranks)
+    tell(None)
+    threading.Thread(target=_beat, args=(tell,), name="beat", daemon=True).start()
+    ranks.join(meeting)
+    ranks.meet()
     while True:
-        asked = worker.works.get()
-        sampler.recorded = asked.fields["recorded"]
-        _make(worker, trainer, memory, TrainInput.model_validate(asked.fields["work"]), rank)
+        try:
+            trainer.take_part(TrainInput.model_validate_json(works.get()))
+        except Exception as error:
+            tell(describe(error))
+            if not isinstance(error, TemperError):
+                log.exception("rank failed", extra={"rank": rank})
+            # Rank 0 ends the group. Connections that closed before might take what was sent along.
+            threading.Event().wait()
 
 
-class Sampler:
-    """What manifests say of what samples: told with each step."""
-
-    def __init__(self) -> None:
-        self.recorded: dict[str, str] = {}
-
-    def __call__(self, base_model: str) -> dict[str, str]:
-        return self.recorded
+def describe(error: Exception) -> dict[str, str | None]:
+    if isinstance(error, TemperError):
+        return {"type": error.type, "message": error.message}
+    kind = "OutOfMemory" if is_out_of_memory(error) else None
+    return {"type": kind, "message": f"{type(error).__name__}: {error}"}
 
 
-class GpuWorker:
-    """As a rank knows it. Held as a lock: the GPU worker says when the device is the trainer's."""
-
-    def __init__(self, order: GroupOrder, rank: int) -> None:
-        self.channel = Channel(Client(order.address, authkey=bytes.fromhex(order.key)))
-        self.channel.send("hello", group=order.number, rank=rank, pid=os.getpid())
-        self.works: SimpleQueue[Message] = SimpleQueue()
-        self._turns: SimpleQueue[Literal["go", "cancel"]] = SimpleQueue()
-        self._cancelled = threading.Event()
-        for target in (self._listen, self._beat):
-            threading.Thread(target=target, name=target.__name__, daemon=True).start()
-
-    def is_cancelled(self) -> bool:
-        return self._cancelled.is_set()
-
-    def __enter__(self) -> None:
-        self.channel.send("waiting")
-        if self._turns.get() == "cancel":
-            raise StepCancelled
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-    def _listen(self) -> None:
-        """Ends this process where the GPU worker is gone, or done with the group, whatever the other threads do."""
-        while True:
-            try:
-                self._take(self.channel.receive())
-            except (EOFError, OSError):
-                os._exit(1)
-
-    def _take(self, message: Message) -> None:
-        match message.kind:
-            case "work":
-                # What was said of the step before.
-                self._cancelled.clear()
-                while not self._turns.empty():
-                    self._turns.get()
-                self.works.put(message)
-            case "cancel":
-                self._cancelled.set()
-                self._turns.put("cancel")
-            case "go":
-                self._turns.put("go")
-
-    def _beat(self) -> None:
-        while True:
-            time.sleep(BEAT_S)
-            self.channel.send("beat")
+def die_with_parent() -> None:
+    """Even where this process is stopped, and hears nothing. The fork server ends with the GPU worker."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # The GPU worker says when it is time, also after Ctrl-C in a terminal.
+        signal.signal(number, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
 
 
-def _make(worker: GpuWorker, trainer: Trainer, memory: ForgetfulStore, work: TrainInput, rank: int) -> None:
-    memory.hide(manifest_key(work.run, work.branch, work.step))
-    tell: Callable[..., None] = worker.channel.send
-    try:
-        # Alone, a rank never gives up: `Joined` lets all do it at once.
-        manifest = trainer.train(work, lambda: False).commit.manifest
-    except StepCancelled:
-        return tell("cancelled")
-    except TemperError as error:
-        return tell("failed", type=error.type, message=error.message)
-    except Exception as error:
-        tell(
-            "failed",
-            type="OutOfMemory" if is_out_of_memory(error) else None,
-            message=f"{type(error).__name__}: {error}",
-        )
-        log.exception("rank failed", extra={"rank": rank})
-        # The others may be in a collective that this one never comes to.
-        raise
-    blobs = [memory.blobs[ref.sha256] for ref in (manifest.adapter, manifest.optimizer)] if rank == 0 else []
-    tell("made", blobs, manifest=canonical_json(manifest.model_dump(by_alias=True)).decode())
+class _Voice:
+    """Two threads tell."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._telling = threading.Lock()
+
+    def __call__(self, what: dict[str, str | None] | None) -> None:
+        with self._telling:
+            self._pipe.send_bytes(json.dumps(what).encode())
+
+
+def _listen(pipe: Connection, works: "SimpleQueue[bytes]") -> None:
+    """Ends this process where the GPU worker is gone, whatever the other threads do."""
+    while True:
+        try:
+            works.put(pipe.recv_bytes())
+        except (EOFError, OSError):
+            os._exit(1)
+
+
+def _beat(tell: _Voice) -> None:
+    pause = threading.Event()
+    while not pause.wait(BEAT_S):
+        tell(None)

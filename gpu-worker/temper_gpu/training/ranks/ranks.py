@@ -1,7 +1,7 @@
 """What a step asks of the processes that compute it together. Alone, a process computes all of it.
 
-Every rank lays the same micro-batches, computes its share of them, and adds what the others found in the order of the
-ranks: each comes to the same bits, and so does everybody who makes the step again with as many ranks.
+Every rank lays the same micro-batches and computes its share of them. What they found is added in the order of the
+ranks, whoever was first: as many ranks come to the same bits again. Rank 0 makes the optimizer step, and commits.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,16 +16,27 @@ class StepCancelled(Exception):
     """The step was given up between two micro-batches: nothing was committed, and the policy's memory is dirty."""
 
 
+class RankLost(Exception):
+    """A rank ended, or hangs: those who are left cannot finish the step."""
+
+
 class Ranks(Protocol):
+    @property
+    def rank(self) -> int: ...
+
     @property
     def count(self) -> int: ...
 
-    def share(self, batches: Sequence[T], size: Callable[[T], int]) -> Iterable[T]:
+    def meet(self) -> None:
+        """Returns once all ranks are here."""
+        ...
+
+    def share(self, batches: Sequence[T], size: Callable[[T], int]) -> Sequence[T]:
         """This rank's part of what all of them know, in order."""
         ...
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """Everybody's, by rank. Raises StepCancelled on all ranks if one of them is to give up."""
+        """Everybody's, by rank."""
         ...
 
     def add(self, tensor: Tensor) -> Tensor:
@@ -36,11 +47,19 @@ class Ranks(Protocol):
         """Each has the sum of everybody's gradients then."""
         ...
 
+    def spread(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Each has the values of rank 0 then."""
+        ...
+
 
 class Alone:
+    rank = 0
     count = 1
 
-    def share(self, batches: Sequence[T], size: Callable[[T], int]) -> Iterable[T]:
+    def meet(self) -> None:
+        """Nobody else comes."""
+
+    def share(self, batches: Sequence[T], size: Callable[[T], int]) -> Sequence[T]:
         return batches
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
@@ -51,6 +70,9 @@ class Alone:
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """They are the sum."""
+
+    def spread(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Nobody else has some."""
 
 
 ALONE = Alone()
