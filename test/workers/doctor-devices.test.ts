@@ -18,18 +18,36 @@ const cores = availableParallelism();
 
 it('counts GPUs and cores, and says how many train', async () => {
   expect(await devicesState({ device: 'auto', devices: 2 }, hostWith(4))).toBe(
-    `4 GPUs (NVIDIA H200), ${cores} CPU cores; 2 on cuda:0 (engine.devices)`,
+    `4 GPUs (NVIDIA H200), ${cores} CPU cores; 2 of the GPUs from cuda:0 on (engine.devices)`,
   );
   expect(await devicesState({ device: 'auto', devices: 1 }, hostWith(0))).toBe(
-    `0 GPUs, ${cores} CPU cores; 1 on the CPU (engine.devices)`,
+    `0 GPUs, ${cores} CPU cores; 1 of the CPU cores (engine.devices)`,
   );
   expect(await devicesState({ device: 'cpu', devices: 1 }, hostWith(1))).toContain('1 GPU (NVIDIA H200)');
 });
 
 it.each([
-  ['the GPUs from the first one on', 'cuda:3', 2, {}, '2 on cuda:3; set it to at most 1'],
-  ['the GPUs that are visible', 'cuda', 3, { CUDA_VISIBLE_DEVICES: '0,2' }, 'set it to at most 2'],
-  ['the cores', 'cpu', cores + 1, {}, `${cores + 1} on the CPU; set it to at most ${cores}`],
+  [
+    'the GPUs from the first one on',
+    'cuda:3',
+    2,
+    {},
+    'must be at most 1, the number of GPUs from cuda:3 on of this host, got 2; pass --devices 1',
+  ],
+  [
+    'the GPUs that are visible',
+    'cuda',
+    3,
+    { CUDA_VISIBLE_DEVICES: '0,2' },
+    'must be at most 2, the number of GPUs from cuda:0 on of this host, got 3',
+  ],
+  [
+    'the cores',
+    'cpu',
+    cores + 1,
+    {},
+    `must be at most ${cores}, the number of CPU cores of this host, got ${cores + 1}; pass --devices ${cores}`,
+  ],
 ])('refuses more than %s', async (_, device, devices, env, complaint) => {
   await expect(devicesState({ device, devices }, hostWith(4, env))).rejects.toThrow(complaint);
 });

@@ -1,6 +1,7 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
+import { requireDevices } from '../devices.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
@@ -21,6 +22,7 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
   const { folders, config, install, options } = needs;
   const temporal = configuredTarget(install.env);
   const engine = engineAsked(needs);
+  await requireDevices(engine, install.env);
   const vllmPython = await vllmPythonOf(engine, install);
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
   const failed = new AbortController();
