@@ -23,12 +23,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine/vllm": {"engine", "model"},
     "commits": {"engine", "model", "store"},
     "training": {"commits", "model", "store", "training/losses", "training/packing", "training/ranks"},
-    "training/group": {"commits", "model", "store", "training", "training/ranks"},
+    "training/group": {"model", "store", "training", "training/ranks"},
     "training/losses": {"training/packing"},
     "training/packing": set(),
     "training/ranks": set(),
     "server": {"commits", "engine", "model"},
-    "temporal": {"commits", "model", "store", "training"},
+    "temporal": {"commits", "model", "store", "training", "training/ranks"},
     "process": {
         "commits",
         "engine",
@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "temporal",
         "training",
         "training/group",
+        "training/ranks",
     },
     "__main__": {"process", "store"},
 }

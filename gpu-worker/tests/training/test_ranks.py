@@ -31,6 +31,7 @@ from tests.training.ranks_program import enter
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
+    lora,
     open_folder,
     sampled_groups,
     train_config,
@@ -114,7 +115,8 @@ def alone(store: FileStore) -> Trainer:
 
 
 def first_step(store: FileStore, run: str, adapter: str | None = None, **changes: Any) -> TrainInput:
-    parent = alone(store).initialise(initialise_input(run)).commit.checkpoint(run)
+    trained = initialise_input(run, lora=changes.get("lora", lora()))
+    parent = alone(store).initialise(trained).commit.checkpoint(run)
     groups = sampled_groups(adapter or parent.adapter_sha256, num_groups=3)
     return train_input(store, parent, groups, train=train_config(optimizer=UNCLIPPED, **changes))
 
@@ -163,15 +165,11 @@ def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_pa
 
 
 @pytest.mark.numerics
-def test_ranks_measure_what_one_measures_with_corrections_references_and_several_updates(
+def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and_several_updates(
     store: FileStore, trainers: Callable[[int], GroupTrainer]
 ):
-    changes: dict[str, Any] = {
-        "correction": "token-truncate",
-        "correction_cap": 2.0,
-        "kl_coefficient": 0.1,
-        "passes": 2,
-    }
+    changes: dict[str, Any] = {"kl_coefficient": 0.1, "passes": 2, "lora": lora().model_copy(update={"dropout": 0.25})}
+    changes |= {"correction": "token-truncate", "correction_cap": 2.0}
     here = alone(store).train(first_step(store, "measured-alone", **changes), never).commit.manifest.metrics
     there = trainers(3).train(first_step(store, "measured", **changes), never).commit.manifest.metrics
     assert there.keys() == here.keys()
