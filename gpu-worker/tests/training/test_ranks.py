@@ -22,10 +22,12 @@ from temper_gpu.store import FileStore
 from temper_gpu.training.group import GroupTrainer, RankSettings
 from temper_gpu.training.group import group as group_module
 from temper_gpu.training.group.group import prepare
+from temper_gpu.training.packing import Packing, Row
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import ALONE, StepCancelled, deal_shares
 from temper_gpu.training.ranks import joined as joined_module
 from temper_gpu.training.ranks.joined import chunked
+from temper_gpu.training.tokens import pack_for_ranks
 from temper_gpu.training.trainer import Trainer
 from tests.training.ranks_program import enter
 from tests.training.samples import (
@@ -58,6 +60,15 @@ def test_shares_hold_every_place_once_in_order_and_are_even(sizes: list[int], co
     assert all(share == sorted(share) for share in shares)
     loads = [sum(sizes[place] for place in share) for share in shares]
     assert max(loads) - min(loads) <= max(sizes, default=0)
+
+
+@pytest.mark.parametrize("packing", ["rows", "tree"])
+def test_every_rank_has_something_to_compute(packing: Packing):
+    rows = [Row([begin, 2, 3], "attempt", [2], [0.0], [1.0], [0.0]) for begin in range(4)]
+    for num_ranks in (1, 2, 3, 9):
+        batches = pack_for_ranks(rows, 1, 10**6, torch.device("cpu"), packing, num_ranks)
+        assert min(num_ranks, len(rows)) <= len(batches) <= len(rows)
+        assert sum(len(batch.targets_N) for batch in batches) == len(rows)
 
 
 def test_alone_a_process_has_all_of_it():
