@@ -117,7 +117,7 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     settings = engine_settings(arguments, device)
     if isinstance(settings, VllmSettings):
         settings = completed(settings, arguments, vllm_key)
-    require_room = partial(refuse_without_room, Machine(device, dtype, settings))
+    require_room = partial(refuse_without_room, Machine(device, dtype, settings, arguments.devices))
     library = ModelLibrary(ModelFolders(arguments.models), dtype, device, require_room)
     if isinstance(settings, VllmSettings):
         vllm = VllmHost(library, settings)

@@ -27,6 +27,7 @@ LOOK_S = 0.002
 SILENT_S = 15.0
 # From a rank's failure until rank 0 must have met the same; else it is that rank's own.
 SAME_FAILURE_S = 2.0
+EXPLAIN_S = 1.0
 END_S = 5.0
 
 log = logging.getLogger(__name__)
@@ -140,6 +141,12 @@ class RankGroup:
                 self._receive(rank)
             else:
                 self._count_silence(rank, passed_s)
+
+    def explain(self, error: RankLost) -> str:
+        """A connection may break a moment before its rank is known to have ended."""
+        ended = wait([member.process.sentinel for member in self.members.values()], EXPLAIN_S)
+        lost = [rank for rank, member in self.members.items() if member.process.sentinel in ended]
+        return self._how_it_ended(lost[0]) if lost else str(error)
 
     def close(self) -> None:
         """Kills the ranks: they may be in a collective that nobody comes to any more."""

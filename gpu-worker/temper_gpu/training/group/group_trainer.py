@@ -1,7 +1,7 @@
 """A trainer that is rank 0 of a group. What it commits, it commits as one that is alone."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 
 from temper_gpu.contract import TrainInput
 from temper_gpu.failures import TemperError
@@ -50,20 +50,24 @@ class GroupTrainer(Trainer):
             return Outcome(found, True)
         # Its engine's proof may start this process again, with other instructions: the ranks are to have the same.
         self._library.get(work.base_model)
+        with ExitStack() as failed:
+            # The others may wait for what this rank does not come to any more.
+            failed.callback(self.close)
+            outcome = self._lead(work, is_cancelled)
+            failed.pop_all()
+            return outcome
+
+    def _lead(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> Outcome:
         try:
             group = self._whole_group(is_cancelled)
             group.begin(work.model_dump_json(by_alias=True, exclude_unset=True).encode(), is_cancelled)
             return super().train(work, is_cancelled)
         except RankLost as error:
-            self.close()
+            reason = str(error) if self.group is None else self.group.explain(error)
             raise TemperError(
                 "TrainerFailed",
-                f"step {work.step} of {work.run}: {error}; nothing was committed, a retry takes new ranks",
+                f"step {work.step} of {work.run}: {reason}; nothing was committed, a retry takes new ranks",
             ) from error
-        except BaseException:
-            # The others may wait for what this rank does not come to any more.
-            self.close()
-            raise
 
     def _whole_group(self, is_cancelled: Callable[[], bool]) -> RankGroup:
         if self.group is not None and not self.group.is_whole():
