@@ -4,7 +4,14 @@
  */
 import type { Digest } from './evidence.ts';
 import { needsStandby, playRow, type Verdict } from './row.ts';
-import { playColdCommandLine, playEndOfEverything, playRandomKills, VICTIMS_WITH_RANKS } from './storm.ts';
+import {
+  playColdCommandLine,
+  playEndOfEverything,
+  playRandomKills,
+  VICTIMS,
+  VICTIMS_WITH_RANKS,
+  VICTIMS_WITH_VLLM,
+} from './storm.ts';
 import { describeRow, OVERLAPPING, TABLE, type StoreKind } from './table.ts';
 import { playUndisturbed } from './undisturbed.ts';
 import type { World } from './world.ts';
@@ -45,7 +52,7 @@ export function allScenes(seed: number): readonly Scene[] {
     inSlice: false,
     stage: 'folder',
     needsStandby: false,
-    play: (world, reference) => playRandomKills(world, seed + index, reference),
+    play: (world, reference) => playRandomKills(world, seed + index, reference, VICTIMS),
   }));
   const ends = Array.from({ length: ENDS_OF_EVERYTHING }, (_, index): Unnumbered => ({
     title: `everything killed at once, seed ${seed + index}`,
@@ -73,14 +80,14 @@ export function allScenes(seed: number): readonly Scene[] {
     inSlice: false,
     stage: 'folder',
     needsStandby: false,
-    play: (world) => playOverlapping(world, (reference) => playRandomKills(world, seed + index, reference)),
+    play: (world) => playOverlapping(world, (reference) => playRandomKills(world, seed + index, reference, VICTIMS)),
   }));
   const withVllm = Array.from({ length: RUNS_WITH_VLLM }, (_, index): Unnumbered => ({
     title: `vLLM and workers killed at random times, seed ${seed + index}`,
     inSlice: false,
     stage: 'vllm',
     needsStandby: false,
-    play: (world) => playRandomKills(world, seed + index, null),
+    play: (world) => playRandomKills(world, seed + index, null, VICTIMS_WITH_VLLM),
   }));
   const withRanks = Array.from({ length: RUNS_WITH_RANKS }, (_, index): Unnumbered => ({
     title: `ranks and GPU workers killed at random times, seed ${seed + index}`,

@@ -8,8 +8,8 @@ import { until, type Running, type World } from './world.ts';
 
 type Victims = readonly ProcessName[];
 
-const VICTIMS: Victims = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
-const VICTIMS_WITH_VLLM: Victims = ['vllm', 'gpu-worker', 'typescript-worker'];
+export const VICTIMS: Victims = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
+export const VICTIMS_WITH_VLLM: Victims = ['vllm', 'gpu-worker', 'typescript-worker'];
 export const VICTIMS_WITH_RANKS: Victims = ['rank', 'rank', 'rank', 'gpu-worker'];
 const KILLS_A_RUN = 4;
 /** An undisturbed run takes eight seconds and more: most meet all of their kills. */
@@ -26,7 +26,7 @@ export async function playRandomKills(
   world: World,
   seed: number,
   reference: Digest | null,
-  victims: Victims = reference === null ? VICTIMS_WITH_VLLM : VICTIMS,
+  victims: Victims,
 ): Promise<Verdict> {
   const run = `random-${seed}`;
   const withinMs = reference === null ? WITH_VLLM_WITHIN_MS : STACK_WITHIN_MS;
