@@ -76,7 +76,7 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     stopping = asyncio.Event()
     end_on(stopping, arguments.leash)
     device = choose_device(arguments.device)
-    devices = choose_devices(arguments.devices, device)
+    devices = choose_devices(arguments.devices, device, arguments.vllm_devices)
     sampling = open_sampling(arguments, device, keys.vllm)
     targets = Targets(StoreResolver(store), sampling.engines)
     templates = StoredTemplates(store)

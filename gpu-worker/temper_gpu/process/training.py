@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import torch
@@ -15,8 +15,8 @@ from temper_gpu.training.group import GroupTrainer, RankSettings
 from temper_gpu.training.trainer import Trainer
 
 
-def choose_devices(count: int, first: torch.device) -> tuple[str, ...]:
-    """Of this host, from the first one on."""
+def choose_devices(count: int, first: torch.device, of_vllm: Sequence[int] = ()) -> tuple[str, ...]:
+    """Of this host, from the first one on. vLLM makes room for training where it has the first one, too."""
     found = num_devices(first)
     if count > 1 and sys.platform != "linux":
         raise TemperError("BadConfig", f"--devices must be 1 on {sys.platform}, got {count}; use a host with Linux")
@@ -34,7 +34,15 @@ def choose_devices(count: int, first: torch.device) -> tuple[str, ...]:
         )
     if first.type == "cpu":
         return ("cpu",) * count
-    return tuple(f"cuda:{(first.index or 0) + rank}" for rank in range(count))
+    numbers = range(first.index or 0, (first.index or 0) + count)
+    shared = sorted(set(of_vllm) & set(numbers))
+    if shared and numbers[0] not in shared:
+        raise TemperError(
+            "BadConfig",
+            f"--vllm-devices must not name a GPU that trains, got {shared[0]} with --devices {count} from {first} on; "
+            "pass GPUs of its own, or fewer --devices",
+        )
+    return tuple(f"cuda:{number}" for number in numbers)
 
 
 def num_devices(first: torch.device) -> int:
