@@ -47,6 +47,8 @@ export const DEFAULT_KV_CACHE_BYTES = 4 * 1024 ** 3;
 export const LEAST_SLOTS = 16;
 export const MOST_SLOTS = 2048;
 export const DEFAULT_SLOTS = 128;
+/** Of one host, that train. */
+export const MOST_DEVICES = 64;
 
 /** What a GPU worker logs that has everything imported and waits for its turn. */
 export const STANDING_BY = 'standing by';

@@ -12,6 +12,7 @@ import {
   GPU_QUEUE,
   LEAST_KV_CACHE_BYTES,
   LEAST_SLOTS,
+  MOST_DEVICES,
   MOST_SLOTS,
 } from '../core/wire-constants.ts';
 import { TemperError } from '../core/failures.ts';
@@ -53,6 +54,8 @@ export const TemperConfigSchema = z.strictObject({
       device: z.string().regex(DEVICE.pattern, `must be ${DEVICE.rule}`).prefault('auto'),
       /** Of the base model's weights; `auto`: bfloat16 on a GPU, float32 on the CPU. */
       dtype: z.enum(DTYPES).prefault('auto'),
+      /** How many devices train; sampling takes one. On the CPU, processes. */
+      devices: z.int().min(1).max(MOST_DEVICES).prefault(1),
       /** Memory that keys and values of requests may take; null: 4 GiB, on a GPU a quarter of its memory. */
       kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).nullable().prefault(null),
       /** The most of them for prompts that are kept to be reused; 0 keeps none, null: a quarter. */
@@ -188,6 +191,7 @@ const LOCAL_ENGINE = [
   'engine.threads',
   'engine.device',
   'engine.dtype',
+  'engine.devices',
   'engine.kvCacheBytes',
   'engine.prefixCacheBytes',
   'engine.slots',

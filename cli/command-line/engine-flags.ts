@@ -1,9 +1,10 @@
-/** `--engine`, `--device` and `--dtype`: what samples, and what the local stack's GPU worker computes on; null: as `temporal.config.ts` has it. */
-import { DTYPES, ENGINES } from '../../core/wire-constants.ts';
+/** `--engine`, `--device`, `--dtype` and `--devices`: what samples, and what the local stack's GPU worker computes on; null: as `temporal.config.ts` has it. */
+import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
 import { DEVICE } from '../../workers/engine-choices.ts';
 import type { Flags, FlagValues } from './command.ts';
 
-export const ENGINE_FLAGS = {
+/** What samples, and with which numbers. */
+export const SAMPLING_FLAGS = {
   engine: {
     kind: 'choice',
     choices: ENGINES,
@@ -21,6 +22,17 @@ export const ENGINE_FLAGS = {
     choices: DTYPES,
     placeholder: 'NAME',
     description: 'type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]',
+  },
+} satisfies Flags;
+
+export const ENGINE_FLAGS = {
+  ...SAMPLING_FLAGS,
+  devices: {
+    kind: 'integer',
+    minimum: 1,
+    maximum: MOST_DEVICES,
+    placeholder: 'N',
+    description: 'how many devices train: GPUs, or processes on the CPU [1]',
   },
 } satisfies Flags;
 

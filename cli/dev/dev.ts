@@ -8,7 +8,7 @@ import type { devCommand } from './command.ts';
 
 export async function dev(context: CommandContext<typeof devCommand>): Promise<number> {
   const { flags, project, cwd, env, output, signal } = context;
-  const { agent, engine, device, dtype } = flags;
+  const { agent, engine, device, dtype, devices } = flags;
   const agentFile = agent === null ? null : (await loadAgent(agent, cwd)).path;
   const stack = await openLocalStack({
     project,
@@ -19,6 +19,7 @@ export async function dev(context: CommandContext<typeof devCommand>): Promise<n
     engine,
     device,
     dtype,
+    devices,
     enginePort: flags['engine-port'],
     signal,
     env,

@@ -1,5 +1,5 @@
 import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG } from '../command-line/command.ts';
-import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
+import { SAMPLING_FLAGS } from '../command-line/engine-flags.ts';
 import { RUN_FLAGS } from '../train/run-flag-table.ts';
 
 export const doctorCommand = defineCommand({
@@ -38,7 +38,7 @@ export const doctorCommand = defineCommand({
     'lora-dropout': RUN_FLAGS['lora-dropout'],
     'entropy-coefficient': RUN_FLAGS['entropy-coefficient'],
     'micro-batch-tokens': RUN_FLAGS['micro-batch-tokens'],
-    ...ENGINE_FLAGS,
+    ...SAMPLING_FLAGS,
     json: JSON_FLAG,
   },
 });

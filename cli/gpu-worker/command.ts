@@ -1,3 +1,4 @@
+import { MOST_DEVICES } from '../../core/wire-constants.ts';
 import { defineCommand } from '../command-line/command.ts';
 
 export const gpuWorkerCommand = defineCommand({
@@ -21,6 +22,13 @@ export const gpuWorkerCommand = defineCommand({
       kind: 'texts',
       placeholder: 'NAME',
       description: 'host name that clients may use, besides --host and localhost; repeatable',
+    },
+    devices: {
+      kind: 'integer',
+      minimum: 1,
+      maximum: MOST_DEVICES,
+      placeholder: 'N',
+      description: 'how many devices train: GPUs, or processes on the CPU [engine.devices of temporal.config.ts, or 1]',
     },
     threads: {
       kind: 'integer',

@@ -15,8 +15,8 @@ export async function serveAndTrain({ flags, project, env, output, signal }: Con
   throw new WorkFailed(`the GPU worker ended (${code ?? 'killed'}); see its last lines, then start it again`);
 }
 
-function pythonFlags({ host, port, threads, 'allow-host': allowed }: Context['flags']): string[] {
-  const single = Object.entries({ host, port, threads }).flatMap(([name, value]) =>
+function pythonFlags({ host, port, devices, threads, 'allow-host': allowed }: Context['flags']): string[] {
+  const single = Object.entries({ host, port, devices, threads }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name}=${value}`],
   );
   return [...single, ...allowed.map((name) => `--allow-host=${name}`)];

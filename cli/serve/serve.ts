@@ -55,7 +55,7 @@ function startEngine(
   const { device, dtype } = flags;
   // In another type of numbers the same policy gives other tokens.
   const trainedIn = manifest.platform['dtype'] === 'bfloat16' ? 'bfloat16' : DEFAULT_DTYPE;
-  const engine = { ...config.engine, device: device ?? config.engine.device, dtype: dtype ?? trainedIn };
+  const engine = { ...config.engine, device: device ?? config.engine.device, dtype: dtype ?? trainedIn, devices: 1 };
   return startServedEngine({
     project,
     env: others,

@@ -25,8 +25,8 @@ async function showCompleted(context: Surroundings, plan: PlannedRun, asked: Eng
 }
 
 /** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
-function idleFlags({ engine, device, dtype }: EngineFlags): string | null {
-  const given = Object.entries({ engine, device, dtype }).flatMap(([name, value]) =>
+function idleFlags({ engine, device, dtype, devices }: EngineFlags): string | null {
+  const given = Object.entries({ engine, device, dtype, devices }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name} ${value}`],
   );
   if (given.length === 0) return null;
@@ -53,8 +53,8 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
-    const { engine, device, dtype } = asked;
-    await playSession({ plan, project, viewer, signal, env, engine, device, dtype, onLeft });
+    const { engine, device, dtype, devices } = asked;
+    await playSession({ plan, project, viewer, signal, env, engine, device, dtype, devices, onLeft });
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.

@@ -31,7 +31,7 @@ export interface Session extends EngineFlags {
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, engine, device, dtype, onLeft } = session;
+  const { plan, project, viewer, signal, env, engine, device, dtype, devices, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
@@ -39,6 +39,7 @@ export async function playSession(session: Session): Promise<void> {
     engine,
     device,
     dtype,
+    devices,
     onEvent: (event) => viewer.stack(event),
     signal,
     env,

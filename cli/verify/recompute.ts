@@ -63,7 +63,8 @@ async function runPython(plan: RecomputePlan, input: string, options: RecomputeO
   });
   options.signal.throwIfAborted();
   const lines = output.split('\n');
-  const answer = lines.find((line) => line.startsWith('{'));
+  // Before it, ranks may log.
+  const answer = lines.findLast((line) => line.startsWith('{'));
   if (code === 0 && answer !== undefined) return RecomputedSchema.parse(JSON.parse(answer));
   throw new WorkFailed(
     `${plan.policy} could not be re-computed: ${lines.at(-1) ?? 'no answer'}; pass --no-recompute to check the rest`,

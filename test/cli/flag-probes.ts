@@ -35,7 +35,7 @@ const REMOTE_WORKER = byTest(
 );
 const STACK_WORKER = byTest(
   'workers/config.test.ts',
-  'is told device, type and memory of temporal.config.ts, and of flags before it',
+  'is told devices, type and memory of temporal.config.ts, and of flags before it',
 );
 
 const VLLM_WORKER = byTest(
@@ -192,13 +192,13 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/serve.test.ts',
     'an address that is open to other machines needs a key of the environment, and names of its own',
   ),
-  ...shownBy(STACK_WORKER, ['train', 'sft', 'fork', 'dev'], ['device', 'dtype']),
+  ...shownBy(STACK_WORKER, ['train', 'sft', 'fork', 'dev'], ['device', 'dtype', 'devices']),
   ...shownBy(VLLM_WORKER, ['train', 'sft', 'fork', 'dev'], ['engine']),
   'setup --build': byTest(
     'workers/install/vllm-environment.test.ts',
     'is installed from its locked packages, PyTorch first for the CPU build, once',
   ),
-  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'threads']),
+  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'threads']),
   'worker --agent': byTest(
     'crash/frozen.test.ts',
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',

@@ -57,6 +57,8 @@ test('the worker finds store, queue, key and Temporal where the project and the 
     '8099',
     '--threads',
     '3',
+    '--devices',
+    '2',
     '--allow-host',
     'gpu-1',
     '--allow-host',
@@ -70,7 +72,9 @@ test('the worker finds store, queue, key and Temporal where the project and the 
   expect(command).toMatch(
     /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 --device auto --dtype auto /,
   );
-  expect(command).toContain(' --host=10.0.0.5 --port=8099 --threads=3 --allow-host=gpu-1 --allow-host=b --leash');
+  expect(command).toContain(
+    ' --host=10.0.0.5 --port=8099 --devices=2 --threads=3 --allow-host=gpu-1 --allow-host=b --leash',
+  );
 });
 
 test("device, numbers and memory are those of the project's configuration", async () => {

@@ -94,6 +94,7 @@ test('train', async () => {
       --engine NAME                             what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME                              type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --devices N                               how many devices train: GPUs, or processes on the CPU [1]
       -h, --help                                print this help
 
     Examples:

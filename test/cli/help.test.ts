@@ -248,6 +248,7 @@ test('dev', async () => {
       --engine NAME    what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME    where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME     type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --devices N      how many devices train: GPUs, or processes on the CPU [1]
       --ui-port N      port of Temporal's UI; default: a free one, remembered
       --engine-port N  port of the engine; default: a free one, remembered
       -h, --help       print this help"

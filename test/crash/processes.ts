@@ -9,8 +9,8 @@ export function processesIn(folder: string, word: string): number[] {
   return allProcesses().filter(isOne);
 }
 
-/** A GPU worker's vLLM: its guard, its server, its engine and whatever these start. */
-export class VllmProcesses {
+/** What a GPU worker starts: vLLM's guard, its server, its engine and whatever these start, or its ranks. */
+export class WorkersProcesses {
   readonly #seen = new Set<number>();
   #chosen = 0;
 

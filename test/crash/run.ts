@@ -14,7 +14,7 @@ import type { Digest } from './evidence.ts';
 import { allScenes, type Scene, type Stage } from './scenes.ts';
 import { Tally } from './tally.ts';
 import { playUndisturbed } from './undisturbed.ts';
-import { createBucketWorld, createVllmWorld, World } from './world.ts';
+import { createBucketWorld, createRanksWorld, createVllmWorld, World } from './world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -38,6 +38,7 @@ const make = {
   folder: () => world,
   bucket: makeBucketWorld,
   vllm: () => createVllmWorld(python, join(world.folder, 'vllm')),
+  ranks: () => createRanksWorld(python, join(world.folder, 'ranks')),
 };
 const hasVllm = await vllmState({ env: process.env, cache: cacheFolder(process.env) }).then(
   () => true,

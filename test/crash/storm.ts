@@ -6,8 +6,11 @@ import type { ProcessName } from './points/protocol.ts';
 import { failed, judge, untilEnded, untilHit, type Verdict } from './row.ts';
 import { until, type Running, type World } from './world.ts';
 
-const VICTIMS: readonly ProcessName[] = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
-const VICTIMS_WITH_VLLM: readonly ProcessName[] = ['vllm', 'gpu-worker', 'typescript-worker'];
+type Victims = readonly ProcessName[];
+
+export const VICTIMS: Victims = ['temporal-server', 'typescript-worker', 'gpu-worker', 'cli'];
+export const VICTIMS_WITH_VLLM: Victims = ['vllm', 'gpu-worker', 'typescript-worker'];
+export const VICTIMS_WITH_RANKS: Victims = ['rank', 'rank', 'rank', 'gpu-worker'];
 const KILLS_A_RUN = 4;
 /** An undisturbed run takes eight seconds and more: most meet all of their kills. */
 const LONGEST_PAUSE_MS = 5000;
@@ -19,10 +22,14 @@ const WITH_VLLM_WITHIN_MS = 900_000;
  * Up to four kills of one run, until it ends; the line of a scene says how many there were. Where vLLM samples there is no
  * undisturbed run to compare with (`reference` null): two runs sample other tokens.
  */
-export async function playRandomKills(world: World, seed: number, reference: Digest | null): Promise<Verdict> {
+export async function playRandomKills(
+  world: World,
+  seed: number,
+  reference: Digest | null,
+  victims: Victims,
+): Promise<Verdict> {
   const run = `random-${seed}`;
-  const [victims, withinMs] =
-    reference === null ? [VICTIMS_WITH_VLLM, WITH_VLLM_WITHIN_MS] : [VICTIMS, STACK_WITHIN_MS];
+  const withinMs = reference === null ? WITH_VLLM_WITHIN_MS : STACK_WITHIN_MS;
   const random = createRandom(seed);
   const journals: Journaled[] = [];
   const deaths: Death[] = [];

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { STANDING_BY } from '../../core/wire-constants.ts';
+import type { EngineConfig } from '../../workers/config.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import { isAlive } from '../../workers/local-stack/processes.ts';
 import { readStackFile, type StackFile } from '../../workers/local-stack/stack-file.ts';
@@ -27,7 +28,7 @@ import { freePort } from '../free-port.ts';
 import { findVersitygw } from '../run/versitygw.ts';
 import { BUCKET, S3Server } from '../s3-server.ts';
 import type { Aim, Hit, Pass, ProcessName } from './points/protocol.ts';
-import { processesIn, VllmProcesses } from './processes.ts';
+import { processesIn, WorkersProcesses } from './processes.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -48,7 +49,7 @@ const FLAGS: Record<string, number | string> = {
 };
 const POLL_MS = 5;
 const STANDBY_WITHIN_MS = 120_000;
-const VLLM_ENDS_WITHIN_MS = 10_000;
+const ALL_END_WITHIN_MS = 10_000;
 /** Each look reads the whole log, beside a process that imports at the lowest priority. */
 const STANDBY_POLL_MS = 250;
 /** Of the store in the bucket. */
@@ -81,7 +82,7 @@ export class World {
   #stack: LocalStack | null = null;
   /** Pids of all that ever did, as they said in logs that are emptied with each row. */
   readonly #standingBy = new Set<unknown>();
-  readonly #vllm = new VllmProcesses();
+  readonly #ofWorker = new WorkersProcesses();
 
   /** With an S3 server the store is in its bucket, without one in the project's folder. */
   constructor(python: string, project: string | null, s3: S3Server | null = null, standby = true) {
@@ -116,7 +117,7 @@ export class World {
     await this.#stack?.close();
     this.#stack = null;
     await this.#s3?.kill();
-    await until('no process of vLLM is left', () => !this.#vllm.areLeft(), VLLM_ENDS_WITHIN_MS);
+    await until('no process of the GPU worker is left', () => !this.#ofWorker.areLeft(), ALL_END_WITHIN_MS);
   }
 
   /** Reads the whole run again, and makes its last step again from what was recorded. */
@@ -226,7 +227,7 @@ export class World {
 
   pid(name: ProcessName): number | null {
     if (name === 's3-server') return this.#s3?.process.pid ?? null;
-    if (name === 'vllm') return this.#vllm.next(this.pid('gpu-worker'));
+    if (name === 'vllm' || name === 'rank') return this.#ofWorker.next(this.pid('gpu-worker'));
     const stack = this.#stackFile();
     if (stack === null) return null;
     if (name === 'leash') return stack.pid;
@@ -290,8 +291,17 @@ export async function createBucketWorld(python: string, folder: string, standby:
 
 /** One whose GPU worker samples with vLLM. */
 export function createVllmWorld(python: string, folder: string): World {
+  return createConfiguredWorld(python, folder, { kind: 'vllm' });
+}
+
+/** One whose steps are made by two ranks. */
+export function createRanksWorld(python: string, folder: string): World {
+  return createConfiguredWorld(python, folder, { devices: 2 });
+}
+
+function createConfiguredWorld(python: string, folder: string, engine: Partial<EngineConfig>): World {
   mkdirSync(folder, { recursive: true });
-  const config = { engine: { kind: 'vllm' }, localStack: { standby: false } };
+  const config = { engine, localStack: { standby: false } };
   writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   return new World(python, folder, null, false);
 }

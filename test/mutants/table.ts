@@ -1,6 +1,7 @@
 import { ADAPTERS } from './adapters.ts';
 import { LOSSES } from './losses.ts';
 import type { Mutant } from './mutant.ts';
+import { RANKS } from './ranks.ts';
 import { SUPERVISED } from './supervised.ts';
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
@@ -275,6 +276,7 @@ const PLAN: readonly Mutant[] = [
 
 export const MUTANTS: readonly Mutant[] = [
   ...LOSSES,
+  ...RANKS,
   ...SUPERVISED,
   ...ADAPTERS,
   ...ADVANTAGES,

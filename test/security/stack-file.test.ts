@@ -197,6 +197,7 @@ describe('the addresses that a joined stack names', () => {
     ownsServer: true,
     device: 'cpu',
     dtype: 'float32',
+    devices: 1,
     engine: 'embedded',
   };
   const elsewhere = { address: 'a.test:7233', namespace: 'default' };

@@ -107,6 +107,7 @@ describe('a field without effect is refused by name', () => {
     ['engine.threads', { engine: { url, threads: 4 } }],
     ['engine.device', { engine: { url, device: 'cuda' } }],
     ['engine.dtype', { engine: { url, dtype: 'float32' } }],
+    ['engine.devices', { engine: { url, devices: 2 } }],
     ['engine.kvCacheBytes', { engine: { url, kvCacheBytes: 2 ** 30 } }],
     ['engine.prefixCacheBytes', { engine: { url, prefixCacheBytes: 0 } }],
     ['engine.slots', { engine: { url, slots: 64 } }],
@@ -146,6 +147,7 @@ describe('a command that joins a local stack', () => {
     storeUri: pathToFileURL(folders.store).href,
     device: 'auto',
     dtype: 'bfloat16',
+    devices: 1,
     engine: 'embedded',
   };
   const joins = (asked: object, config: object = {}) =>
@@ -154,7 +156,7 @@ describe('a command that joins a local stack', () => {
   it('may ask for the ports that it has', () => {
     expect(() => joins({ uiPort: 8001, enginePort: 8002 })).not.toThrow();
     expect(() => joins({})).not.toThrow();
-    expect(() => joins({ device: 'auto', dtype: 'bfloat16' })).not.toThrow();
+    expect(() => joins({ device: 'auto', dtype: 'bfloat16', devices: 1 })).not.toThrow();
   });
 
   it.each([
@@ -171,6 +173,12 @@ describe('a command that joins a local stack', () => {
       { dtype: 'float32' },
       {},
       '--dtype has no effect here: the local stack of this project runs already, with --dtype bfloat16',
+    ],
+    [
+      'another number of devices',
+      { devices: 2 },
+      {},
+      '--devices has no effect here: the local stack of this project runs already, with --devices 1',
     ],
     [
       'another engine',
@@ -211,7 +219,7 @@ describe('the GPU worker', () => {
     return { spec, folders, ports, stack: describeStack(spec, ports, null), engineKey: 'key', ui: null };
   }
 
-  it('is told device, type and memory of temporal.config.ts, and of flags before it', async () => {
+  it('is told devices, type and memory of temporal.config.ts, and of flags before it', async () => {
     const line = '--threads 4 --device cuda:1 --dtype bfloat16 --kv-cache-bytes 8589934592 --slots 64';
     expect(await commandLine({ engine: given })).toContain(line);
     const asked = await commandLine({ engine: given }, { device: 'cpu', dtype: 'float32' });
@@ -219,6 +227,9 @@ describe('the GPU worker', () => {
     expect(await commandLine({})).toContain('--threads 2 --device auto --dtype auto');
     expect(await commandLine({ engine: { prefixCacheBytes: 0 } })).toContain('--prefix-cache-bytes 0');
     expect(await commandLine({})).not.toContain('--prefix-cache-bytes');
+    expect(await commandLine({ engine: { devices: 2 } })).toContain('--dtype auto --devices 2 ');
+    expect(await commandLine({ engine: { devices: 2 } }, { devices: 3 })).toContain('--devices 3 ');
+    expect(await commandLine({})).not.toContain('--devices');
   });
 
   it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {

@@ -5,6 +5,7 @@ import { loadConfig } from '../config.ts';
 import { cacheFolder, projectFolders, storeUri } from '../folders.ts';
 import { readStackFile } from '../local-stack/stack-file.ts';
 import { checkServer } from './doctor-server.ts';
+import { devicesState } from './doctor-devices.ts';
 import { vllmServerState } from './doctor-vllm.ts';
 import { attempt, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
 import { runningTarget } from '../local-stack/running-target.ts';
@@ -25,6 +26,7 @@ export async function examine(options: DoctorOptions): Promise<DoctorCheck[]> {
   };
   const checks = await Promise.all([
     checkPython(patient),
+    ...(patient.config.engine.url === null ? [checkDevices(patient)] : []),
     ...(patient.config.engine.kind === 'vllm' ? [checkVllm(patient)] : []),
     checkTemporalCli(patient),
     checkStore(patient),
@@ -39,6 +41,10 @@ function checkPython({ config, env }: Patient): Promise<DoctorCheck> {
   if (config.engine.url !== null)
     return Promise.resolve(passed('Python environment', `not needed: the engine is ${config.engine.url}`));
   return attempt('Python environment', () => pythonState({ env, cache: cacheFolder(env) }));
+}
+
+function checkDevices({ config, env }: Patient): Promise<DoctorCheck> {
+  return attempt('devices', () => devicesState(config.engine, env));
 }
 
 function checkVllm({ config, env }: Patient): Promise<DoctorCheck> {

@@ -8,10 +8,10 @@ import type { StackDescription } from './protocol.ts';
 
 const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 
-type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'device' | 'dtype' | 'engine'>;
+type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'device' | 'dtype' | 'devices' | 'engine'>;
 
 /** Flags of the GPU worker. */
-const GPU_WORKER_FLAGS = ['device', 'dtype', 'engine'] as const;
+const GPU_WORKER_FLAGS = ['device', 'dtype', 'devices', 'engine'] as const;
 
 /** Before anything is started: ports and numbers of what this stack does not start. */
 export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperConfig): void {
@@ -30,7 +30,7 @@ export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperC
 
 /** A stack that was joined keeps the ports, the store and the engine that it was started with. */
 export function checkJoined(
-  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | 'device' | 'dtype' | 'engine'>,
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | 'device' | 'dtype' | 'devices' | 'engine'>,
   asked: Asked,
   config: TemperConfig,
   folders: ProjectFolders,

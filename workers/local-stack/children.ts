@@ -81,6 +81,7 @@ export function engineArguments(
     '--threads': String(engine.threads),
     '--device': engine.device,
     '--dtype': engine.dtype,
+    ...(engine.devices === 1 ? {} : { '--devices': String(engine.devices) }),
     ...(engine.kvCacheBytes === null ? {} : { '--kv-cache-bytes': String(engine.kvCacheBytes) }),
     '--slots': String(engine.slots),
     ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),

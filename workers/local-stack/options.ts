@@ -14,6 +14,7 @@ export interface LocalStackOptions {
   /** What the user asked of the GPU worker by name; null: as `temporal.config.ts` has it. */
   readonly device?: string | null;
   readonly dtype?: Dtype | null;
+  readonly devices?: number | null;
   readonly engine?: EngineKind | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;

@@ -35,6 +35,7 @@ export interface StackDescription {
   /** Of its GPU worker, as they were asked for: `auto` where nobody did. */
   readonly device: string;
   readonly dtype: string;
+  readonly devices: number;
   /** What samples there. */
   readonly engine: string;
   readonly pid: number;

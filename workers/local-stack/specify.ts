@@ -1,6 +1,7 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
+import { requireDevices } from '../devices.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
@@ -20,12 +21,8 @@ interface Needs {
 export async function specifyStack(needs: Needs): Promise<StackSpec> {
   const { folders, config, install, options } = needs;
   const temporal = configuredTarget(install.env);
-  const engine = {
-    ...config.engine,
-    device: options.device ?? config.engine.device,
-    dtype: options.dtype ?? config.engine.dtype,
-    kind: options.engine ?? config.engine.kind,
-  };
+  const engine = engineAsked(needs);
+  await requireDevices(engine, install.env);
   const vllmPython = await vllmPythonOf(engine, install);
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
   const failed = new AbortController();
@@ -58,6 +55,16 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
     await Promise.allSettled(both);
     throw error;
   }
+}
+
+function engineAsked({ config: { engine }, options }: Needs): TemperConfig['engine'] {
+  return {
+    ...engine,
+    device: options.device ?? engine.device,
+    dtype: options.dtype ?? engine.dtype,
+    devices: options.devices ?? engine.devices,
+    kind: options.engine ?? engine.kind,
+  };
 }
 
 async function temporalCommand({ folders, install, options }: Needs, signal: AbortSignal): Promise<readonly string[]> {

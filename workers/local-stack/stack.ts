@@ -162,6 +162,7 @@ export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string 
     pid: process.pid,
     device: spec.engine.device,
     dtype: spec.engine.dtype,
+    devices: spec.engine.devices,
     engine: spec.engine.kind,
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',

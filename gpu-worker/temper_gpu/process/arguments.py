@@ -19,6 +19,7 @@ from temper_gpu.contract import (
     GPU_QUEUE,
     LEAST_KV_CACHE_BYTES,
     LEAST_SLOTS,
+    MOST_DEVICES,
     MOST_SLOTS,
     VLLM_KEY_VARIABLE,
 )
@@ -42,6 +43,8 @@ class Arguments:
     device: str
     # auto: bfloat16 on a GPU, float32 on a CPU.
     dtype: str
+    # That train. The engine has one of them.
+    devices: int
     # None: by the device (needs.py).
     kv_cache_bytes: int | None
     # None: the engine's own share of `kv_cache_bytes`.
@@ -85,6 +88,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--standby", action="store_true", help="import everything, then wait for a byte on stdin")
     arguments = Arguments(**vars(parser.parse_args(argv)))
     _check_engine(parser, arguments)
+    if arguments.devices > 1 and arguments.no_temporal:
+        parser.error("--devices has no effect with --no-temporal, which trains nothing; remove it")
     if arguments.host in EVERY_ADDRESS and not arguments.allow_host:
         parser.error(
             f"--host {arguments.host or repr('')} must come with --allow-host, otherwise requests from other machines "
@@ -158,6 +163,13 @@ def _place(parser: argparse.ArgumentParser) -> None:
 
 def _machine(parser: argparse.ArgumentParser) -> None:
     add_computing(parser)
+    parser.add_argument(
+        "--devices",
+        type=whole(1, MOST_DEVICES),
+        default=1,
+        metavar="N",
+        help="how many train: GPUs from --device on, or processes on the CPU; bytes depend on it (default: 1)",
+    )
     add_engine(parser)
     parser.add_argument("--vllm-python", metavar="FILE", help="a Python that has vLLM installed")
     parser.add_argument(

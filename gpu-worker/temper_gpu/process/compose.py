@@ -30,18 +30,21 @@ from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
 from temper_gpu.failures import TemperError
 from temper_gpu.model.chat_templates import check_template
 from temper_gpu.model.instructions import start_narrower
+from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.memory import describe_error
 from temper_gpu.model.models import BaseModel, ModelLibrary, Models
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
 from temper_gpu.process.leash import on_leash
 from temper_gpu.process.needs import Machine, engine_settings, refuse_without_room
+from temper_gpu.process.training import choose_devices, open_trainer
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.targets import Targets
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Dataset, TurnReader, check_examples
+from temper_gpu.training.group import RankSettings
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 
@@ -73,6 +76,7 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     stopping = asyncio.Event()
     end_on(stopping, arguments.leash)
     device = choose_device(arguments.device)
+    devices = choose_devices(arguments.devices, device, arguments.vllm_devices)
     sampling = open_sampling(arguments, device, keys.vllm)
     targets = Targets(StoreResolver(store), sampling.engines)
     templates = StoredTemplates(store)
@@ -81,7 +85,9 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     works = [_serving(app, server, listener, stopping)]
     if not arguments.no_temporal:
         read_turns = ChatTurns(templates.text)
-        trainer = Trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns)
+        dtype = dtype_name(choose_dtype(arguments.dtype, device))
+        ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads)
+        trainer = open_trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
         check = partial(check_run, sampling.models, store, templates, read_turns, arguments.engine)
         asked = (partial(probe, targets), check)
         works.append(_polling(arguments, trainer, store, asked))
@@ -111,7 +117,7 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     settings = engine_settings(arguments, device)
     if isinstance(settings, VllmSettings):
         settings = completed(settings, arguments, vllm_key)
-    require_room = partial(refuse_without_room, Machine(device, dtype, settings))
+    require_room = partial(refuse_without_room, Machine(device, dtype, settings, arguments.devices))
     library = ModelLibrary(ModelFolders(arguments.models), dtype, device, require_room)
     if isinstance(settings, VllmSettings):
         vllm = VllmHost(library, settings)

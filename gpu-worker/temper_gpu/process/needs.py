@@ -55,6 +55,8 @@ class Machine:
     device: torch.device
     dtype: torch.dtype
     engine: EngineSettings | VllmSettings
+    # That train. On a CPU they share its memory.
+    num_ranks: int = 1
 
 
 def default_kv_cache_bytes(device: torch.device) -> int:
@@ -88,7 +90,11 @@ def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSett
 
 def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig, context: int | None) -> MemoryPlan:
     """Of the trainer's device. Without a context: what is taken whatever is asked, reckoned in no time."""
-    parts = [process_part(machine.device), weights_part(model, machine.dtype)]
+    weights = weights_part(model, machine.dtype)
+    parts = [process_part(machine.device), weights]
+    if machine.num_ranks > 1 and machine.device.type == "cpu":
+        others = machine.num_ranks - 1
+        parts.append(Part("always", "other ranks", others * weights.num_bytes, f"{others} × the weights"))
     if isinstance(machine.engine, EngineSettings):
         parts += embedded_parts(model, machine, machine.engine, lora, context)
     elif machine.engine.external is None and shares_memory(machine.device, machine.engine):
@@ -199,6 +205,7 @@ def remedy_of(machine: Machine) -> str:
     ways = [
         "lower --kv-cache-bytes (engine.kvCacheBytes in temporal.config.ts)",
         *(["start with --dtype bfloat16"] if machine.dtype == torch.float32 else []),
+        *(["lower --devices"] if machine.num_ranks > 1 and machine.device.type == "cpu" else []),
         "use a smaller model",
     ]
     return ", ".join(ways[:-1]) + ", or " + ways[-1]

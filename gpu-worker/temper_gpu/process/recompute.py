@@ -22,6 +22,7 @@ from temper_gpu.process.arguments import add_computing, add_models, print_answer
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 
@@ -94,21 +95,29 @@ def read_input(file: Path) -> bytes:
 
 
 def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
+    from temper_gpu.model.lora import dtype_name
     from temper_gpu.model.models import ModelLibrary
     from temper_gpu.process.compose import ModelFolders, choose_device, choose_dtype
+    from temper_gpu.process.training import open_trainer
     from temper_gpu.server.chat_turns import ChatTurns
-    from temper_gpu.training.trainer import Trainer
+    from temper_gpu.training.group import RankSettings
 
     store, work, recorded = step.store, step.work, step.recorded
     forgetful = ForgetfulStore(store, manifest_key(*step.place))
-    device_name, dtype_name = chosen_like(recorded, arguments.device, arguments.dtype)
-    device = choose_device(device_name)
-    library = ModelLibrary(ModelFolders(arguments.models), choose_dtype(dtype_name, device), device)
+    device_like, dtype_like = chosen_like(recorded, arguments.device, arguments.dtype)
+    device = choose_device(device_like)
+    dtype = choose_dtype(dtype_like, device)
+    library = ModelLibrary(ModelFolders(arguments.models), dtype, device)
     # What sampled is not asked again: its answers are recorded, and so is it.
     sampler = sampler_of(recorded)
     read_turns = ChatTurns(StoredTemplates(store).text)
-    trainer = Trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler, read_turns)
-    outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
+    devices = devices_like(recorded, device)
+    ranks = RankSettings(arguments.store, arguments.models, devices, dtype_name(dtype), arguments.threads)
+    trainer = open_trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler, read_turns, ranks)
+    try:
+        outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
+    finally:
+        trainer.forget()
     before = read_parent(store, work.parent) if isinstance(work, TrainInput) else None
     return {
         "adapterSha256": outcome.commit.manifest.adapter.sha256,
@@ -129,6 +138,14 @@ def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, 
         device if on_gpu or device != "auto" else "cpu",
         str(platform.get("dtype", DEFAULT_DTYPE)) if dtype == "auto" else dtype,
     )
+
+
+def devices_like(recorded: Commit | None, device: "torch.device") -> tuple[str, ...]:
+    """As many as the step was trained with, where this host has them. Otherwise one: it is the same up to rounding."""
+    from temper_gpu.process.training import choose_devices, num_devices
+
+    count = 1 if recorded is None else int(recorded.manifest.platform.get("devices", 1))
+    return choose_devices(count if count <= num_devices(device) else 1, device)
 
 
 def sampler_of(recorded: Commit | None) -> dict[str, str]:

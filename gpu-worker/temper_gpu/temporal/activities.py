@@ -25,7 +25,7 @@ from temper_gpu.model.memory import Shortage, free_memory, is_out_of_memory
 from temper_gpu.store import Store
 from temper_gpu.temporal.heartbeat import run_with_heartbeats
 from temper_gpu.temporal.pulse import Pulse, start_pulse
-from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
 
 log = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ Shapes: N sampled tokens of a micro-batch.
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from math import fsum
 
 import torch
@@ -14,6 +15,7 @@ from temper_gpu.training.advantages import count_one_sided_groups, population_st
 from temper_gpu.training.groups import Group
 from temper_gpu.training.losses import CLIPPED_SHARE
 from temper_gpu.training.packing import MicroBatch
+from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.rows import Rows, TruncatedPolicy
 from temper_gpu.training.updates import Update
 
@@ -85,15 +87,20 @@ class TokenSums:
         self._sums.append(torch.stack([column.double().sum() for column in columns]))
         self._largest.append(log_ratio_N.abs().max())
 
-    def metrics(self, gradient_norm: Tensor) -> Metrics:
-        loss, *of_loss, entropy, k3 = torch.stack(self._sums).sum(0).tolist()
+    def metrics(self, gradient_norm: Tensor, ranks: Ranks = ALONE) -> Metrics:
+        """Of all ranks; one that had nothing to compute has zeros."""
+        num_sums = 3 + len(self._loss_metrics)
+        sums = torch.stack(self._sums).sum(0) if self._sums else torch.zeros(num_sums, dtype=torch.float64)
+        largest = torch.stack(self._largest).max() if self._largest else torch.zeros(())
+        found = ranks.gather(torch.cat([sums.cpu(), torch.tensor([self._num_tokens, largest.item()]).double()]))
+        loss, *of_loss, entropy, k3, num_tokens, _ = reduce(torch.add, found).tolist()
         return {
             "loss": loss,
             "gradNorm": gradient_norm.item(),
-            "logprobK3": k3 / self._num_tokens,
-            "maxAbsLogRatio": torch.stack(self._largest).max().item(),
-            **{name: value / self._num_tokens for name, value in zip(self._loss_metrics, of_loss, strict=True)},
-            "entropy": entropy / self._num_tokens,
+            "logprobK3": k3 / num_tokens,
+            "maxAbsLogRatio": torch.stack(found)[:, -1].max().item(),
+            **{name: value / num_tokens for name, value in zip(self._loss_metrics, of_loss, strict=True)},
+            "entropy": entropy / num_tokens,
         }
 
 

@@ -66,6 +66,11 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
     }
 
 
+def ranks_fingerprint(num_ranks: int) -> dict[str, str | int]:
+    """Of a step: what is added up first depends on them. One has no name: manifests of one device are as ever."""
+    return {"devices": num_ranks} if num_ranks > 1 else {}
+
+
 @cache
 def _libraries() -> dict[str, str]:
     return {name: version(name) for name in ("torch", "transformers", "peft")}

@@ -27,6 +27,7 @@ from temper_gpu.model.models import BaseModel
 from temper_gpu.training.dropout import Dropping, PrefixDropout, prefix_keys
 from temper_gpu.training.half_inputs import keep_inputs_small
 from temper_gpu.training.packing import MicroBatch, Row, pack
+from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -52,10 +53,12 @@ class TokenScores(NamedTuple):
 class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
-    def __init__(self, base: BaseModel, lora: LoraConfig) -> None:
+    def __init__(self, base: BaseModel, lora: LoraConfig, ranks: Ranks = ALONE) -> None:
+        """`ranks`: each has a copy. The optimizer's state is rank 0's."""
         model = base.instantiate(base.attention)
         self.base = base
         self.lora = lora
+        self.ranks = ranks
         self.targets = target_modules(model, lora.target_modules)
         self._shapes = adapter_shapes(model, lora)
         self._saved_bytes_per_token = saved_bytes_per_token(model, lora)
@@ -237,6 +240,9 @@ class TrainablePolicy:
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()
 
+    def add_gradients(self) -> None:
+        self.ranks.add_gradients(self.parameters.values())
+
     def clip_gradients(self, max_norm: float) -> Tensor:
         """Scales the gradients to a global norm of at most `max_norm`, returns the norm before."""
         return nn.utils.clip_grad_norm_(list(self.parameters.values()), max_norm)
@@ -249,7 +255,9 @@ class TrainablePolicy:
         for group in self._optimizer.param_groups:
             group["lr"], group["betas"] = learning_rate, (config.beta1, config.beta2)
             group["eps"], group["weight_decay"] = config.epsilon, config.weight_decay
-        self._optimizer.step()
+        if self.ranks.rank == 0:
+            self._optimizer.step()
+        self.ranks.spread(self.parameters.values())
 
     @torch.no_grad()
     def _require_plain_head(self) -> None:

@@ -26,16 +26,13 @@ from temper_gpu.training.metrics import (
     packing_metrics,
     update_metrics,
 )
-from temper_gpu.training.packing import Packing
+from temper_gpu.training.packing import MicroBatch, Packing
 from temper_gpu.training.policy import TokenScores, TrainablePolicy
+from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.rows import Rows, build_rows
 from temper_gpu.training.stale_sampler import StaleSampler, first_rows
 from temper_gpu.training.tokens import Laid, Tokens, lay, pack_all, tokens_of
 from temper_gpu.training.updates import Update, plan_updates
-
-
-class StepCancelled(Exception):
-    """The step was given up between two micro-batches: nothing was committed, and the policy's memory is dirty."""
 
 
 def train_step(
@@ -147,14 +144,17 @@ def score(
 ) -> tuple[Tensor, float]:
     """log π of each token, and the mean entropy, without a gradient."""
     scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
-    for batch in pack_all(tokens.rows, config.micro_batch_tokens, packing_of(policy, config), policy.device):
+    packing, ranks = packing_of(policy, config), policy.ranks
+    batches = pack_all(tokens.rows, config.micro_batch_tokens, packing, policy.device, ranks.count)
+    for batch in ranks.share(batches, size):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
         places_N = batch.places_N.cpu()
         scored_F[places_N] = scores.logprobs_N.double().cpu()
         entropy_F[places_N] = scores.entropy_N.double().cpu()
-    return scored_F, entropy_F.mean().item()
+    # Each place is one rank's, and zero elsewhere.
+    return ranks.add(scored_F), ranks.add(entropy_F).mean().item()
 
 
 def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_cancelled: Callable[[], bool]) -> Metrics:
@@ -162,8 +162,8 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
     policy.zero_grad()
     loss = find_loss(config.loss)
     sums = TokenSums(loss.metrics if config.kl_coefficient is None else (*loss.metrics, "kl"))
-    batches = list(lay(tokens, config, packing_of(policy, config), policy.device))
-    for laid in batches:
+    batches = list(lay(tokens, config, packing_of(policy, config), policy.device, policy.ranks.count))
+    for laid in policy.ranks.share(batches, lambda laid: size(laid.batch)):
         if is_cancelled():
             raise StepCancelled
         with torch.set_grad_enabled(has_gradient(laid, config)):
@@ -175,7 +175,8 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
         sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
-    metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm))
+    policy.add_gradients()
+    metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm), policy.ranks)
     return metrics if config.packing is None else metrics | packing_metrics([laid.batch for laid in batches])
 
 
@@ -188,6 +189,11 @@ def has_gradient(laid: Laid, config: TrainConfig) -> bool:
         or isinstance(config.loss, DppoLoss)
     )
     return is_pulled or bool(laid.batch.weighted_advantages_N.any())
+
+
+def size(batch: MicroBatch) -> int:
+    """Tokens that are computed, padding included."""
+    return batch.token_ids_BT.numel()
 
 
 def packing_of(policy: TrainablePolicy, config: TrainConfig) -> Packing:

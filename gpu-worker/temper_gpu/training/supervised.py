@@ -15,9 +15,11 @@ from temper_gpu.store import Store
 from temper_gpu.training.examples import Dataset, Examples, TurnReader, read_examples
 from temper_gpu.training.losses import cross_entropy
 from temper_gpu.training.metrics import Metrics, packing_metrics
-from temper_gpu.training.packing import MicroBatch, pack
+from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.step import StepCancelled, packing_of, require_finite_adapter, require_sound
+from temper_gpu.training.ranks import StepCancelled
+from temper_gpu.training.step import packing_of, require_finite_adapter, require_sound, size
+from temper_gpu.training.tokens import pack_for_ranks
 
 
 @dataclass(frozen=True)
@@ -67,18 +69,19 @@ def backward(
 ) -> Metrics:
     """The gradient of the mean over all trained tokens, clipped, and what the policy was like before the update."""
     policy.zero_grad()
-    loss = entropy = 0.0
+    sums = torch.zeros(2, dtype=torch.float64)
     batches = pack_examples(policy, examples, config)
-    for batch in batches:
+    for batch in policy.ranks.share(batches, size):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
         loss_N = cross_entropy(scores.logprobs_N, batch.weighted_advantages_N)
         loss_N.sum().backward()
-        loss += loss_N.detach().double().sum().item()
-        entropy += scores.entropy_N.detach().double().sum().item()
+        sums += torch.stack([values_N.detach().double().sum().cpu() for values_N in (loss_N, scores.entropy_N)])
     if is_cancelled():
         raise StepCancelled
+    policy.add_gradients()
+    loss, entropy = policy.ranks.add(sums).tolist()
     norm = policy.clip_gradients(config.optimizer.max_grad_norm).item()
     measured = {"loss": loss, "gradNorm": norm, "entropy": entropy / examples.num_trained_tokens}
     return measured | packing_metrics(batches)
@@ -91,19 +94,19 @@ def held_out_metrics(
     """Nats per token of examples that are never trained; nothing where all of them are too long."""
     if not examples.rows:
         return {}
-    total = 0.0
-    for batch in pack_examples(policy, examples, config):
+    total = torch.zeros((), dtype=torch.float64)
+    for batch in policy.ranks.share(pack_examples(policy, examples, config), size):
         if is_cancelled():
             raise StepCancelled
         scores = policy.log_probabilities(batch)
-        total += cross_entropy(scores.logprobs_N, batch.weighted_advantages_N).double().sum().item()
-    return {name: total}
+        total += cross_entropy(scores.logprobs_N, batch.weighted_advantages_N).double().sum().cpu()
+    return {name: policy.ranks.add(total).item()}
 
 
 def pack_examples(policy: TrainablePolicy, examples: Examples, config: TrainConfig) -> list[MicroBatch]:
     """With the weight of each token in the mean: every row has the advantage 1."""
-    packing = packing_of(policy, config)
-    return pack(examples.rows, examples.num_trained_tokens, config.micro_batch_tokens, policy.device, packing)
+    sizes = (examples.num_trained_tokens, config.micro_batch_tokens)
+    return pack_for_ranks(examples.rows, *sizes, policy.device, packing_of(policy, config), policy.ranks.count)
 
 
 def example_metrics(examples: Examples) -> Metrics:

@@ -75,18 +75,33 @@ class Laid(NamedTuple):
     reference_logprobs_N: Tensor
 
 
-def lay(tokens: Tokens, config: TrainConfig, packing: Packing, device: torch.device) -> Iterator[Laid]:
+def lay(
+    tokens: Tokens, config: TrainConfig, packing: Packing, device: torch.device, num_ranks: int = 1
+) -> Iterator[Laid]:
     weights_F = token_weights(config.reduction or "token", tokens.attempts_F, tokens.kept_F, config.reduction_tokens)
     columns = (tokens.advantages_F * weights_F * tokens.factors_F, weights_F, tokens.anchors_F, tokens.reference_F)
     weighted_F, weights_F, anchors_F, reference_F = (column_F.float().to(device) for column_F in columns)
-    for batch in pack_all(tokens.rows, config.micro_batch_tokens, packing, device):
+    for batch in pack_all(tokens.rows, config.micro_batch_tokens, packing, device, num_ranks):
         places_N = batch.places_N
         laid = replace(batch, weighted_advantages_N=weighted_F[places_N], sampled_logprobs_N=anchors_F[places_N])
         yield Laid(laid, weights_F[places_N], batch.sampled_logprobs_N, reference_F[places_N])
 
 
-def pack_all(rows: Sequence[Row], max_tokens: int, packing: Packing, device: torch.device) -> list[MicroBatch]:
+def pack_all(
+    rows: Sequence[Row], max_tokens: int, packing: Packing, device: torch.device, num_ranks: int = 1
+) -> list[MicroBatch]:
     """Whose tokens have their places in the order of these rows."""
     ends = accumulate(len(row.positions) for row in rows)
     placed = [replace(row, place=end - len(row.positions)) for row, end in zip(rows, ends, strict=True)]
-    return pack(placed, 1, max_tokens, device, packing)
+    return pack_for_ranks(placed, 1, max_tokens, device, packing, num_ranks)
+
+
+def pack_for_ranks(
+    rows: list[Row], num_tokens: int, max_tokens: int, device: torch.device, packing: Packing, num_ranks: int
+) -> list[MicroBatch]:
+    """Smaller micro-batches than allowed where otherwise a rank would have none."""
+    batches = pack(rows, num_tokens, max_tokens, device, packing)
+    while len(batches) < min(num_ranks, len(rows)) and max_tokens > 1:
+        max_tokens = min(max_tokens, len(rows) * max(len(row.token_ids) for row in rows)) // 2
+        batches = pack(rows, num_tokens, max_tokens, device, packing)
+    return batches

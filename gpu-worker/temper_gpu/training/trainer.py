@@ -34,8 +34,9 @@ from temper_gpu.store import Store
 from temper_gpu.training.examples import TurnReader, refuse_turns
 from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
-from temper_gpu.training.platform import fix_threads, platform_fingerprint
+from temper_gpu.training.platform import fix_threads, platform_fingerprint, ranks_fingerprint
 from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.reference import read_reference
 from temper_gpu.training.stale_sampler import StaleSampler, read_sampler
 from temper_gpu.training.start import make_start, require_same_base
@@ -69,7 +70,7 @@ class Trainer:
     """One step at a time. `device_lock` orders training and the engine's forward passes on one device.
 
     `sampler`: what manifests say of what samples from a base model, beside the platform. `read_turns`: how chats of
-    supervised steps are written.
+    supervised steps are written. `ranks`: who computes a step together.
     """
 
     def __init__(
@@ -79,12 +80,14 @@ class Trainer:
         device_lock: AbstractContextManager[object],
         sampler: Callable[[str], Mapping[str, str]] = lambda base_model: {},
         read_turns: TurnReader = refuse_turns,
+        ranks: Ranks = ALONE,
     ) -> None:
         self._library = library
         self._store = store
         self._device_lock = device_lock
         self._sampler = sampler
         self._read_turns = read_turns
+        self._ranks = ranks
         self._held: _Held | None = None
         self._clock = Stopwatch("load")
 
@@ -127,20 +130,8 @@ class Trainer:
         found = self._find(work.run, work.branch, work.step, work.inputs_sha256)
         if found is not None:
             return Outcome(found, True)
-        fix_threads()
         clock = self._clock = Stopwatch("load")
-        parent = read_parent(self._store, work.parent)
-        groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
-        require_kept(self._store, work.parent.run, parent.manifest)
-        sampler, reference = read_sampler(self._store, work), read_reference(self._store, work.train)
-        held = self._load_policy(parent, work.train.lora)
-        supervision = self._load_supervision(work, held.policy.base)
-        clock.begin("wait")
-        with self._device_lock:
-            clock.begin("train")
-            held.manifest_sha256 = None
-            compared = (sampler, reference)
-            metrics = self._step(work, held.policy, parent, supervision or groups, compared, is_cancelled)
+        parent, held, metrics = self._make(work, is_cancelled)
         adapter, optimizer = held.policy.adapter_tensors(), held.policy.optimizer_tensors()
         clock.begin("commit")
         manifest = Manifest(
@@ -156,7 +147,7 @@ class Trainer:
             groups=work.groups,
             learning_rate=work.learning_rate,
             metrics=on_the_wire(metrics),
-            platform=self._platform(held.policy.base),
+            platform=self._platform(held.policy.base) | ranks_fingerprint(self._ranks.count),
             seed=work.seed,
             train=work.train,
             sampler=work.sampler,
@@ -167,6 +158,27 @@ class Trainer:
             held.manifest_sha256 = commit.sha256
         clock.begin("publish")
         return Outcome(commit, not created, clock.seconds, discarded=not created)
+
+    def take_part(self, work: TrainInput) -> None:
+        """As one of several ranks, of which another one commits."""
+        self._make(work, lambda: False)
+
+    def _make(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> tuple[Commit, _Held, Metrics]:
+        """load → step."""
+        fix_threads()
+        parent = read_parent(self._store, work.parent)
+        groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
+        require_kept(self._store, work.parent.run, parent.manifest)
+        compared = (read_sampler(self._store, work), read_reference(self._store, work.train))
+        held = self._load_policy(parent, work.train.lora)
+        supervision = self._load_supervision(work, held.policy.base)
+        self._clock.begin("wait")
+        self._ranks.meet()
+        with self._device_lock:
+            self._ranks.meet()
+            self._clock.begin("train")
+            held.manifest_sha256 = None
+            return parent, held, self._step(work, held.policy, parent, supervision or groups, compared, is_cancelled)
 
     def _platform(self, base: BaseModel) -> dict[str, str | int]:
         return {**platform_fingerprint(base.device, base.dtype), **self._sampler(base.name)}
@@ -208,7 +220,7 @@ class Trainer:
         shape = (base.name, lora.model_dump_json())
         if self._held is None or self._held.shape != shape:
             self._held = None  # frees the old one before the new one is made
-            self._held = _Held(shape, TrainablePolicy(base, lora))
+            self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks))
         held = self._held
         if held.manifest_sha256 != parent.sha256:
             held.manifest_sha256 = None

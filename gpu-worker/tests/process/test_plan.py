@@ -223,6 +223,19 @@ def test_a_model_that_exceeds_the_device_is_refused_before_its_weights_are_read(
     )
 
 
+def test_ranks_on_a_cpu_need_a_base_model_each(monkeypatch: pytest.MonkeyPatch):
+    model = shape_of(QWEN_7B)
+    alone, three = (needs.Machine(CPU, torch.float32, EngineSettings(), count) for count in (1, 3))
+    weights = 4 * count_parameters(model)
+    plans = [needs.plan_serving(model, machine, needs.USUAL_LORA, None) for machine in (alone, three)]
+    assert plans[1].num_bytes - plans[0].num_bytes == 2 * weights
+    on_gpus = needs.Machine(torch.device("cuda"), torch.float32, EngineSettings(), 3)
+    assert "other ranks" not in [part.name for part in needs.plan_serving(model, on_gpus, needs.USUAL_LORA, None).parts]
+    monkeypatch.setattr(needs, "total_bytes", lambda device: plans[0].num_bytes + weights)
+    with pytest.raises(TemperError, match=r"other ranks.*lower --devices"):
+        needs.refuse_without_room(three, "m", model)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", ["dense", "experts", "one dense layer", "sinks"])
 def test_a_forward_pass_takes_what_is_reckoned_without_numbers(kind: str, dtype: torch.dtype):

@@ -36,7 +36,7 @@ def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStor
 def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) -> dict[str, object]:
     file = tmp_path / "input.json"
     file.write_text(work.model_dump_json(by_alias=True, exclude_unset=True))
-    arguments = Namespace(store=store.uri, input=str(file), models=None, device="auto", dtype="auto")
+    arguments = Namespace(store=store.uri, input=str(file), models=None, device="auto", dtype="auto", threads=1)
     return again.recompute(arguments, again.find_step(arguments))
 
 

@@ -12,7 +12,7 @@ from temper_gpu.commits.checkpoints import Commit, manifest_key
 from temper_gpu.contract import Checkpoint
 from temper_gpu.store import FileStore
 from temper_gpu.training.platform import make_deterministic
-from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
 from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_config, train_input
 

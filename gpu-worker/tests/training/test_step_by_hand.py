@@ -17,6 +17,7 @@ from temper_gpu.contract import CispoLoss, ImportanceSamplingLoss, LossConfig, O
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.policy import TokenScores
+from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.step import train_step
 from tests.training.samples import train_config
 
@@ -33,6 +34,7 @@ class TablePolicy:
     logits_V: Tensor = field(default_factory=lambda: torch.zeros(4, requires_grad=True))
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     updates: int = 0
+    ranks: Ranks = ALONE
 
     def zero_grad(self) -> None:
         self.logits_V.grad = None
@@ -58,6 +60,9 @@ class TablePolicy:
         logprobs_V = torch.log_softmax(self.logits_V, -1)
         entropy_N = -(logprobs_V.exp() * logprobs_V).sum().expand(len(batch.targets_N))
         return TokenScores(logprobs_V[batch.targets_N], entropy_N if trains_entropy else entropy_N.detach())
+
+    def add_gradients(self) -> None:
+        pass
 
     def clip_gradients(self, max_norm: float) -> Tensor:
         return nn.utils.clip_grad_norm_([self.logits_V], max_norm)

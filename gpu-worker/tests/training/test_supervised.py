@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load
 
-from temper_gpu.commits.checkpoints import manifest_key
+from temper_gpu.commits.checkpoints import load_adapter, manifest_key
 from temper_gpu.contract import BlobRef, Checkpoint, SupervisedStep, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
@@ -18,7 +19,8 @@ from temper_gpu.store import FileStore
 from temper_gpu.training.examples import Dataset, check_examples, read_examples
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.ranks import StepCancelled
+from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.supervised import Supervision, backward, load_supervision, supervised_step
 from temper_gpu.training.trainer import Trainer
 from tests.server.templates import FORGETFUL, loaded_pocket, pocket
@@ -145,6 +147,37 @@ def test_micro_batches_and_packing_change_rounding_alone(
         found = policy.parameters[name].grad
         assert found is not None
         torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.numerics
+def test_two_ranks_come_to_what_one_does(store: FileStore, trainer: Trainer, tmp_path: Path):
+    policy = fresh_policy(trainer)
+    step = step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True)
+    work = load_supervision(store, step, policy.base, TURNS)
+    expected = supervised_step(policy, work, train_config(), 1e-2)
+    found: dict[int, dict[str, float]] = {}
+    policies = [TrainablePolicy(policy.base, lora(), Joined(rank, 2)) for rank in range(2)]
+
+    def take_part(rank: int) -> None:
+        ranks = policies[rank].ranks
+        assert isinstance(ranks, Joined)
+        ranks.join(tmp_path / "meeting")
+        parent = trainer.initialise(initialise_input(base_model="pocket")).commit.manifest
+        policies[rank].load(load_adapter(store, parent).tensors, load(store.get_blob(parent.optimizer)))
+        found[rank] = supervised_step(policies[rank], work, train_config(), 1e-2)
+
+    threads = [threading.Thread(target=take_part, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found[0] == found[1]
+    # Padding hangs on the micro-batches, of which each rank has some.
+    same = expected.keys() - {"computedTokens"}
+    assert {name: found[0][name] for name in same} == pytest.approx({name: expected[name] for name in same}, rel=1e-5)
+    for name, tensor in policy.adapter_tensors().items():
+        torch.testing.assert_close(policies[0].adapter_tensors()[name], tensor, rtol=1e-4, atol=1e-6)
+        assert policies[1].adapter_tensors()[name].equal(policies[0].adapter_tensors()[name])
 
 
 def test_steps_lower_the_loss_of_what_they_train(store: FileStore, trainer: Trainer):

@@ -17,7 +17,7 @@ from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.step import StepCancelled
+from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
     TinyLibrary,

@@ -9,8 +9,9 @@ import torch
 from temper_gpu.commits.checkpoints import Manifest, manifest_key
 from temper_gpu.failures import TemperError
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.rows import Rows, build_rows
-from temper_gpu.training.step import StepCancelled, train_step
+from temper_gpu.training.step import train_step
 from temper_gpu.training.updates import Update, plan_updates
 from tests.training.samples import initialise_input, open_folder, sampled_groups, tiny_base, train_config, train_input
 from tests.training.test_losses import CISPO_5, DPPO, GSPO, PPO_28, SAPO

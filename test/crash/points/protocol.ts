@@ -5,6 +5,7 @@ export type ProcessName =
   | 'typescript-worker'
   | 'gpu-worker'
   | 'vllm'
+  | 'rank'
   | 'cli'
   | 's3-server'
   | 'leash';

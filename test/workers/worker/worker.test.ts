@@ -119,6 +119,7 @@ it('says what is there and what to do where nothing runs', async () => {
   expect([...byName.keys()]).toEqual([
     'Node',
     'Python environment',
+    'devices',
     'Temporal CLI',
     'store',
     'engine',

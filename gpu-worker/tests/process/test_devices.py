@@ -1,0 +1,36 @@
+"""Which devices train, and what is refused before anything is loaded."""
+
+import os
+
+import pytest
+import torch
+
+from temper_gpu.failures import TemperError
+from temper_gpu.process.training import choose_devices
+
+CPU = torch.device("cpu")
+CORES = len(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def four_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+
+
+def test_cores_train_on_a_cpu_and_gpus_from_the_first_one_on(four_gpus: None):
+    assert choose_devices(CORES, CPU) == ("cpu",) * CORES
+    assert choose_devices(3, torch.device("cuda:1")) == ("cuda:1", "cuda:2", "cuda:3")
+    assert choose_devices(2, torch.device("cuda"), of_vllm=(2, 3)) == ("cuda:0", "cuda:1")
+    # On a GPU that it shares, vLLM sleeps while a step is trained.
+    assert choose_devices(2, torch.device("cuda"), of_vllm=(0, 1)) == ("cuda:0", "cuda:1")
+
+
+def test_more_than_there_are_and_those_of_vllm_are_refused(four_gpus: None):
+    for count, first, of_vllm, complaint in (
+        (CORES + 1, CPU, (), f"--devices must be at most {CORES}, the number of CPU cores .* pass --devices {CORES}$"),
+        (3, torch.device("cuda:2"), (), "--devices must be at most 2, the number of GPUs .* got 3; pass --devices 2$"),
+        (2, torch.device("cuda"), (1,), "--vllm-devices must not name a GPU that trains, got 1 with --devices 2"),
+    ):
+        with pytest.raises(TemperError, match=complaint) as caught:
+            choose_devices(count, first, of_vllm)
+        assert caught.value.type == "BadConfig"

@@ -1,0 +1,277 @@
+"""Steps that several processes compute: what they come to, and what becomes of a step when one of them is lost."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load
+from torch import Tensor, nn
+
+from temper_gpu.commits.checkpoints import Commit, manifest_key
+from temper_gpu.contract import TrainInput
+from temper_gpu.failures import TemperError
+from temper_gpu.store import FileStore
+from temper_gpu.training.group import GroupTrainer, RankSettings
+from temper_gpu.training.group import group as group_module
+from temper_gpu.training.group.group import prepare
+from temper_gpu.training.packing import Packing, Row
+from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.ranks import ALONE, StepCancelled, deal_shares
+from temper_gpu.training.ranks import joined as joined_module
+from temper_gpu.training.ranks.joined import chunked
+from temper_gpu.training.tokens import pack_for_ranks
+from temper_gpu.training.trainer import Trainer
+from tests.training.ranks_program import enter
+from tests.training.samples import (
+    TinyLibrary,
+    initialise_input,
+    lora,
+    open_folder,
+    sampled_groups,
+    train_config,
+    train_input,
+)
+
+make_deterministic(1)
+
+# The ranks' fork server imports what it needs while other tests run.
+prepare(enter)
+LIBRARY: Any = TinyLibrary()
+# A tenth of the gradient is AdamW's first moment, where nothing is clipped.
+UNCLIPPED = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
+
+
+def never() -> bool:
+    return False
+
+
+@given(st.lists(st.integers(1, 50), max_size=20), st.integers(1, 5))
+def test_shares_hold_every_place_once_in_order_and_are_even(sizes: list[int], count: int):
+    shares = deal_shares(sizes, count)
+    assert sorted(place for share in shares for place in share) == list(range(len(sizes)))
+    assert all(share == sorted(share) for share in shares)
+    loads = [sum(sizes[place] for place in share) for share in shares]
+    assert max(loads) - min(loads) <= max(sizes, default=0)
+
+
+@pytest.mark.parametrize("packing", ["rows", "tree"])
+def test_every_rank_has_something_to_compute(packing: Packing):
+    rows = [Row([begin, 2, 3], "attempt", [2], [0.0], [1.0], [0.0]) for begin in range(4)]
+    for num_ranks in (1, 2, 3, 9):
+        batches = pack_for_ranks(rows, 1, 10**6, torch.device("cpu"), packing, num_ranks)
+        assert min(num_ranks, len(rows)) <= len(batches) <= len(rows)
+        assert sum(len(batch.targets_N) for batch in batches) == len(rows)
+
+
+def test_alone_a_process_has_all_of_it():
+    tensor = torch.ones(3)
+    assert list(ALONE.share(["a", "b"], len)) == ["a", "b"]
+    assert ALONE.gather(tensor)[0] is ALONE.add(tensor) is tensor
+
+
+def test_gradients_go_in_chunks_of_a_bounded_size(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(joined_module, "MOST_AT_ONCE", 10)
+    parameters = [nn.Parameter(torch.zeros(size)) for size in (4, 6, 1, 20, 3)]
+    assert [[p.numel() for p in chunk] for chunk in chunked(parameters)] == [[4, 6], [1], [20], [3]]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> FileStore:
+    return open_folder(tmp_path_factory.mktemp("ranks"))
+
+
+class Hook:
+    """A device lock: what happens when all ranks wait for the device."""
+
+    def __init__(self) -> None:
+        self.then: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> None:
+        then, self.then = self.then, lambda: None
+        then()
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+HOOK = Hook()
+
+
+@pytest.fixture(scope="module")
+def trainers(store: FileStore) -> Iterator[Callable[[int], GroupTrainer]]:
+    """Of so many ranks, which live until the tests end. One fork server for all: it imports torch once."""
+    found: dict[int, GroupTrainer] = {}
+
+    def trainer_of(count: int) -> GroupTrainer:
+        if count not in found:
+            settings = RankSettings(store.uri, None, ("cpu",) * count, "float32", 1)
+            found[count] = GroupTrainer(LIBRARY, store, HOOK, lambda base_model: {}, enter=enter, settings=settings)
+        return found[count]
+
+    yield trainer_of
+    for trainer in found.values():
+        trainer.close()
+
+
+def alone(store: FileStore) -> Trainer:
+    return Trainer(LIBRARY, store, threading.Lock())
+
+
+def first_step(store: FileStore, run: str, adapter: str | None = None, **changes: Any) -> TrainInput:
+    trained = initialise_input(run, lora=changes.get("lora", lora()))
+    parent = alone(store).initialise(trained).commit.checkpoint(run)
+    groups = sampled_groups(adapter or parent.adapter_sha256, num_groups=3)
+    return train_input(store, parent, groups, train=train_config(optimizer=UNCLIPPED, **changes))
+
+
+def gradients(store: FileStore, commit: Commit) -> dict[str, Tensor]:
+    tensors = load(store.get_blob(commit.manifest.optimizer))
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("exp_avg/")}
+
+
+def pids(trainer: GroupTrainer) -> list[int]:
+    """Of the other ranks."""
+    assert trainer.group is not None
+    return [member.process.pid or 0 for member in trainer.group.members.values()]
+
+
+def expect_ended(pids: list[int]) -> None:
+    end = time.monotonic() + 10
+    while any(map(is_running, pids)):
+        assert time.monotonic() < end, pids
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """One whose end nobody has asked about yet is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_packing(
+    store: FileStore, trainers: Callable[[int], GroupTrainer], count: int
+):
+    expected = gradients(store, alone(store).train(first_step(store, f"alone-{count}"), never).commit)
+    assert any(tensor.any() for tensor in expected.values())
+    for packing in ("rows", "tree"):
+        for tokens in (1, 80, 10**6):
+            work = first_step(store, f"of-{count}-{packing}-{tokens}", micro_batch_tokens=tokens, packing=packing)
+            commit = trainers(count).train(work, never).commit
+            assert commit.manifest.platform["devices"] == count
+            found = gradients(store, commit)
+            for name, tensor in expected.items():
+                assert (found[name] - tensor).norm() <= 1e-5 * tensor.norm(), (packing, tokens, name)
+
+
+@pytest.mark.numerics
+def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and_several_updates(
+    store: FileStore, trainers: Callable[[int], GroupTrainer]
+):
+    changes: dict[str, Any] = {"kl_coefficient": 0.1, "passes": 2, "lora": lora().model_copy(update={"dropout": 0.25})}
+    changes |= {"correction": "token-truncate", "correction_cap": 2.0}
+    here = alone(store).train(first_step(store, "measured-alone", **changes), never).commit.manifest.metrics
+    there = trainers(3).train(first_step(store, "measured", **changes), never).commit.manifest.metrics
+    assert there.keys() == here.keys()
+    for name, value in here.items():
+        assert there[name] == pytest.approx(value, rel=1e-4, abs=1e-7), name
+
+
+def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+    with pytest.raises(TemperError) as expected:
+        alone(store).train(first_step(store, "mismatch-alone", "e" * 64), never)
+    with pytest.raises(TemperError) as caught:
+        trainers(2).train(first_step(store, "mismatch", "e" * 64), never)
+    assert caught.value.type == "PolicyMismatch"
+    assert caught.value.message == expected.value.message.replace("mismatch-alone", "mismatch")
+
+
+def test_a_cancelled_step_commits_nothing_and_ends_its_ranks(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+    trainer, cancelled = trainers(2), threading.Event()
+    undisturbed = trainer.train(first_step(store, "not-cancelled"), never).commit
+    before = pids(trainer)
+    HOOK.then = cancelled.set
+    with pytest.raises(StepCancelled):
+        trainer.train(first_step(store, "cancelled"), cancelled.is_set)
+    assert store.read(manifest_key("cancelled", 0, 1)) is None
+    expect_ended(before)
+    commit = trainer.train(first_step(store, "cancelled"), never).commit
+    assert commit.manifest.adapter == undisturbed.manifest.adapter
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
+    store: FileStore,
+    trainers: Callable[[int], GroupTrainer],
+    number: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(group_module, "SILENT_S", 2.0)
+    trainer, run = trainers(3), f"lost-{number.name.lower()}"
+    undisturbed = trainer.train(first_step(store, f"un{run}"), never).commit
+    before = pids(trainer)
+    HOOK.then = lambda: os.kill(before[1], number)
+    with pytest.raises(TemperError, match=rf"step 1 of {run}: rank 2 of 3 must .*nothing was committed") as caught:
+        trainer.train(first_step(store, run), never)
+    assert caught.value.type == "TrainerFailed"
+    assert caught.value.retryable
+    assert ("ended (SIGKILL)" if number == signal.SIGKILL else "was silent") in caught.value.message
+    assert store.read(manifest_key(run, 0, 1)) is None
+    expect_ended(before)
+    commit = trainer.train(first_step(store, run), never).commit
+    assert commit.manifest.adapter == undisturbed.manifest.adapter
+    assert commit.manifest.optimizer == undisturbed.manifest.optimizer
+    assert not set(before) & set(pids(trainer))
+
+
+def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(
+    store: FileStore, trainers: Callable[[int], GroupTrainer]
+):
+    trainer = trainers(2)
+    trainer.train(first_step(store, "before-loss"), never)
+    [lost] = pids(trainer)
+    os.kill(lost, signal.SIGKILL)
+    expect_ended([lost])
+    trainer.train(first_step(store, "after-loss"), never)
+    assert pids(trainer) != [lost]
+
+
+def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+    trainers(3).train(first_step(store, "left"), never)
+    before, group = pids(trainers(3)), trainers(3).group
+    assert group is not None
+    # As when the GPU worker is killed.
+    for member in group.members.values():
+        member.connection.close()
+    expect_ended(before)
+    trainers(3).close()
+
+
+def test_ranks_listen_on_this_host_alone(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+    trainers(3).train(first_step(store, "listening"), never)
+    addresses = {address for pid in [*pids(trainers(3)), os.getpid()] for address in listening(pid)}
+    assert addresses
+    # 127.0.0.1
+    assert addresses == {"0100007F"}
+
+
+def listening(pid: int) -> set[str]:
+    """Local addresses, as Linux writes them, of a process's sockets that take connections."""
+    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in links}

@@ -1,0 +1,36 @@
+/** Broken lines of steps that several ranks compute. */
+import type { Mutant } from './mutant.ts';
+
+const TRAINING = 'gpu-worker/temper_gpu/training';
+const RANKS_TEST = 'gpu-worker/tests/training/test_ranks.py';
+
+export const RANKS: readonly Mutant[] = [
+  {
+    name: "only this rank's part is added",
+    file: `${TRAINING}/ranks/joined.py`,
+    find: 'return reduce(torch.add, self.gather(tensor))',
+    replace: 'return self.gather(tensor)[self.rank]',
+    test: RANKS_TEST,
+  },
+  {
+    name: 'other ranks keep the adapter of the update before',
+    file: `${TRAINING}/policy.py`,
+    find: 'self.ranks.spread(self.parameters.values())',
+    replace: 'pass',
+    test: RANKS_TEST,
+  },
+  {
+    name: 'a rank may have nothing to compute',
+    file: `${TRAINING}/tokens.py`,
+    find: 'while len(batches) < min(num_ranks, len(rows))',
+    replace: 'while len(batches) < 1',
+    test: RANKS_TEST,
+  },
+  {
+    name: "examples are trained by the first rank's share alone",
+    file: `${TRAINING}/supervised.py`,
+    find: '    policy.add_gradients()\n',
+    replace: '',
+    test: 'gpu-worker/tests/training/test_supervised.py',
+  },
+];

@@ -1,0 +1,50 @@
+/** How many devices this host has, to train on. */
+import { availableParallelism } from 'node:os';
+import { TemperError } from '../core/failures.ts';
+import { runCommand } from './command.ts';
+import type { EngineConfig } from './config.ts';
+
+const WITHIN_MS = 10_000;
+
+type Asked = Pick<EngineConfig, 'device' | 'devices'>;
+
+export interface FoundDevices {
+  /** Of the host, by name. */
+  readonly gpus: readonly string[];
+  readonly cores: number;
+  /** That may train: GPUs from the first one on, or the CPU's cores. */
+  readonly count: number;
+  readonly where: string;
+}
+
+/** Asks NVIDIA's driver, not PyTorch, which takes seconds to load. */
+export async function findDevices({ device }: Pick<Asked, 'device'>, env: NodeJS.ProcessEnv): Promise<FoundDevices> {
+  const [gpus, cores] = [await findGpus(env), availableParallelism()];
+  if (device === 'cpu' || (device === 'auto' && gpus.length === 0))
+    return { gpus, cores, count: cores, where: 'CPU cores' };
+  const first = Number(/^cuda:(\d+)$/.exec(device)?.[1] ?? 0);
+  return { gpus, cores, count: Math.max(0, gpus.length - first), where: `GPUs from cuda:${first} on` };
+}
+
+/** Before anything is installed or started; the GPU worker asks PyTorch, too. */
+export async function requireDevices(asked: Asked, env: NodeJS.ProcessEnv): Promise<void> {
+  if (asked.devices === 1) return;
+  if (process.platform !== 'linux') throw tooMany(asked, `1 on ${process.platform}`, 1);
+  const { count, where } = await findDevices(asked, env);
+  if (asked.devices > count) throw tooMany(asked, `${count}, the number of ${where} of this host`, count);
+}
+
+function tooMany({ devices }: Asked, most: string, count: number): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `--devices (engine.devices in temporal.config.ts) must be at most ${most}, got ${devices}; pass --devices ${Math.max(1, count)}`,
+  );
+}
+
+async function findGpus(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const query = ['--query-gpu=name', '--format=csv,noheader'];
+  const { code, output } = await runCommand('nvidia-smi', query, { env, timeoutMs: WITHIN_MS });
+  const gpus = code === 0 ? output.split('\n').filter((line) => line.trim() !== '') : [];
+  const visible = env['CUDA_VISIBLE_DEVICES'];
+  return visible === undefined ? gpus : gpus.slice(0, visible.split(',').filter(Boolean).length);
+}

@@ -1,0 +1,15 @@
+/** How many devices could train here, and how many are to. */
+import type { EngineConfig } from '../config.ts';
+import { findDevices, requireDevices } from '../devices.ts';
+
+/** Throws where the GPU worker would refuse to start. */
+export async function devicesState(engine: Pick<EngineConfig, 'device' | 'devices'>, env: NodeJS.ProcessEnv) {
+  await requireDevices(engine, env);
+  const { gpus, cores, where } = await findDevices(engine, env);
+  const here = `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'}${names(gpus)}, ${cores} CPU cores`;
+  return `${here}; ${engine.devices} of the ${where} (engine.devices)`;
+}
+
+function names(gpus: readonly string[]): string {
+  return gpus.length === 0 ? '' : ` (${[...new Set(gpus)].join(', ')})`;
+}
