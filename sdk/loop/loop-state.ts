@@ -1,6 +1,7 @@
 /** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
+import { summariseSupervised } from '../../core/plan-supervised.ts';
 import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { KEPT_EVALS, KEPT_NOTES } from '../../core/state-limits.ts';
 import { addToCurve } from '../../store/records/curve.ts';
@@ -53,6 +54,9 @@ async function summarise(
     seconds: trainer,
     found: true,
   };
+  const supervised = commit?.manifest.supervised;
+  if (trained !== null && supervised !== undefined)
+    return summariseSupervised({ step, learningRate, supervised }, trained, seconds);
   return summariseStep({
     config,
     position: { step, parent: checkpoint },
