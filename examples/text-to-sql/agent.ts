@@ -18,9 +18,9 @@ export default defineAgent<Scenario>({
   evalScenarios: examQuestions,
 
   async rollout({ scenario, openai, model }) {
-    const messages = [
-      { role: 'system' as const, content: TASK },
-      { role: 'user' as const, content: scenario.text },
+    const messages: { role: 'system' | 'user' | 'assistant'; content: string }[] = [
+      { role: 'system', content: TASK },
+      { role: 'user', content: scenario.text },
     ];
     for (let turn = 1; ; turn++) {
       const completion = await openai.chat.completions.create({ model, messages, max_tokens: 512 });

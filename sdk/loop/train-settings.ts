@@ -51,7 +51,7 @@ export interface TrainSettings {
 /** How many groups there are to train, and the loss that stands in the store. */
 interface Given {
   /** What was called, for errors. */
-  readonly name?: 'model.trainSft';
+  readonly name?: 'model.train' | 'model.trainSft';
   readonly groups: number;
   readonly recorded: LossConfig;
 }
