@@ -1,7 +1,7 @@
 /** The examples of the warm start: training questions with their queries, one chat a line. */
 import { seededRandom } from 'temper-rl';
 import { shuffle } from './random.ts';
-import { trainingQuestions } from './staff.ts';
+import { trainingQuestions } from './guests.ts';
 
 /** The same for the same count. The reward has to teach the questions that are left. */
 export function makeChats(count: number): string {

@@ -1,9 +1,9 @@
 /** One table, one question, one query: small enough for the pocket model, after a warm start on the chats of write-chats.ts. */
 import { defineAgent } from 'temper-rl';
 import { grade } from './grade.ts';
-import { examQuestions, openStaff, trainingQuestions, type Scenario } from './staff.ts';
+import { examQuestions, openGuests, trainingQuestions, type Scenario } from './guests.ts';
 
-const DATABASES = [1, 2, 3].map(openStaff);
+const DATABASES = [1, 2, 3].map(openGuests);
 
 export default defineAgent<Scenario>({
   name: 'text-to-sql-small',

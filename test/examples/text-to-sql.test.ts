@@ -6,53 +6,52 @@ import { grade, type Question } from '../../examples/text-to-sql/grade.ts';
 import * as shop from '../../examples/text-to-sql/shop-questions.ts';
 import { openShop } from '../../examples/text-to-sql/shop.ts';
 import small from '../../examples/text-to-sql/small-sql.ts';
-import * as staff from '../../examples/text-to-sql/staff.ts';
+import * as guests from '../../examples/text-to-sql/guests.ts';
 import { parseChatExamples } from '../../core/chat-examples.ts';
 import type { RolloutResult } from '../../play/agent.ts';
 import { startFakeEngine } from '../fake-engine.ts';
 import { playOne } from '../play/play.ts';
 
-const staffs = [1, 2, 3].map(staff.openStaff);
+const parties = [1, 2, 3].map(guests.openGuests);
 const shops = [1, 2, 3, 4, 5].map(openShop);
 afterAll(() => {
-  for (const database of [...staffs, ...shops]) database.close();
+  for (const database of [...parties, ...shops]) database.close();
 });
 
-interface Person {
+interface Guest {
   readonly name: string;
-  readonly team: string;
-  readonly town: string;
   readonly age: number;
-  readonly pay: number;
+  readonly days: number;
+  readonly team: number;
 }
 
 /** A question of the small edition answered by hand: shares nothing with its query. */
-function answer(text: string, people: readonly Person[]): Rows {
-  const [, asked = '', paid, word, value = ''] = /^(.*?) (paid )?(in|on|over|under) (\w+)\?$/.exec(text)!;
-  const measure = (person: Person) => (paid === undefined ? person.age : person.pay);
-  const fits: Record<string, (person: Person) => boolean> = {
-    in: ({ town }) => town === value,
-    on: ({ team }) => team === value,
-    over: (person) => measure(person) > Number(value),
-    under: (person) => measure(person) < Number(value),
+function answer(text: string, guests: readonly Guest[]): Rows {
+  const condition = /^(.*?) (in team|aged over|aged under|over|under) (\d+)(?: days)?\?$/.exec(text)!;
+  const [, asked = '', word = '', value] = condition;
+  const number = Number(value);
+  const fits: Record<string, (guest: Guest) => boolean> = {
+    'in team': ({ team }) => team === number,
+    'aged over': ({ age }) => age > number,
+    'aged under': ({ age }) => age < number,
+    over: ({ days }) => days > number,
+    under: ({ days }) => days < number,
   };
-  const found = people.filter(fits[word!]!);
-  const [ages, pays] = [found.map(({ age }) => age), found.map(({ pay }) => pay)];
-  const sum = (numbers: readonly number[]) => (numbers.length === 0 ? null : numbers.reduce((a, b) => a + b));
-  const mean = (numbers: readonly number[]) => (numbers.length === 0 ? null : sum(numbers)! / numbers.length);
+  const found = guests.filter(fits[word]!);
+  const names = (by: 'age' | 'days') => found.toSorted((a, b) => a[by] - b[by]).map(({ name }) => [name]);
   const answers: Record<string, () => Rows> = {
     'Who is': () => found.map(({ name }) => [name]),
-    'How many are': () => [[found.length]],
-    'Mean age': () => [[mean(ages)]],
-    'Mean pay': () => [[mean(pays)]],
-    'Total pay': () => [[sum(pays)]],
-    'By age': () => found.toSorted((a, b) => a.age - b.age).map(({ name }) => [name]),
+    'Age of who is': () => found.map(({ age }) => [age]),
+    'Days of who is': () => found.map(({ days }) => [days]),
+    'Team of who is': () => found.map(({ team }) => [team]),
+    'By age, who is': () => names('age'),
+    'By days, who is': () => names('days'),
   };
   return answers[asked]!();
 }
 
 const EDITIONS = [
-  ['the small edition', staff, staffs, 192, 48],
+  ['the small edition', guests, parties, 163, 41],
   ['the full edition', shop, shops, 134, 36],
 ] as const;
 
@@ -80,16 +79,16 @@ describe.each(EDITIONS)('questions of %s', (_, { trainingQuestions, examQuestion
 
 test('each half of a small question is trained with other halves', () => {
   const halves = (questions: readonly Question[]) =>
-    new Set(questions.flatMap(({ sql }) => sql.split(/SELECT | FROM staff WHERE | ORDER BY /)));
-  const trained = halves(staff.trainingQuestions);
-  expect([...halves(staff.examQuestions)].filter((half) => !trained.has(half))).toEqual([]);
+    new Set(questions.flatMap(({ sql }) => sql.split(/SELECT | FROM guests WHERE | ORDER BY /)));
+  const trained = halves(guests.trainingQuestions);
+  expect([...halves(guests.examQuestions)].filter((half) => !trained.has(half))).toEqual([]);
 });
 
 test('small questions are answered as their words say', () => {
-  for (const { text, sql, isOrdered } of [...staff.trainingQuestions, ...staff.examQuestions])
-    for (const database of staffs) {
-      const columns = database.query('SELECT name, team, town, age, pay FROM staff');
-      const people = columns.map(([name, team, town, age, pay]) => ({ name, team, town, age, pay }) as Person);
+  for (const { text, sql, isOrdered } of [...guests.trainingQuestions, ...guests.examQuestions])
+    for (const database of parties) {
+      const columns = database.query('SELECT name, age, days, team FROM guests');
+      const people = columns.map(([name, age, days, team]) => ({ name, age, days, team }) as Guest);
       const isSame = sameRows(database.query(sql), answer(text, people), isOrdered);
       expect({ text, isSame }).toEqual({ text, isSame: true });
     }
@@ -170,30 +169,30 @@ test.each<[Rows, Rows, boolean, boolean]>([
 });
 
 describe('the reward', () => {
-  const question = { text: 'Who is over 40?', sql: 'SELECT name FROM staff WHERE age > 40', isOrdered: false };
+  const question = { text: 'Who is over 40?', sql: 'SELECT name FROM guests WHERE age > 40', isOrdered: false };
   const sorted = { ...question, sql: `${question.sql} ORDER BY age`, isOrdered: true };
 
   test.each([
     [question, question.sql, 1, true, true],
-    [question, 'select s.name from staff s where not s.age <= 40 order by name;', 1, true, true],
+    [question, 'select s.name from guests s where not s.age <= 40 order by name;', 1, true, true],
     [sorted, `${question.sql} ORDER BY age ASC`, 1, true, true],
     [sorted, `${question.sql} ORDER BY age DESC`, 0.1, false, true],
-    [question, 'SELECT name FROM staff WHERE age > 41', 0.1, false, true],
-    [question, 'SELECT name, age FROM staff WHERE age > 40', 0.1, false, true],
-    [question, 'SELECT name FROM stuff WHERE age > 40', 0, false, false],
+    [question, 'SELECT name FROM guests WHERE age > 41', 0.1, false, true],
+    [question, 'SELECT name, age FROM guests WHERE age > 40', 0.1, false, true],
+    [question, 'SELECT name FROM gusts WHERE age > 40', 0, false, false],
     [question, 'I would say Ada.', 0, false, false],
     [question, '', 0, false, false],
   ] as const)('of %o for %j is %d', (asked, sql, reward, correct, runs) => {
-    const graded = grade(sql, asked, staffs);
+    const graded = grade(sql, asked, parties);
     expect(graded).toMatchObject({ reward, metrics: { correct, runs } });
     expect(graded.complaint === null).toBe(runs);
   });
 
   test('is for what is right in all databases: right by chance in one is wrong', () => {
-    const names = staffs[0]!.query(question.sql).map(([name]) => `'${String(name)}'`);
-    const byHeart = `SELECT name FROM staff WHERE name IN (${names.join(', ')})`;
-    expect(grade(byHeart, question, staffs.slice(0, 1)).reward).toBe(1);
-    expect(grade(byHeart, question, staffs).reward).toBe(0.1);
+    const names = parties[0]!.query(question.sql).map(([name]) => `'${String(name)}'`);
+    const byHeart = `SELECT name FROM guests WHERE name IN (${names.join(', ')})`;
+    expect(grade(byHeart, question, parties.slice(0, 1)).reward).toBe(1);
+    expect(grade(byHeart, question, parties).reward).toBe(0.1);
   });
 });
 
@@ -202,17 +201,17 @@ describe('the chats of the warm start', () => {
     const chats = makeChats(60);
     expect(makeChats(60)).toBe(chats);
     const examples = parseChatExamples(chats, 'chats');
-    const trained = new Map(staff.trainingQuestions.map((each) => [each.text, each]));
+    const trained = new Map(guests.trainingQuestions.map((each) => [each.text, each]));
     expect(examples).toHaveLength(60);
     for (const { messages } of examples) {
       const [asked, answered] = messages.map(({ content }) => content as string);
-      expect(grade(answered!, trained.get(asked!)!, staffs).reward).toBe(1);
+      expect(grade(answered!, trained.get(asked!)!, parties).reward).toBe(1);
     }
   });
 });
 
 test('the small agent says a query, once', async () => {
-  const [scenario] = staff.trainingQuestions;
+  const [scenario] = guests.trainingQuestions;
   const engine = await startFakeEngine({ answer: () => scenario!.sql });
   const { reward, metrics } = await playOne(
     engine,
