@@ -37,7 +37,7 @@ const CONDITIONS: readonly (readonly [text: string, sql: string])[] = [
 
 /** A fifth is held out, spread over both halves: each half is trained, but with others. */
 const HELD_OUT_EVERY = 5;
-const EXAM_ROUNDS = 5;
+const EXAM_ROUNDS = 8;
 
 const ALL = ASKED.flatMap(([asked, selected, order], row) =>
   CONDITIONS.map(([text, condition], column) => ({

@@ -198,11 +198,11 @@ describe('the reward', () => {
 
 describe('the chats of the warm start', () => {
   test('are examples of training questions with right queries, the same each time', () => {
-    const chats = makeChats(60);
-    expect(makeChats(60)).toBe(chats);
+    const chats = makeChats(40);
+    expect(makeChats(40)).toBe(chats);
     const examples = parseChatExamples(chats, 'chats');
     const trained = new Map(guests.trainingQuestions.map((each) => [each.text, each]));
-    expect(examples).toHaveLength(60);
+    expect(examples).toHaveLength(40);
     for (const { messages } of examples) {
       const [asked, answered] = messages.map(({ content }) => content as string);
       expect(grade(answered!, trained.get(asked!)!, parties).reward).toBe(1);
