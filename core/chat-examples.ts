@@ -23,8 +23,26 @@ export function parseChatExamples(text: string, name: string): ChatExample[] {
   return checkChatExamples(examples, name);
 }
 
-/** Refuses examples that are the same: one of them could be held out, and another one trained. */
+/** Of values that a script has, trained and held out. `name` is what errors call all of them. */
+export function readChatExamples(values: readonly unknown[], name: string): ChatExample[] {
+  const examples = values.map((value, index) =>
+    readChatExample(value, `chat ${index + 1} of ${name}`, `chat ${index + 1}`),
+  );
+  refuseRepeated(examples, name);
+  return examples;
+}
+
 function checkChatExamples(examples: readonly ChatExample[], name: string): ChatExample[] {
+  refuseRepeated(examples, name);
+  if (examples.length >= 2) return [...examples];
+  throw new TemperError(
+    'BadConfig',
+    `${name} must have at least two examples (one is held out), got ${examples.length}; add some`,
+  );
+}
+
+/** Refuses examples that are the same: one of them could be held out, and another one trained. */
+function refuseRepeated(examples: readonly ChatExample[], name: string): void {
   const seen = new Map<string, string>();
   for (const { id, messages, tools } of examples) {
     const content = canonicalJson([messages, tools]);
@@ -36,11 +54,6 @@ function checkChatExamples(examples: readonly ChatExample[], name: string): Chat
       );
     seen.set(content, id);
   }
-  if (examples.length >= 2) return [...examples];
-  throw new TemperError(
-    'BadConfig',
-    `${name} must have at least two examples (one is held out), got ${examples.length}; add some`,
-  );
 }
 
 /** As they stand in a store: the same examples have the same bytes. */

@@ -1,5 +1,5 @@
 /** What a script's own loop makes its steps of. Pure, and without names of runs, as all plans. */
-import type { Checkpoint, GroupRef, RunConfig, TrainConfig, TrainInput } from './contract.ts';
+import type { Checkpoint, GroupRef, RunConfig, SupervisedStep, TrainConfig, TrainInput } from './contract.ts';
 import { hashOf } from './hashes.ts';
 import { hashTraining, nameless } from './plan-step.ts';
 import { deriveSeed } from './seeds.ts';
@@ -35,7 +35,9 @@ export function planLoopGroup(config: RunConfig, policy: Checkpoint | null, grou
 export interface LoopTraining {
   step: number;
   parent: Checkpoint;
+  /** None where the step trains examples. */
   groups: GroupRef[];
+  supervised?: SupervisedStep;
   learningRate: number;
   train: TrainConfig;
 }

@@ -60,7 +60,7 @@ export function standAfter(position: RunPosition, { checkpoint }: TrainResult): 
 
 /** A line of the run's curve; no agent was played for it. */
 export function summariseSupervised(
-  { step, learningRate, supervised }: TrainInput,
+  { step, learningRate, supervised }: Pick<TrainInput, 'step' | 'learningRate' | 'supervised'>,
   { checkpoint, metrics, seconds: trainer }: TrainResult,
   seconds: Record<string, number>,
 ): StepSummary {

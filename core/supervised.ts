@@ -41,8 +41,10 @@ export function learningRateOf(config: Rates, step: number): number {
   );
 }
 
+type Rendered = Pick<SupervisedConfig, 'dataset' | 'turns' | 'overlong' | 'maxExampleTokens'>;
+
 /** A run has one rendering of its examples: its own template writes them, too. */
-export function planRendering({ rollout }: RunConfig, supervised: SupervisedConfig): ExampleRendering {
+export function planRendering({ rollout }: Pick<RunConfig, 'rollout'>, supervised: Rendered): ExampleRendering {
   const { dataset, turns, overlong, maxExampleTokens } = supervised;
   const { chatTemplateKwargs, chatTemplateSha256 } = rollout;
   return {

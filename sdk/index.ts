@@ -14,8 +14,8 @@ export { Model, TrainableModel } from './loop/model.ts';
 export type { ModelOptions, TrainableModelOptions } from './loop/model-options.ts';
 export type { GatherProgress } from './loop/progress.ts';
 export { retry, type RetryOptions } from './loop/retry.ts';
-export type { TrainedStep } from './loop/train-groups.ts';
-export type { TrainOptions } from './loop/train-settings.ts';
+export type { TrainedStep } from './loop/take-step.ts';
+export type { Chat, TrainOptions, TrainSftOptions } from './loop/train-settings.ts';
 export {
   TrajectoryGroup,
   type Attempt,

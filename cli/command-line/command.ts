@@ -106,6 +106,8 @@ export interface Definition<F extends Flags = Flags, A extends Arguments = Argum
   readonly examples?: readonly string[];
   readonly arguments: A;
   readonly flags: F;
+  /** Flags of commands like this one that it does not take, by how they begin, and what to do instead. */
+  readonly absent?: Readonly<Record<string, string>>;
 }
 
 /** Where a command runs. */

@@ -55,13 +55,9 @@ interface FlagToken {
   readonly inlineValue?: boolean | undefined;
 }
 
-function checkFlag({ name, flags }: Definition, token: FlagToken): void {
-  const flag = findFlag(flags, token.name);
-  if (flag === null) {
-    const guess = closestName(token.name, [...Object.keys(flags), HELP]);
-    const remedy = guess === null ? `see temper ${name} --help` : `did you mean --${guess}?`;
-    throw new UsageError(`unknown flag ${token.rawName}; ${remedy}`);
-  }
+function checkFlag(command: Definition, token: FlagToken): void {
+  const flag = findFlag(command.flags, token.name);
+  if (flag === null) throw new UsageError(`unknown flag ${token.rawName}; ${remedyOf(command, token.name)}`);
   if (flag.kind === 'boolean') {
     if (token.value === undefined) return;
     throw new UsageError(
@@ -71,6 +67,13 @@ function checkFlag({ name, flags }: Definition, token: FlagToken): void {
   // parseArgs would take the next flag for the value: `--run --steps 3` is a forgotten value, `--seed -1` says what it means.
   if (token.value === undefined || (token.inlineValue !== true && token.value.startsWith('--')))
     throw new UsageError(`${token.rawName} needs a value; write ${token.rawName} ${flag.placeholder}`);
+}
+
+function remedyOf({ name, flags, absent = {} }: Definition, unknown: string): string {
+  const known = Object.keys(absent).find((begin) => unknown.startsWith(begin));
+  if (known !== undefined) return absent[known]!;
+  const guess = closestName(unknown, [...Object.keys(flags), HELP]);
+  return guess === null ? `see temper ${name} --help` : `did you mean --${guess}?`;
 }
 
 function findFlag(flags: Flags, name: string): Flag | null {

@@ -27,6 +27,10 @@ export const forkCommand = defineCommand({
     ...RUN_FLAGS,
     ...ENGINE_FLAGS,
   },
+  absent: {
+    'warm-start':
+      'a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run',
+  },
 });
 
 export type ForkContext = CommandContext<typeof forkCommand>;

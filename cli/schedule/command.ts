@@ -49,6 +49,10 @@ export const scheduleCreateCommand = defineCommand({
         'pass --base-model pocket, a name of temporal.config.ts, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX',
     },
   },
+  absent: {
+    'warm-start':
+      'every run after the first starts from trained weights; to start from chats, run temper sft FILE and pass its run as --from',
+  },
 });
 
 export const scheduleListCommand = defineCommand({

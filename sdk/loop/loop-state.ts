@@ -2,6 +2,7 @@
 import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
 import { hintAtStandstill } from '../../core/learning-signal.ts';
 import { rewardRules } from '../../core/plan-step.ts';
+import { summariseSupervised } from '../../core/plan-supervised.ts';
 import { newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
 import { KEPT_EVALS, KEPT_NOTES } from '../../core/state-limits.ts';
 import { addToCurve } from '../../store/records/curve.ts';
@@ -54,6 +55,9 @@ async function summarise(
     seconds: trainer,
     found: true,
   };
+  const supervised = commit?.manifest.supervised;
+  if (trained !== null && supervised !== undefined)
+    return summariseSupervised({ step, learningRate, supervised }, trained, seconds);
   return summariseStep({
     config,
     position: { step, parent: checkpoint },

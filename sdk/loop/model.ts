@@ -18,8 +18,8 @@ import type { LoopRun } from './loop-run.ts';
 import type { ModelOptions, TrainableModelOptions } from './model-options.ts';
 import { askOther } from './other-calls.ts';
 import { playingAttempt } from './playing-attempt.ts';
-import type { TrainedStep } from './train-groups.ts';
-import type { TrainOptions } from './train-settings.ts';
+import type { TrainedStep } from './take-step.ts';
+import type { Chat, TrainOptions, TrainSftOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 
 /** Any model behind an OpenAI-compatible endpoint: a baseline, an opponent, a simulated user. */
@@ -151,6 +151,12 @@ export class TrainableModel extends Model {
   async train(groups: Iterable<TrajectoryGroup>, options: TrainOptions = {}): Promise<TrainedStep> {
     const { trainGroups } = await import('./train-groups.ts');
     return trainGroups(this.run, [...groups], options);
+  }
+
+  /** Makes one optimizer step on chats and commits it as the next step of the run. */
+  async trainSft(chats: Iterable<Chat>, options: TrainSftOptions = {}): Promise<TrainedStep> {
+    const { trainChats } = await import('./train-chats.ts');
+    return trainChats(this.run, [...chats], options);
   }
 
   /** Records gathered groups as the evaluation after the last step. */

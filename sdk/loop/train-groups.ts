@@ -1,5 +1,5 @@
 /** `model.train`: publishes verdicts, plans one step and trains it in its workflow, or finds it in the store. */
-import type { GroupResult, LossConfig, TrainInput } from '../../core/contract.ts';
+import type { GroupResult, LossConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
@@ -15,9 +15,7 @@ import {
 import { findNewestCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { judgeByAgent, judgeTurns, summariseGroup } from '../../store/records/group-result.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
-import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/records/journals.ts';
-import { judgedKey, manifestKey, skippedKey } from '../../store/layout.ts';
-import { checkpointOf } from '../../store/records/manifest.ts';
+import { judgedKey, skippedKey } from '../../store/layout.ts';
 import { readCommit } from '../../store/records/run-reader.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
@@ -25,22 +23,11 @@ import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
-import { addStep, writeState } from './loop-state.ts';
+import { conflict, finish, takeStep, type TrainedStep } from './take-step.ts';
 import { readSettings, type TrainSettings, type TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 import { rewardsOfTurns } from './trajectory-record.ts';
 import type { Trajectory } from './trajectory.ts';
-
-export interface TrainedStep {
-  step: number;
-  /** `run@step` of what samples from now on. */
-  inferenceName: string;
-  /** False where no group carried a signal: the policy is the one before. */
-  trained: boolean;
-  /** Why nothing was trained; null where something was. */
-  reason: string | null;
-  metrics: Record<string, number | null>;
-}
 
 export async function trainGroups(
   run: LoopRun,
@@ -154,34 +141,6 @@ async function publishVerdict(
   );
 }
 
-async function takeStep(run: LoopRun, work: TrainInput, results: GroupResult[]): Promise<TrainedStep> {
-  const place = { run: run.name, branch: 0, step: work.step };
-  const isNew = (await readCommit(run.store, place)) === null;
-  if (isNew) await writeState(run, { phase: 'train', waitingFor: `train step ${work.step} on a GPU worker` });
-  const { project, model, backend } = run;
-  const made = isNew ? await backend.runStep({ project, model, work: { kind: 'train', input: work } }) : null;
-  const commit = await readCommit(run.store, place);
-  if (commit === null) throw elsewhere(run, manifestKey(place));
-  const { inputsSha256, metrics } = commit.manifest;
-  if (inputsSha256 !== work.inputsSha256) throw conflict(run, work, inputsSha256);
-  const checkpoint = checkpointOf(run.name, commit);
-  if (work.step > run.step) await finish(run, checkpoint, work.step, { played: results, trainer: made?.seconds ?? {} });
-  return { step: work.step, inferenceName: `${run.name}@${work.step}`, trained: true, reason: null, metrics };
-}
-
-async function finish(
-  run: LoopRun,
-  checkpoint: LoopRun['checkpoint'],
-  step: number,
-  { played, trainer }: { played: GroupResult[]; trainer: Record<string, number> },
-): Promise<void> {
-  const seconds = (Date.now() - run.stepBeganAtMs) / 1000;
-  Object.assign(run, { step, checkpoint, gathered: { train: 0, val: 0 }, stepBeganAtMs: Date.now() });
-  await addStep(run, step, played, { step: seconds, trainer });
-  await writeState(run, {});
-  await removeJournals(run.store, run.name, step - KEPT_JOURNAL_STEPS);
-}
-
 /** Nothing to learn from: the step is over, and the policy stays. */
 async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise<TrainedStep> {
   const place = { run: run.name, branch: 0, step };
@@ -238,22 +197,4 @@ function severalSteps(steps: readonly number[]): TemperError {
 
 function groupTwice(): TemperError {
   return new TemperError('BadConfig', 'each group may be given only once, got one twice; remove the duplicate');
-}
-
-function conflict(
-  { name }: LoopRun,
-  { step, inputsSha256 }: Pick<TrainInput, 'step' | 'inputsSha256'>,
-  recorded: string,
-): TemperError {
-  return new TemperError(
-    'StepConflict',
-    `step ${step} of ${name} is already in the store, made from inputs ${recorded}, but was requested from inputs ${inputsSha256}; train other groups as the next step, or start a new model`,
-  );
-}
-
-function elsewhere({ name }: LoopRun, key: string): TemperError {
-  return new TemperError(
-    'StoreCorrupt',
-    `${key} is missing after the step was trained, because a model of the same name in another store was trained; give ${name} another project or name`,
-  );
 }

@@ -1,8 +1,14 @@
-/** The options of `model.train`, and the settings that a step is trained with. */
-import { TrainConfig as TrainConfigSchema, type LossConfig, type TrainConfig } from '../../core/contract.ts';
+/** The options of `model.train` and `model.trainSft`, and the settings that a step is trained with. */
+import {
+  TrainConfig as TrainConfigSchema,
+  type LossConfig,
+  type SupervisedConfig,
+  type TrainConfig,
+} from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
+import type { Messages, Tools } from './trajectory.ts';
 
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer' | 'klReference'>> &
   Pick<NonNullable<RunOptions['train']>, 'loss' | 'optimizer'> & {
@@ -13,6 +19,28 @@ export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimize
     allowEmptyStep?: boolean;
   };
 
+export interface TrainSftOptions extends Pick<
+  TrainOptions,
+  'learningRate' | 'optimizer' | 'microBatchTokens' | 'packing'
+> {
+  /** Which assistant messages of a chat are trained. */
+  turns?: SupervisedConfig['turns'];
+  /** What becomes of a chat above the token limit. */
+  overlong?: SupervisedConfig['overlong'];
+  /** The token limit of a chat; the default is the model's context window. */
+  maxExampleTokens?: number;
+  /** Chats that are only scored, after the step. */
+  heldOut?: Iterable<Chat>;
+}
+
+/** A conversation whose assistant messages are trained. */
+export interface Chat {
+  messages: Messages;
+  tools?: Tools | null;
+  /** Shown in errors. */
+  id?: string;
+}
+
 export interface TrainSettings {
   learningRate: number;
   minimumGroupSize: number;
@@ -22,12 +50,18 @@ export interface TrainSettings {
 
 /** How many groups there are to train, and the loss that stands in the store. */
 interface Given {
+  /** What was called, for errors. */
+  readonly name?: 'model.train' | 'model.trainSft';
   readonly groups: number;
   readonly recorded: LossConfig;
 }
 
 /** Fills in defaults and checks every value. A loss that has no effect is refused unless it was `recorded`. */
-export function readSettings({ config }: LoopRun, options: TrainOptions, given: Given): TrainSettings {
+export function readSettings(
+  { config }: LoopRun,
+  options: TrainOptions,
+  { name = 'model.train', ...given }: Given,
+): TrainSettings {
   const { learningRate = config.learningRate, minimumGroupSize = 2, allowEmptyStep = false, ...train } = options;
   const filled = fill(config, train, given);
   const { error } = TrainConfigSchema.safeParse(filled);
@@ -35,7 +69,7 @@ export function readSettings({ config }: LoopRun, options: TrainOptions, given: 
   if (issue !== undefined)
     throw new TemperError(
       'BadConfig',
-      `model.train has an invalid option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for the available options`,
+      `${name} has an invalid option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for the available options`,
     );
   if (!(Number.isFinite(learningRate) && learningRate >= 0))
     throw new TemperError('BadConfig', `learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);

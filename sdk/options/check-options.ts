@@ -88,6 +88,16 @@ export const OPTION_TABLES = {
     overlongPenalty: 'optional',
     packing: 'optional',
   },
+  'model.trainSft': {
+    learningRate: 'optional',
+    turns: 'optional',
+    overlong: 'optional',
+    maxExampleTokens: 'optional',
+    heldOut: 'optional',
+    optimizer: 'optional',
+    microBatchTokens: 'optional',
+    packing: 'optional',
+  },
   'model.deleteCheckpoints': { bestCheckpointMetric: 'optional' },
   retry: {
     maxAttempts: 'optional',

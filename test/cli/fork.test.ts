@@ -106,6 +106,12 @@ describe('refuses', () => {
     expect(await fork('demo@1', '--group-size', '1')).toContain('--group-size must be at least 2');
     expect(await fork('demo@1', '--grop-size', '16')).toContain('did you mean --group-size?');
   });
+
+  test('a warm start, and says what to do instead', async () => {
+    expect(await fork('demo@1', '--warm-start-steps', '3')).toMatchInlineSnapshot(
+      `"temper: unknown flag --warm-start-steps; a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run"`,
+    );
+  });
 });
 
 describe('plans', () => {

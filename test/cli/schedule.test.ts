@@ -72,6 +72,9 @@ describe('create refuses', () => {
   test('what train refuses', async () => {
     expect(await create(...NAMED, '--every', '1d', '--steps', '0')).toContain('--steps must be at least 1');
     expect(await create(...NAMED, '--every', '1d', '--run', 'x')).toContain('unknown flag --run');
+    expect(await create(...NAMED, '--every', '1d', '--warm-start', 'chats.jsonl')).toMatchInlineSnapshot(
+      `"temper: unknown flag --warm-start; every run after the first starts from trained weights; to start from chats, run temper sft FILE and pass its run as --from"`,
+    );
   });
 
   test('a beginning that is not there, or does not fit', async () => {

@@ -141,6 +141,11 @@ test.each([
     { warmupSteps: 4 },
     'warmupSteps must be fewer than the 4 steps after the supervised ones, got 4',
   ],
+  [
+    { ...SUPERVISED, steps: 2 },
+    { maxStaleness: 1 },
+    'maxStaleness must be 0 in a run with supervised steps (the first attempts would be sampled before they are trained), got 1; leave maxStaleness out',
+  ],
 ])('%o with %o is refused', (supervised, change, message) => {
   expect(() => defaultRunConfig({ ...NAMES, steps: 6, ...change, supervised })).toThrow(message);
 });

@@ -8,7 +8,7 @@ import type { GatherOptions } from '../../sdk/loop/gather.ts';
 import type { IterateDatasetOptions } from '../../sdk/loop/iterate-dataset.ts';
 import type { ModelOptions, TrainableModelOptions } from '../../sdk/loop/model-options.ts';
 import type { RetryOptions } from '../../sdk/loop/retry.ts';
-import type { TrainOptions } from '../../sdk/loop/train-settings.ts';
+import type { TrainOptions, TrainSftOptions } from '../../sdk/loop/train-settings.ts';
 import type { TrajectoryGroupOptions } from '../../sdk/loop/trajectory-group.ts';
 import type { TrajectoryInit } from '../../sdk/loop/trajectory.ts';
 import type { JudgeEndpoint } from '../../sdk/ruler/judge-endpoint.ts';
@@ -38,6 +38,7 @@ export interface OptionTables {
   readonly trajectoryGroupBatches: Table<BatchOptions>;
   readonly iterateDataset: Table<IterateDatasetOptions>;
   readonly 'model.train': Table<TrainOptions>;
+  readonly 'model.trainSft': Table<TrainSftOptions>;
   readonly 'model.deleteCheckpoints': Table<DeleteCheckpointsOptions>;
   readonly retry: Table<RetryOptions>;
   readonly tool: Table<ToolDefinition<never, unknown>>;

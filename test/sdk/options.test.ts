@@ -31,6 +31,7 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   trajectoryGroupBatches: [{ model: {}, batchSize: 1 }, (options) => sdk.trajectoryGroupBatches([], options)],
   iterateDataset: [{}, (options) => sdk.iterateDataset([], options)],
   'model.train': [{}, (options) => withModel((model) => model.train([], options))],
+  'model.trainSft': [{}, (options) => withModel((model) => model.trainSft([], options))],
   'model.deleteCheckpoints': [{}, (options) => withModel((model) => model.deleteCheckpoints(options))],
   retry: [{}, (options) => sdk.retry(play, options)],
   tool: [{ name: 'a', run: play }, (options) => sdk.tool(options)],
@@ -167,6 +168,11 @@ const USES: Partial<Record<keyof OptionTables, (watch: <T extends object>(option
         watch({ ...HANDED_ON, loss: {}, optimizer: {} } as sdk.TrainOptions),
       ),
     ),
+  'model.trainSft': (watch) => {
+    const messages = (['user', 'assistant'] as const).map((role) => ({ role, content: 'a' }));
+    const given = { learningRate: 1, optimizer: {}, microBatchTokens: 99, packing: 'tree' } as const;
+    return withModel((model) => model.trainSft([{ messages }], watch(given)));
+  },
   toolLoop: (watch) => sdk.toolLoop(CALLING, watch({ messages: [], tools: [aTool], maxTurns: 1 })),
 };
 

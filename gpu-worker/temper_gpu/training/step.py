@@ -248,14 +248,14 @@ def require_finite_scores(metrics: Metrics) -> None:
         )
 
 
-def require_sound(metrics: Metrics) -> None:
-    """Before each update."""
+def require_sound(metrics: Metrics, suspect: str = "rewards") -> None:
+    """Before each update; `suspect` is what a step is made of that may be wrong."""
     require_finite_scores(metrics)
     if not (math.isfinite(metrics["loss"]) and math.isfinite(metrics["gradNorm"])):
         raise TemperError(
             "LossNotFinite",
             f"loss and gradient must be finite, got loss {metrics['loss']}, gradient norm {metrics['gradNorm']}; "
-            "look at the step's rewards, roll back (temper rollback) and lower the learning rate",
+            f"look at the step's {suspect}, roll back (temper rollback) and lower the learning rate",
         )
 
 

@@ -54,7 +54,7 @@ def supervised_step(
     if work.trained.rows:
         with policy.dropping(f"{seed}/0"):
             found = backward(policy, work.trained, config, is_cancelled)
-        require_sound(found)
+        require_sound(found, suspect="examples")
         policy.optimizer_step(config.optimizer, learning_rate)
         require_finite_adapter(policy, learning_rate)
         metrics |= found

@@ -16,6 +16,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import FileStore
+from temper_gpu.training import supervised
 from temper_gpu.training.examples import Dataset, check_examples, read_examples
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
@@ -309,4 +310,12 @@ def test_weights_that_have_diverged_are_not_committed(store: FileStore, trainer:
         next(iter(policy.parameters.values())).fill_(float("nan"))
     with pytest.raises(TemperError) as caught:
         supervised_step(policy, work, train_config(), 1e-2)
+    assert caught.value.type == "LossNotFinite"
+
+
+def test_a_loss_that_is_no_number_points_to_the_examples(store: FileStore, trainer: Trainer, monkeypatch):
+    monkeypatch.setattr(supervised, "cross_entropy", lambda logprobs_N, weights_N: logprobs_N * float("inf"))
+    parent = begin(trainer)
+    with pytest.raises(TemperError, match=r"^step 1 of demo: loss .* look at the step's examples, roll back") as caught:
+        trainer.train(work_of(parent, step_of(store, [0])), never)
     assert caught.value.type == "LossNotFinite"

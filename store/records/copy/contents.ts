@@ -53,8 +53,15 @@ export async function readContents(store: Store, run: string): Promise<RunConten
     ...(file.config.supervised === undefined ? [] : [file.config.supervised.dataset]),
     ...Object.values(file.config.startAdapter ?? {}),
     ...(file.config.train.klReference === undefined ? [] : [file.config.train.klReference]),
+    ...(file.loop === undefined ? [] : datasetsOf(branches.flatMap(({ steps }) => steps))),
   ];
   return { state, curve, blobs, others, branches };
+}
+
+/** A script brings examples step by step. */
+function datasetsOf(steps: readonly StepContents[]): BlobRef[] {
+  const used = steps.flatMap(({ commit }) => commit?.manifest.supervised?.rendering.dataset ?? []);
+  return [...new Map(used.map((dataset) => [dataset.sha256, dataset])).values()];
 }
 
 async function readStateFile(store: Store, run: string): Promise<RunContents['state']> {

@@ -16,6 +16,10 @@ export async function verifyWeights(context: VerifyContext, step: StoredStep, se
   await verifyBlob(context, step, 'adapters', adapter, seen);
   await verifyBlob(context, step, 'adapters', adapterConfig, seen);
   await verifyBlob(context, step, 'optimizer states', optimizer, seen);
+  const { supervised } = step.commit.manifest;
+  // Examples of a run are verified with its run.json; a script brings its own step by step.
+  if (context.isLoop && supervised !== undefined)
+    await verifyBlob(context, step, 'run files', supervised.rendering.dataset, seen);
 }
 
 async function verifyBlob(

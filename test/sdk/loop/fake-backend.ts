@@ -87,6 +87,6 @@ export class FakeWorld {
   }
 }
 
-function pick({ parent, groups, learningRate, train }: TrainInput): Partial<Manifest> {
-  return { parent, groups, learningRate, train };
+function pick({ parent, groups, learningRate, train, supervised }: TrainInput): Partial<Manifest> {
+  return { parent, groups, learningRate, train, ...(supervised === undefined ? {} : { supervised }) };
 }

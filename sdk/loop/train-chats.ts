@@ -1,0 +1,62 @@
+/** `model.trainSft`: stores chats, plans one supervised step of them and trains it in its workflow, or finds it in the store. */
+import { encodeChatExamples, readChatExamples } from '../../core/chat-examples.ts';
+import { SupervisedStep, type ExampleRendering } from '../../core/contract.ts';
+import { TemperError } from '../../core/failures.ts';
+import { planLoopTraining } from '../../core/plan-loop.ts';
+import { planRendering } from '../../core/supervised.ts';
+import { checkOptions } from '../options/check-options.ts';
+import type { LoopRun } from './loop-run.ts';
+import { takeStep, type TrainedStep } from './take-step.ts';
+import { readSettings, type Chat, type TrainSftOptions } from './train-settings.ts';
+
+/** Always the next step: chats do not say which step they are for, as gathered groups do. */
+export async function trainChats(run: LoopRun, chats: readonly Chat[], options: TrainSftOptions): Promise<TrainedStep> {
+  const {
+    turns = 'all',
+    overlong = 'mask',
+    maxExampleTokens,
+    heldOut = [],
+    ...given
+  } = checkOptions('model.trainSft', options);
+  if (chats.length === 0) throw noChats(run);
+  const { config, checkpoint: parent, store } = run;
+  const settings = { groups: 0, recorded: config.train.loss, name: 'model.trainSft' } as const;
+  const { learningRate, train } = readSettings(run, given, settings);
+  const examples = readChatExamples([...chats, ...heldOut], 'model.trainSft');
+  const dataset = await store.putBlob(encodeChatExamples(examples));
+  const limit = maxExampleTokens === undefined ? {} : { maxExampleTokens };
+  const rendering = planRendering(config, { dataset, turns, overlong, ...limit });
+  const step = run.step + 1;
+  const supervised = checkStep(dealAll(rendering, chats.length, examples.length, step));
+  const work = planLoopTraining(config, { step, parent, groups: [], supervised, learningRate, train });
+  const taken = await takeStep(run, work, []);
+  if (taken.metrics['trainedTokens'] !== 0) return taken;
+  return { ...taken, trained: false, reason: 'every chat is above the token limit' };
+}
+
+/** In the order in which they were given; those that are held out stand after the others. */
+function dealAll(rendering: ExampleRendering, trained: number, all: number, step: number): SupervisedStep {
+  const places = Array.from({ length: all }, (_, index) => index);
+  const heldOut = places.slice(trained);
+  return {
+    rendering,
+    examples: places.slice(0, trained),
+    ...(heldOut.length === 0 ? {} : { heldOut, ...(step === 1 ? { scoresParent: true } : {}) }),
+  };
+}
+
+function checkStep(step: SupervisedStep): SupervisedStep {
+  const issue = SupervisedStep.safeParse(step).error?.issues[0];
+  if (issue === undefined) return step;
+  throw new TemperError(
+    'BadConfig',
+    `model.trainSft has an invalid option ${String(issue.path.at(-1))} (${issue.message}); see docs/imperative-api.md for the available options`,
+  );
+}
+
+function noChats({ name }: LoopRun): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `${name} would be trained on nothing because the list of chats is empty; pass at least one`,
+  );
+}
