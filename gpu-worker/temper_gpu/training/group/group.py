@@ -20,7 +20,7 @@ from temper_gpu.training.ranks import RankLost, StepCancelled
 from temper_gpu.training.ranks.joined import Joined
 
 # The fork server imports torch and transformers before it forks.
-START_S = 120.0
+START_S = 300.0
 # How long rank 0 waits before it looks again whether what it waits for is there.
 LOOK_S = 0.002
 # A rank beats every second, from a thread that never touches torch. Counted while rank 0 waits for it.
