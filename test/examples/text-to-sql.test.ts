@@ -26,7 +26,7 @@ interface Guest {
 }
 
 /** A question of the small edition answered by hand: shares nothing with its query. */
-function answer(text: string, guests: readonly Guest[]): Rows {
+function answer(text: string, invited: readonly Guest[]): Rows {
   const condition = /^(.*?) (in team|aged over|aged under|over|under) (\d+)(?: days)?\?$/.exec(text)!;
   const [, asked = '', word = '', value] = condition;
   const number = Number(value);
@@ -37,7 +37,7 @@ function answer(text: string, guests: readonly Guest[]): Rows {
     over: ({ days }) => days > number,
     under: ({ days }) => days < number,
   };
-  const found = guests.filter(fits[word]!);
+  const found = invited.filter(fits[word]!);
   const names = (by: 'age' | 'days') => found.toSorted((a, b) => a[by] - b[by]).map(({ name }) => [name]);
   const answers: Record<string, () => Rows> = {
     'Who is': () => found.map(({ name }) => [name]),
