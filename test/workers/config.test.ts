@@ -227,9 +227,9 @@ describe('the GPU worker', () => {
     expect(await commandLine({})).toContain('--threads 2 --device auto --dtype auto');
     expect(await commandLine({ engine: { prefixCacheBytes: 0 } })).toContain('--prefix-cache-bytes 0');
     expect(await commandLine({})).not.toContain('--prefix-cache-bytes');
-    expect(await commandLine({ engine: { devices: 2 } })).toContain('--dtype auto --devices 2 ');
-    expect(await commandLine({ engine: { devices: 2 } }, { devices: 3 })).toContain('--devices 3 ');
-    expect(await commandLine({})).not.toContain('--devices');
+    const two = { engine: { device: 'cpu', devices: 2 } } as const;
+    expect(await commandLine(two)).toContain('--device cpu --dtype auto --devices 2 ');
+    expect(await commandLine(two, { devices: 1 })).not.toContain('--devices');
   });
 
   it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {
