@@ -6,7 +6,7 @@ import { makeChats } from './chats.ts';
 const { values: flags } = parseArgs({
   options: {
     out: { type: 'string', default: 'sql-chats.jsonl' },
-    chats: { type: 'string', default: '60' },
+    chats: { type: 'string', default: '100' },
   },
 });
 
