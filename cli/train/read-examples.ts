@@ -5,8 +5,7 @@ import { encodeChatExamples, parseChatExamples } from '../../core/chat-examples.
 import type { SupervisedConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { SUPERVISED } from '../../core/supervised.ts';
-import { hashBytes } from '../../store/bytes/sha256.ts';
-import { blobKey } from '../../store/layout.ts';
+import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 export interface ExamplesFile {
@@ -54,7 +53,6 @@ async function readText(path: string): Promise<string> {
 export type GivenFields = ReadonlyMap<string, unknown>;
 
 export function planSupervisedSteps({ count, bytes }: ExamplesFile, given: GivenFields): SupervisedConfig {
-  const sha256 = hashBytes(bytes);
   const usual = Math.min(MAX_HELD_OUT, Math.max(1, Math.floor(count * HELD_OUT_SHARE)));
   return {
     turns: 'all',
@@ -62,7 +60,7 @@ export function planSupervisedSteps({ count, bytes }: ExamplesFile, given: Given
     examplesPerStep: EXAMPLES_PER_STEP,
     heldOut: usual,
     ...Object.fromEntries(given),
-    dataset: { key: blobKey(sha256), sha256, bytes: bytes.length },
+    dataset: blobRef(bytes),
     examples: count,
   };
 }

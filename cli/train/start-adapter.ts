@@ -2,10 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { firstIssue, type BlobRef, type LoraConfig, type RunConfig, type StartAdapter } from '../../core/contract.ts';
+import { firstIssue, type LoraConfig, type RunConfig, type StartAdapter } from '../../core/contract.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
-import { hashBytes } from '../../store/bytes/sha256.ts';
-import { blobKey } from '../../store/layout.ts';
+import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { flagOf } from './run-flags.ts';
 
@@ -58,7 +57,7 @@ export async function readStartAdapter(text: string | null, cwd: string): Promis
   return {
     folder,
     files: [weights, config],
-    refs: { weights: refOf(weights), config: refOf(config) },
+    refs: { weights: blobRef(weights), config: blobRef(config) },
     lora: {
       rank: fields.r,
       alpha: fields.lora_alpha,
@@ -152,11 +151,6 @@ function parseJson(bytes: Uint8Array): unknown {
   } catch {
     return null;
   }
-}
-
-function refOf(bytes: Uint8Array): BlobRef {
-  const sha256 = hashBytes(bytes);
-  return { key: blobKey(sha256), sha256, bytes: bytes.length };
 }
 
 /** Of a path, a name of the hub, or such a name with a commit. */

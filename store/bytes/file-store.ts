@@ -11,8 +11,7 @@ import type { BlobRef } from '../../core/contract.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 import { openFileJournal } from './file-journal.ts';
 import { checkKey } from './keys.ts';
-import { blobKey } from '../layout.ts';
-import { hashBytes } from './sha256.ts';
+import { blobRef } from './sha256.ts';
 import type { JournalSegments, Published, Store } from '../store.ts';
 import { readStoreId } from './store-id.ts';
 import { asUnavailable } from './unavailable.ts';
@@ -46,11 +45,10 @@ export class FileStore implements Store {
 
   putBlob(bytes: Uint8Array): Promise<BlobRef> {
     return this.#writing(async () => {
-      const sha256 = hashBytes(bytes);
-      const key = blobKey(sha256);
-      const present = await this.#files.fileBytes(this.#path(key));
-      if (present !== bytes.length) await this.#put(this.#path(key), bytes, true);
-      return { key, sha256, bytes: bytes.length };
+      const ref = blobRef(bytes);
+      const file = this.#path(ref.key);
+      if ((await this.#files.fileBytes(file)) !== ref.bytes) await this.#put(file, bytes, true);
+      return ref;
     });
   }
 

@@ -9,12 +9,11 @@ import type { BlobRef } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { nodeFileSystem } from './file-system.ts';
 import { checkKey } from './keys.ts';
-import { blobKey } from '../layout.ts';
 import { createS3Client, describeEndpoint, S3_TIMEOUTS, type S3Timeouts } from './s3-client.ts';
 import { openS3Journal, type UploadLimits } from './s3-journal.ts';
 import { S3Objects } from './s3-objects.ts';
 import { Spool } from './s3-spool.ts';
-import { hashBytes } from './sha256.ts';
+import { blobRef } from './sha256.ts';
 import type { JournalSegments, Published, Store } from '../store.ts';
 import { readStoreId } from './store-id.ts';
 import { verifyBlob } from './verify-blob.ts';
@@ -86,10 +85,9 @@ export class S3Store implements Store {
   }
 
   async putBlob(bytes: Uint8Array): Promise<BlobRef> {
-    const sha256 = hashBytes(bytes);
-    const key = blobKey(sha256);
-    if (!(await this.#objects.has(key, bytes.length))) await this.#objects.put(key, bytes);
-    return { key, sha256, bytes: bytes.length };
+    const ref = blobRef(bytes);
+    if (!(await this.#objects.has(ref.key, ref.bytes))) await this.#objects.put(ref.key, bytes);
+    return ref;
   }
 
   async getBlob(ref: BlobRef): Promise<Uint8Array> {

@@ -1,5 +1,5 @@
 /** Chat templates that runs bring in the place of their model's own: blobs, which a run's configuration names by hash. */
-import type { BlobRef, RunConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { hashBytes } from '../bytes/sha256.ts';
 import { blobKey } from '../layout.ts';
@@ -16,9 +16,4 @@ export async function readRunTemplate(store: Store, { rollout }: Pick<RunConfig,
     'StoreCorrupt',
     `${blobKey(sha256)} must be the chat template with this hash, but ${finding}; restore it from a copy of the store (temper checkpoints RUN pull STORE)`,
   );
-}
-
-export function templateRef(bytes: Uint8Array): BlobRef {
-  const sha256 = hashBytes(bytes);
-  return { key: blobKey(sha256), sha256, bytes: bytes.length };
 }

@@ -1,7 +1,8 @@
 /** What of a run is copied, and in which order: at every moment the copy is a run that stopped earlier, or no run yet. */
 import type { BlobRef, RunState } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
-import { readRunTemplate, templateRef } from '../chat-templates.ts';
+import { blobRef } from '../../bytes/sha256.ts';
+import { readRunTemplate } from '../chat-templates.ts';
 import { childNumbers } from '../children.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
@@ -49,7 +50,7 @@ export async function readContents(store: Store, run: string): Promise<RunConten
   }
   const blobs = [
     ...(prepared === null ? [] : [prepared.scenarios]),
-    ...(template === null ? [] : [templateRef(template)]),
+    ...(template === null ? [] : [blobRef(template)]),
     ...(file.config.supervised === undefined ? [] : [file.config.supervised.dataset]),
     ...Object.values(file.config.startAdapter ?? {}),
     ...(file.config.train.klReference === undefined ? [] : [file.config.train.klReference]),
