@@ -1,5 +1,6 @@
 /** What `npm run bench -- endtoend` trains: one answer to each prompt of its file, as trl/run.py grades it. */
 import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
 import { defineAgent } from 'temper-rl';
 
 export interface Prompt {
@@ -10,6 +11,8 @@ export interface Prompt {
   readonly answer: string | null;
 }
 
+/** As an engine on a slower device of its own would take, or a tool. */
+const waitMs = Number(process.env['TEMPER_BENCH_WAIT_MS'] ?? 0);
 const prompts = JSON.parse(readFileSync(process.env['TEMPER_BENCH_PROMPTS'] ?? '', 'utf8')) as Prompt[];
 
 export default defineAgent<Prompt>({
@@ -19,6 +22,7 @@ export default defineAgent<Prompt>({
   async rollout({ scenario: { text, answer, maxTokens }, openai, model }) {
     const messages = [{ role: 'user' as const, content: text }];
     const completion = await openai.chat.completions.create({ model, messages, max_tokens: maxTokens });
+    await wait(waitMs);
     const content = completion.choices[0]?.message.content ?? '';
     return answer === null ? content.replaceAll(/\D/g, '').length / maxTokens : Number(content === answer);
   },

@@ -84,7 +84,7 @@ export const endtoend: Bench = {
 };
 
 /** Texts of so many bytes, each a token of the pocket model's, that differ from their first byte on. */
-function plain(bytes: number, maxTokens: number): Prompt[] {
+export function plain(bytes: number, maxTokens: number): Prompt[] {
   return Array.from({ length: 40 }, (_, index) => {
     const text = Array.from({ length: bytes }, (__, at) => String.fromCodePoint(97 + ((index * 7 + at * at) % 26)));
     return { id: `text-${index}`, text: text.join(''), maxTokens, answer: null };

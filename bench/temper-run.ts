@@ -31,6 +31,8 @@ export interface Batch {
 export interface TemperRound {
   /** Seconds of every step that counts. */
   seconds: number[];
+  /** From commit to commit, on average: less than the steps' own seconds where they overlap. */
+  wallS: number;
   /** Mean reward of every step, those before included. */
   rewards: number[];
   /** The mean step. */
@@ -105,10 +107,12 @@ async function readRound(project: string, run: string, batch: Batch, meter: Engi
     counted.map((step) => readStepTimes(store, root, { run, branch: 0, step: step.step }, step, batch.groups)),
   );
   const committedAt = (step: number) => readCommittedAt(store, manifestKey({ run, branch: 0, step }));
-  const work = meter.between(await committedAt(LEFT_OUT), await committedAt(LEFT_OUT + batch.steps));
+  const [from, until] = [await committedAt(LEFT_OUT), await committedAt(LEFT_OUT + batch.steps)];
+  const work = meter.between(from, until);
   const engine = { forwardS: work.forwardS / batch.steps, calls: work.requests / batch.steps - PROBES_A_STEP };
   const rewards = steps.map(({ reward }) => reward ?? Number.NaN);
-  return { seconds: times.map(({ step }) => step), rewards, times: meanTimes(times), engine };
+  const wallS = (until - from) / 1000 / batch.steps;
+  return { seconds: times.map(({ step }) => step), wallS, rewards, times: meanTimes(times), engine };
 }
 
 function meanTimes(times: readonly StepTimes[]): StepTimes {
