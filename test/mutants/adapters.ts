@@ -29,6 +29,13 @@ export const ADAPTERS: readonly Mutant[] = [
     test: LORA_TEST,
   },
   {
+    name: 'in one node, the gradient of B is not scaled',
+    file: `${TRAINING}/lora_product.py`,
+    find: '(grad_MO.T @ low_MR).mul_(ctx.scale)',
+    replace: 'grad_MO.T @ low_MR',
+    test: LORA_TEST,
+  },
+  {
     name: 'every step drops the same inputs',
     file: `${TRAINING}/dropout.py`,
     find: 'f"{seed}/{self._name}"',

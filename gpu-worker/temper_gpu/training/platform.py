@@ -19,6 +19,8 @@ _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # kernels that they had: the order was not seen to depend on places there.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
+# Raised whenever the trainer computes the same numbers in another order. Steps without it were trained in the first one.
+_TRAINER = 2
 # Of make_deterministic: the engine computes with as many as suit it.
 _threads: int | None = None
 
@@ -63,6 +65,7 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
         "cpu": _cpu_field("model name") or platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "threads": _num_threads(),
+        "trainer": _TRAINER,
     }
 
 

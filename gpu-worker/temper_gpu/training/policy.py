@@ -22,11 +22,13 @@ from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token, layer_kinds
 from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
-from temper_gpu.model.memory import free_bytes
+from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.dropout import Dropping, PrefixDropout, prefix_keys
 from temper_gpu.training.half_inputs import keep_inputs_small
-from temper_gpu.training.packing import MicroBatch, Row, pack
+from temper_gpu.training.last_layer import MOST_PREDICTING, find_last_layer
+from temper_gpu.training.lora_product import compute_as_one
+from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
@@ -36,9 +38,9 @@ MAX_LOGITS = 1 << 26
 # Of the memory that is free before a micro-batch, for what its backward pass needs.
 MOST_OF_FREE = 0.5
 _PROBE_TOKENS = 4
-# What a small tree may differ from its rows by, relative to their hidden states.
-TREE_BOUND = 1e-3
-TREE_BOUNDS = {torch.bfloat16: 0.05}
+# What two ways to compute the same tokens may differ by, relative to their hidden states.
+SAME_BOUND = 1e-3
+SAME_BOUNDS = {torch.bfloat16: 0.05}
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +68,7 @@ class TrainablePolicy:
         self._model: Any = _with_lora(model, lora, self.targets, self._dropping)
         self._causal_lm: Any = model
         self._attention_of_rows = model.config._attn_implementation
+        self._last_layer = find_last_layer(model.get_decoder())
         self.parameters = _lora_parameters(self._model)
         self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)
         self._require_plain_head()
@@ -136,8 +139,7 @@ class TrainablePolicy:
 
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
-        hidden_BTD = self._hidden_states(batch)
-        hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.sources_N)
+        hidden_ND = self._hidden_states(batch).index_select(0, batch.sources_N)
         chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
         if batch.scored_at_once is not None:
             chunk = min(chunk, batch.scored_at_once)
@@ -166,23 +168,30 @@ class TrainablePolicy:
         free = free_bytes(self.device)
         return free is not None and is_recomputed(num_tokens * self._saved_bytes_per_token, free)
 
-    def _hidden_states(self, batch: MicroBatch) -> Tensor:
+    def _hidden_states(self, batch: MicroBatch, narrows: bool | None = None) -> Tensor:
+        """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone; None: as it is
+        faster."""
         num_rows, width = batch.token_ids_BT.shape
         if self.lora.dropout and self._dropping.seed is not None:
             self._dropping.keys_M = self._keys_of(batch)
         decoder = self._causal_lm.get_decoder()
         is_recomputed = self.recomputes(num_rows * width)
+        if narrows is None:
+            narrows = len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width and self.knows_last_layer
+        if self._last_layer is not None:
+            self._last_layer.places_S = batch.predicting_S if narrows else None
         # Stays until the next pass: a backward pass that computes layers again reads it, too.
         self._causal_lm.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
         with _computed_again(decoder.layers if is_recomputed else ()):
-            return decoder(
+            hidden = decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
                 use_cache=False,
                 **self._options(batch, is_recomputed),
-            ).last_hidden_state
+            ).last_hidden_state.flatten(0, 1)
+        return hidden if narrows else hidden.index_select(0, batch.predicting_S)
 
     def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
         return prefix_keys(batch)
@@ -195,7 +204,9 @@ class TrainablePolicy:
         if batch.attention.is_chains:
             is_narrow = any(window is not None and window <= width for window in windows)
             return {"attention_mask": self._masks(width, windows)} if is_narrow and not is_eager else {}
-        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed)}
+        narrowed_S = None if self._last_layer is None else self._last_layer.places_S
+        asking_S = None if narrowed_S is None else narrowed_S.cpu()
+        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed, asking_S)}
 
     def _masks(self, width: int, windows: list[int | None]) -> dict[str, Tensor | None] | Tensor | None:
         """One for each kind of layers, in the form that a model takes them. None: causal attention alone."""
@@ -219,22 +230,30 @@ class TrainablePolicy:
     def knows_trees(self) -> bool:
         """Whether the model computes a small tree as it computes its rows. Where its code goes another way to attention
         than transformers' models do, rows are computed separately."""
+        return self._agree("tree", None, "shared prefixes are computed for each row")
+
+    @cached_property
+    def knows_last_layer(self) -> bool:
+        """Whether the model's last layer may leave out tokens that predict nothing."""
+        is_known = self._last_layer is not None and not self.lora.dropout  # whose masks are those of all tokens
+        return is_known and self._agree("rows", True, "the last layer is computed for all tokens")
+
+    def _agree(self, packing: Packing, narrows: bool | None, otherwise: str) -> bool:
+        """With plain rows, on a few tokens."""
         rows = [Row(ids, "attempt", [5], [0.0], [1.0], [0.0]) for ids in ([0, 1, 2, 3, 4, 5], [0, 1, 2, 6, 7, 5])]
-        [chains], [tree] = (pack(rows, 1, 100, self.device, packing) for packing in ("rows", "tree"))
+        [plain], [tried] = (pack(rows, 1, 100, self.device, kind) for kind in ("rows", packing))
         try:
             with torch.no_grad():
-                of_chains, of_tree = (
-                    self._hidden_states(batch).flatten(0, 1)[batch.sources_N] for batch in (chains, tree)
-                )
-        except (AttributeError, KeyError, TypeError) as error:
-            difference, reason = math.inf, repr(error)
-        else:
-            difference = float((of_tree - of_chains).norm() / of_chains.norm())
+                wanted_SD, found_SD = self._hidden_states(plain, False), self._hidden_states(tried, narrows)
+            difference = float((found_SD - wanted_SD).norm() / wanted_SD.norm())
             reason = f"its numbers differ by {difference:.2g}"
-        is_known = difference < TREE_BOUNDS.get(self.base.dtype, TREE_BOUND)
+        except (AttributeError, KeyError, RuntimeError, TypeError) as error:
+            if is_out_of_memory(error):
+                raise
+            difference, reason = math.inf, repr(error)
+        is_known = difference < SAME_BOUNDS.get(self.base.dtype, SAME_BOUND)
         if not is_known:
-            name = type(self._causal_lm).__name__
-            log.warning("shared prefixes are computed for each row", extra={"model": name, "reason": reason})
+            log.warning(otherwise, extra={"model": type(self._causal_lm).__name__, "reason": reason})
         return is_known
 
     def zero_grad(self) -> None:
@@ -319,22 +338,26 @@ def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dro
             layer.lora_dropout["default"] = PrefixDropout(lora.dropout, name, dropping)
             # Of this layer alone: PEFT's DoRA asks for its dropout only where a layer is in training.
             layer.training = True
-        if is_half and not lora.dora:
+        if lora.dora:
+            continue
+        if is_half:
             keep_inputs_small(layer)
+        elif not lora.dropout:
+            compute_as_one(layer)
     return adapted
 
 
 @contextmanager
 def _computed_again(layers: Iterable[nn.Module]) -> Iterator[None]:
     """A forward pass within keeps only what goes into each of these layers."""
-    layers = list(layers)
-    for layer in layers:
-        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False, preserve_rng_state=False)
+    found = [(layer, layer.forward) for layer in layers]
+    for layer, forward in found:
+        layer.forward = partial(checkpoint, forward, use_reentrant=False, preserve_rng_state=False)
     try:
         yield
     finally:
-        for layer in layers:
-            del layer.forward  # the class's own remains
+        for layer, forward in found:
+            layer.forward = forward
 
 
 def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor]:

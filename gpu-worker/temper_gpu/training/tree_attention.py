@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import AttentionInterface
 
+from temper_gpu.training.last_layer import scattered
 from temper_gpu.training.packing import Block, SegmentTree, block_keys, plan_blocks
 
 # By its name in a model's config. transformers makes no masks for an attention that it does not know.
@@ -32,6 +33,8 @@ class TreePlan:
     is_eager: bool
     # Whether the backward pass computes layers again.
     is_recomputed: bool
+    # The tokens whose queries the last layer has, by their places, in order; None: all.
+    asking_S: Tensor | None = None
 
     @cached_property
     def blocks(self) -> dict[int | None, tuple[Block, ...]]:
@@ -50,19 +53,32 @@ def tree_attention(
 ) -> tuple[Tensor, None]:
     window = tree_plan.windows[module.layer_idx]
     blocks = tree_plan.blocks[window]
-    sizes = [block.stop - block.start for block in blocks]
+    sizes = [len(block) for block in blocks]
     # One node of the graph for all pieces: each slice of its own would add a gradient of the whole row.
     queries, keys, values = (tensor.split(sizes, 2) for tensor in (query_1HTD, key_1HTD, value_1HTD))
+    asking_S = tree_plan.asking_S if module.layer_idx == len(tree_plan.windows) - 1 else None
     outputs = []
     for index, block in enumerate(blocks):
+        asked_Q = block.queries_Q(asking_S)
+        if not len(asked_Q):
+            continue
         seen = (*block.before, index)
-        mask = Mask(tree_plan.tree, blocks, block, window, query_1HTD.dtype, query_1HTD.device)
-        given = queries[index], [keys[at] for at in seen], [values[at] for at in seen]
+        mask = Mask(tree_plan.tree, blocks, block, asked_Q, window, query_1HTD.dtype, query_1HTD.device)
+        given = _asked(queries[index], block, asked_Q), [keys[at] for at in seen], [values[at] for at in seen]
         if tree_plan.is_eager:
             outputs.append(_eager(module, *given, mask, scaling, options))
         else:
             outputs.append(_fused(*given, mask, scaling, tree_plan.is_recomputed))
-    return torch.cat(outputs, 1), None
+    attended_1QHD = torch.cat(outputs, 1)
+    if asking_S is None:
+        return attended_1QHD, None
+    return scattered(attended_1QHD[0], asking_S.to(query_1HTD.device), query_1HTD.shape[2])[None], None
+
+
+def _asked(query: Tensor, block: Block, asked_Q: Tensor) -> Tensor:
+    if len(asked_Q) == len(block):
+        return query
+    return query.index_select(2, (asked_Q - block.start).to(query.device))
 
 
 AttentionInterface.register(TREE_ATTENTION, tree_attention)  # pyright: ignore[reportArgumentType]
@@ -75,18 +91,24 @@ class Mask:
     tree: SegmentTree
     blocks: tuple[Block, ...]
     block: Block
+    # By their places in the row.
+    queries_Q: Tensor
     window: int | None
     dtype: torch.dtype
     device: torch.device
 
+    @property
+    def is_causal(self) -> bool:
+        """The same as none, where the device has a causal kernel."""
+        return self.block.is_causal and len(self.queries_Q) == len(self.block)
+
     def make(self) -> Tensor:
         """To be added to scores. Without a window, a query sees all keys of the blocks before its own."""
-        queries_Q = torch.arange(self.block.start, self.block.stop)
         keys_K = block_keys(self.blocks, self.block)
         hidden = torch.finfo(self.dtype).min
-        added_QK = torch.zeros(len(queries_Q), len(keys_K), dtype=self.dtype)
-        first = 0 if self.window is not None else len(keys_K) - len(queries_Q)
-        added_QK[:, first:].masked_fill_(~self.tree.mask_QK(queries_Q, keys_K[first:], self.window), hidden)
+        added_QK = torch.zeros(len(self.queries_Q), len(keys_K), dtype=self.dtype)
+        first = 0 if self.window is not None else len(keys_K) - len(self.block)
+        added_QK[:, first:].masked_fill_(~self.tree.mask_QK(self.queries_Q, keys_K[first:], self.window), hidden)
         return added_QK[None, None].to(self.device)
 
 
@@ -143,7 +165,7 @@ def _attend(mask: Mask, scaling: float, kept: Kept | None, query: Tensor, *keys_
     pieces = keys_and_values[:half], keys_and_values[half:]
     num_repeats = query.shape[1] // keys_and_values[0].shape[1]
     key, value = (made(partial(_joined, of_one, num_repeats)) for of_one in pieces)
-    added = None if mask.block.is_causal else made(mask.make)
+    added = None if mask.is_causal else made(mask.make)
     out = F.scaled_dot_product_attention(query, key, value, added, scale=scaling, is_causal=added is None)
     return out.transpose(1, 2)
 

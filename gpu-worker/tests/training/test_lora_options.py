@@ -158,6 +158,7 @@ def test_dropout_depends_on_seed_and_tokens_alone(monkeypatch: pytest.MonkeyPatc
     """Not on micro-batches, nor on trees, nor on whether layers are computed again."""
     base = tiny_base()
     policy = policy_of(base, DROPPED, trained(base, DROPPED))
+    assert not policy.knows_last_layer
     whole = gradient(policy, "1/1/0", 1000, "rows")
     layouts: list[tuple[int, Packing]] = [(1, "rows"), (16, "rows"), (1000, "tree"), (12, "tree")]
     for max_tokens, packing in layouts:
@@ -228,6 +229,21 @@ def test_dropout_scales_what_is_left_as_torch_does(kind: str):
     assert float((total / 400 - expected).norm()) < 0.15 * float(expected.norm())
 
 
+def test_a_layer_and_its_adapter_in_one_node_have_peft_s_numbers_and_gradients(monkeypatch: pytest.MonkeyPatch):
+    tensors = trained(tiny_base(), lora(rank=3))
+    found: list[tuple[Tensor, Tensor]] = []
+    for is_peft_s in (False, True):
+        if is_peft_s:
+            monkeypatch.setattr("temper_gpu.training.policy.compute_as_one", lambda layer: None)
+        policy = policy_of(tiny_base(), lora(rank=3), tensors)
+        [batch] = pack(shared_rows(), 8, 1000, torch.device("cpu"))
+        with policy.without_adapter(), torch.no_grad():
+            plain_N = policy.log_probabilities(batch).logprobs_N
+        found.append((plain_N, gradient(policy, None, 1000, "rows")))
+    for one, of_peft in zip(*found, strict=True):
+        torch.testing.assert_close(one, of_peft, atol=1e-6, rtol=1e-5)
+
+
 def test_below_float32_the_inputs_of_layers_are_kept_once_and_the_bits_are_peft_s(monkeypatch: pytest.MonkeyPatch):
     half = replace(tiny_base(), tensors={name: tensor.bfloat16() for name, tensor in tiny_base().tensors.items()})
     tensors = trained(half, lora())
@@ -250,8 +266,9 @@ def test_below_float32_the_inputs_of_layers_are_kept_once_and_the_bits_are_peft_
         (batches[0].weighted_advantages_N * logprobs_N).sum().backward()
         found.append(torch.cat([p.grad.flatten() for p in policy.parameters.values() if p.grad is not None]))
         # 32 is the width of the MLP alone, whose inputs no norm keeps in float32.
-        inputs = torch.Size([batches[0].token_ids_BT.numel(), 32])
-        copies.append(sum(dtype == torch.float32 and shape[-2:] == inputs for dtype, shape in saved))
+        # The last layer computes what predicts alone.
+        inputs = [torch.Size([count, 32]) for count in (batches[0].token_ids_BT.numel(), len(batches[0].predicting_S))]
+        copies.append(sum(dtype == torch.float32 and shape in inputs for dtype, shape in saved))
     assert torch.equal(*found)
     # One of each layer: the inputs of `down_proj`.
     assert copies[1] - copies[0] == 2

@@ -45,6 +45,7 @@ def batch_of(
         token_ids_BT=torch.zeros(1, len(advantages_N) + 1, dtype=torch.long),
         positions_BT=torch.arange(len(advantages_N) + 1)[None],
         attention=SegmentTree((Segment(0, 0, len(advantages_N) + 1),)),
+        predicting_S=places_N,
         sources_N=places_N,
         targets_N=torch.zeros_like(places_N),
         sequences_N=places_N * num_sequences // max(1, len(places_N)),

@@ -28,6 +28,16 @@ class Block:
     # Each query attends to all keys up to its own: no mask is needed where the device has a causal kernel.
     is_causal: bool
 
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def queries_Q(self, asking_S: Tensor | None) -> Tensor:
+        """The places of its queries in the row, in order: those of `asking_S`, sorted, or all."""
+        if asking_S is None:
+            return torch.arange(self.start, self.stop)
+        first, last = torch.searchsorted(asking_S, torch.tensor([self.start, self.stop])).tolist()
+        return asking_S[first:last]
+
 
 def plan_blocks(tree: SegmentTree, window: int | None) -> tuple[Block, ...]:
     """In order of the row, which they cover. `window`: of the layer, in tokens of a sequence."""

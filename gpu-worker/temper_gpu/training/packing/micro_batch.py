@@ -1,6 +1,6 @@
 """What one forward and backward pass works on.
 
-Shapes: B rows, T padded tokens, N sampled tokens of the micro-batch.
+Shapes: B rows, T padded tokens, N sampled tokens of the micro-batch, S tokens that predict them: at least one each.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,9 @@ class MicroBatch:
     # Counted along a token's own sequence. A single row of them where all rows count alike.
     positions_BT: Tensor
     attention: SegmentTree
-    # Where, in the flattened B · T, the hidden state stands that predicts the n-th sampled token.
+    # In the flattened B · T, in order.
+    predicting_S: Tensor
+    # Which of them predicts the n-th sampled token.
     sources_N: Tensor
     targets_N: Tensor
     # Whose sampled token it is, of `num_sequences`; those of one sequence stand together, in order.
@@ -50,13 +52,16 @@ def make_micro_batch(
     weight: float,
     num_shared_tokens: int = 0,
 ) -> MicroBatch:
-    """`sources`: of the rows' sampled tokens, row by row."""
+    """`sources`: where the tokens stand that predict the rows' sampled ones, row by row."""
     device = token_ids_BT.device
+    predicting = sorted(set(sources))
+    numbers = {place: number for number, place in enumerate(predicting)}
     return MicroBatch(
         token_ids_BT=token_ids_BT,
         positions_BT=attention.positions_BT(token_ids_BT.shape[1], device),
         attention=attention,
-        sources_N=torch.tensor(sources, device=device),
+        predicting_S=torch.tensor(predicting, device=device),
+        sources_N=torch.tensor([numbers[place] for place in sources], device=device),
         targets_N=torch.tensor([row.token_ids[t] for row in rows for t in row.positions], device=device),
         sequences_N=torch.tensor([b for b, row in enumerate(rows) for _ in row.positions], device=device),
         num_sequences=len(rows),
