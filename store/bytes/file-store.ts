@@ -47,7 +47,8 @@ export class FileStore implements Store {
     return this.#writing(async () => {
       const ref = blobRef(bytes);
       const file = this.#path(ref.key);
-      if ((await this.#files.fileBytes(file)) !== ref.bytes) await this.#put(file, bytes, true);
+      const present = await this.#files.fileBytes(file);
+      if (present !== bytes.length) await this.#put(file, bytes, true);
       return ref;
     });
   }

@@ -87,6 +87,6 @@ def _replace(module: nn.Module, function: Callable[..., Any]) -> None:
 
 def find_last_layer(decoder: Any) -> LastLayer | None:
     """None where the decoder is not built as transformers' are."""
-    layers: Any = getattr(decoder, "layers", None)
-    attention = None if layers is None else getattr(layers[-1], "self_attn", None)
-    return LastLayer(layers[-1]) if hasattr(attention, "o_proj") else None
+    layers: Any = getattr(decoder, "layers", [None])
+    last = layers[-1]
+    return LastLayer(last) if hasattr(getattr(last, "self_attn", None), "o_proj") else None

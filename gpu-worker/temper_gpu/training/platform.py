@@ -19,7 +19,7 @@ _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # kernels that they had: the order was not seen to depend on places there.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
-# Raised whenever the trainer computes the same numbers in another order. Steps without it were trained in the first one.
+# Raised whenever the trainer computes in another order of operations. Steps without it are of the first one.
 _TRAINER = 2
 # Of make_deterministic: the engine computes with as many as suit it.
 _threads: int | None = None
