@@ -91,7 +91,9 @@ class MicroBatches:
 
 
 class Outline(TrainablePolicy):
-    """Of tensors without numbers."""
+    """Of tensors without numbers. Every token of its rows is sampled: the last layer computes all of them."""
+
+    knows_last_layer = False  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, base: BaseModel, lora: LoraConfig, recomputes: bool) -> None:
         super().__init__(base, lora)

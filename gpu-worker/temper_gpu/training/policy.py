@@ -177,7 +177,8 @@ class TrainablePolicy:
         decoder = self._causal_lm.get_decoder()
         is_recomputed = self.recomputes(num_rows * width)
         if narrows is None:
-            narrows = len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width and self.knows_last_layer
+            # Asked first, so that all ranks find it out in the same pass.
+            narrows = self.knows_last_layer and len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width
         if self._last_layer is not None:
             self._last_layer.places_S = batch.predicting_S if narrows else None
         # Stays until the next pass: a backward pass that computes layers again reads it, too.
