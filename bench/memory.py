@@ -163,7 +163,7 @@ def train(
     chosen = policy.recomputes(num_tokens) if recomputes is None else recomputes
     TrainablePolicy.recomputes = lambda self, num_tokens: chosen  # type: ignore[method-assign]
     parts.append(micro_batch_part(model, MicroBatches(model.config, dtype, LORA, num_tokens), chosen))
-    start = initial_tensors(model, policy.targets, LORA.rank, 0)
+    start = initial_tensors(model, target_modules(model, None), LORA.rank, 0)
     policy.load(start, initial_optimizer_tensors(start))
     del start, model
     ones = [1.0] * (row_tokens - 1)

@@ -16,7 +16,7 @@ from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainCon
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import GenerationRequest
-from temper_gpu.model.lora import initial_tensors
+from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.training.groups import Attempt, Call, Group
@@ -46,7 +46,8 @@ class Library:
             micro_batch_tokens=16384,
         )
         self.policy = TrainablePolicy(base, self.config.lora)
-        adapter = initial_tensors(base.instantiate("eager"), self.policy.targets, 16, 0)
+        model = base.instantiate("eager")
+        adapter = initial_tensors(model, target_modules(model, None), 16, 0)
         self.policy.load(adapter, initial_optimizer_tensors(adapter))
 
     def generate(self, seed: int) -> list[tuple[Game, list[Call]]]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
 from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainConfig
-from temper_gpu.model.lora import initial_tensors
+from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.packing import Row
@@ -98,7 +98,8 @@ class Temper:
             packing="tree" if packing == "tree" else "rows",
         )
         self._policy = TrainablePolicy(base, self._config.lora)
-        adapter = initial_tensors(base.instantiate("eager"), self._policy.targets, RANK, 0)
+        model = base.instantiate("eager")
+        adapter = initial_tensors(model, target_modules(model, None), RANK, 0)
         self._policy.load(adapter, initial_optimizer_tensors(adapter))
 
     def step(self, groups: list[Group]) -> float:

@@ -7,17 +7,22 @@ import { policyName } from './policy-name.ts';
  * null: configurations recorded before a field was there lack it.
  */
 export function describeConfigDifferences(recorded: RunConfig, asked: RunConfig): string[] {
-  const before = flatten(withParentNamed(recorded), '');
-  const after = flatten(withParentNamed(asked), '');
+  const isOtherKind = (recorded.train.lora === null) !== (asked.train.lora === null);
+  const before = flatten(named(recorded, isOtherKind), '');
+  const after = flatten(named(asked, isOtherKind), '');
   const keys = [...new Set([...before.keys(), ...after.keys()])].toSorted();
   const pairs = keys.map((key) => ({ key, old: before.get(key) ?? 'null', fresh: after.get(key) ?? 'null' }));
   return pairs.filter(({ old, fresh }) => old !== fresh).map(({ key, old, fresh }) => `${key}: ${old} → ${fresh}`);
 }
 
-/** A checkpoint is one thing to a person, not five fields. */
-function withParentNamed({ parent, ...config }: RunConfig): object {
-  const { klReference } = config.train;
-  const train = klReference === undefined ? config.train : { ...config.train, klReference: klReference.sha256 };
+/** A checkpoint is one thing to a person, not five fields; an adapter and all weights have no option in common. */
+function named({ parent, ...config }: RunConfig, isOtherKind: boolean): object {
+  const { klReference, lora, ...others } = config.train;
+  const train = {
+    ...others,
+    ...(klReference === undefined ? {} : { klReference: klReference.sha256 }),
+    lora: isOtherKind ? (lora === null ? 'all weights' : 'a LoRA adapter') : lora,
+  };
   if (!parent) return { ...config, train };
   return { ...config, train, parent: `${policyName(parent)}, manifest ${parent.manifestSha256}` };
 }

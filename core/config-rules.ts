@@ -32,8 +32,11 @@ function complaintAboutBudget({ maxJudgeUsd, judge }: RunConfig): string | null 
   return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
 }
 
-function complaintAboutStart({ startAdapter, parent }: RunConfig): string | null {
-  if (startAdapter === undefined || !parent) return null;
+function complaintAboutStart({ startAdapter, parent, train }: RunConfig): string | null {
+  if (startAdapter === undefined) return null;
+  if (train.lora === null)
+    return 'startAdapter has no effect without LoRA: all weights are trained, without an adapter; leave startAdapter out';
+  if (!parent) return null;
   return 'startAdapter has no effect with a parent: a run begins with the one or the other; leave startAdapter out';
 }
 

@@ -45,7 +45,8 @@ export type OptimizerConfig = z.infer<typeof OptimizerConfig>;
 /** What one optimizer step needs to know beside its parent and its groups. */
 export const TrainConfig = z
   .strictObject({
-    lora: LoraConfig,
+    /** Null: no adapter, but all weights of the base model are trained. */
+    lora: LoraConfig.nullable(),
     loss: LossConfig,
     optimizer: OptimizerConfig,
     advantageScale: z.enum(['none', 'group-std', 'batch-std']),

@@ -41,7 +41,7 @@ export const InitialiseInput = z
     branch: count,
     baseModel,
     seed: z.int().min(0),
-    lora: LoraConfig,
+    lora: LoraConfig.nullable(),
     /** Where a fork gets its adapter and optimizer state from; null: the adapter is seeded. */
     parent: Checkpoint.nullable(),
     /** As in `RunConfig`. */

@@ -14,7 +14,7 @@ export function configDetails(config: RunConfig): string {
     ...describeSteps(config),
     ...(parent ? [`Starts from the adapter and the optimizer state of **${policyName(parent)}**.`] : []),
     ...(startAdapter ? [`Starts from a PEFT adapter, sha256 ${startAdapter.weights.sha256}.`] : []),
-    `Loss ${isSupervisedOnly(config) ? 'cross-entropy' : train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), LoRA rank ${train.lora.rank}, seed ${seed}.`,
+    `Loss ${isSupervisedOnly(config) ? 'cross-entropy' : train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), ${train.lora === null ? 'full fine-tuning' : `LoRA rank ${train.lora.rank}`}, seed ${seed}.`,
     `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
   ].join('\n\n');
 }

@@ -78,12 +78,15 @@ const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateSha
   parent: null,
 };
 
+/** Where all weights are trained: about a tenth of an adapter's. */
+const FULL_LEARNING_RATE = 5e-6;
+
 /** What a starter must say (`run`, `agent`, `baseModel`) and may say. */
 export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
   Partial<Omit<RunConfig, 'rollout' | 'train'>> & {
     rollout?: Partial<RolloutConfig>;
     train?: Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> & {
-      lora?: Partial<LoraConfig>;
+      lora?: Partial<LoraConfig> | null;
       loss?: Partial<LossConfig>;
       optimizer?: Partial<OptimizerConfig>;
     };
@@ -99,6 +102,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
   const { maxStaleness = 0, ...others } = options;
   const config: RunConfig = {
     ...RUN,
+    ...(train.lora === null ? { learningRate: FULL_LEARNING_RATE } : {}),
     finalLearningRateShare: schedule === 'constant' ? 1 : 0.1,
     ...others,
     // As of `NEUTRAL_TRAIN`: none is recorded as absent.
@@ -108,7 +112,7 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
       ...withoutNeutral({ ...TRAIN, ...train }, NEUTRAL_TRAIN),
       ...capOf(train),
       ...penaltyOf(train),
-      lora: withoutNeutral({ ...LORA, ...train.lora }, NEUTRAL_LORA),
+      lora: train.lora === null ? null : withoutNeutral({ ...LORA, ...train.lora }, NEUTRAL_LORA),
       loss: fillLoss(train.loss ?? {}),
       optimizer: { ...OPTIMIZER, ...train.optimizer },
     },

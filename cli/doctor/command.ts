@@ -31,6 +31,7 @@ export const doctorCommand = defineCommand({
       description: "with --model: tokens of the longest conversation [32768, or the model's context window]",
     },
     'chat-template': CHAT_TEMPLATE_FLAG,
+    'full-fine-tuning': RUN_FLAGS['full-fine-tuning'],
     'lora-rank': RUN_FLAGS['lora-rank'],
     'lora-target-modules': RUN_FLAGS['lora-target-modules'],
     'lora-layers': RUN_FLAGS['lora-layers'],

@@ -5,10 +5,11 @@ import type { CommandContext } from '../command-line/command.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
 import { flagWords } from '../train/project-flags.ts';
 import { RUN_FLAGS } from '../train/run-flag-table.ts';
-import { applyRunFlags, isGiven } from '../train/run-flags.ts';
+import { applyRunFlags, fieldsOf, isGiven } from '../train/run-flags.ts';
 import { doctorCommand } from './command.ts';
 
 const TRAINED = [
+  'full-fine-tuning',
   'lora-rank',
   'lora-target-modules',
   'lora-layers',
@@ -33,7 +34,6 @@ export async function readPlannedFlags(context: CommandContext<typeof doctorComm
 
 /** Checked as `temper train` checks it. */
 export function trainOf(planned: PlannedFlags): TrainConfig {
-  const given = TRAINED.filter((name) => isGiven(planned[name]));
-  const values = new Map(given.map((name) => [RUN_FLAGS[name].path, planned[name]]));
+  const values = fieldsOf(Object.fromEntries(TRAINED.map((name) => [name, planned[name]])), null);
   return applyRunFlags({ run: 'any', agent: 'any', baseModel: 'any' }, values).train;
 }

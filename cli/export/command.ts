@@ -6,7 +6,8 @@ export const exportCommand = defineCommand({
   summary: 'write a trained model to a folder: its adapter, or merged weights',
   details: [
     'The folder loads in transformers, PEFT and vLLM without Temper; its README.md says how, and what the model is.',
-    'peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template.',
+    'peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template;',
+    'the only format of a run with --full-fine-tuning.',
     'Reads the store and needs no server. An existing folder is never overwritten.',
     ...CHECKPOINT_HELP,
   ],
@@ -21,7 +22,7 @@ export const exportCommand = defineCommand({
       kind: 'choice',
       choices: ['peft', 'merged'],
       placeholder: 'NAME',
-      description: 'peft or merged ["peft"]',
+      description: 'peft or merged ["peft"; "merged" after --full-fine-tuning]',
     },
     dtype: {
       kind: 'choice',

@@ -19,17 +19,16 @@ const README = 'README.md';
 
 export async function exportPolicy(context: ExportContext): Promise<number> {
   const { flags, args, cwd, project, env } = context;
-  if (flags.format !== 'merged' && flags.dtype !== null)
-    throw new UsageError('--dtype has no effect without --format merged; pass both, or leave it out');
   const folder = resolve(cwd, flags.to);
   await requireFree(folder);
   const store = await openProjectStore(project, env);
   const policy = await findTrainedPolicy(store, readCheckpointName(args.checkpoint));
+  const format = formatOf(context, policy);
   const partial = join(dirname(folder), `.${basename(folder)}.${randomBytes(6).toString('hex')}.partial`);
   let bytes = 0;
   try {
     await writing(folder, () => mkdir(partial, { recursive: true }));
-    const merged = await fill(partial, store, policy, context);
+    const merged = await fill(partial, format, store, policy, context);
     const card = renderModelCard(await readCardFacts(store, policy, merged, context));
     await writing(folder, () => writeFile(join(partial, README), card));
     await openToReaders(partial);
@@ -38,18 +37,34 @@ export async function exportPolicy(context: ExportContext): Promise<number> {
   } finally {
     await rm(partial, { recursive: true, force: true });
   }
-  await tell(context, policy, folder, bytes);
+  await tell(context, policy, format, folder, bytes);
   return EXIT.ok;
+}
+
+type Format = NonNullable<ExportContext['flags']['format']>;
+
+/** A run that trained all weights has no adapter. */
+function formatOf({ flags }: ExportContext, { name, config }: TrainedPolicy): Format {
+  const isFull = config.train.lora === null;
+  if (isFull && flags.format === 'peft')
+    throw new UsageError(
+      `--format peft needs an adapter, but ${name} has none: its run trains all weights; pass --format merged, or leave --format out`,
+    );
+  const format = flags.format ?? (isFull ? 'merged' : 'peft');
+  if (format !== 'merged' && flags.dtype !== null)
+    throw new UsageError('--dtype has no effect without --format merged; pass both, or leave it out');
+  return format;
 }
 
 /** Null: the folder holds the adapter alone. */
 async function fill(
   folder: string,
+  format: Format,
   store: Store,
   policy: TrainedPolicy,
   context: ExportContext,
 ): Promise<Merged | null> {
-  if (context.flags.format === 'merged') return mergePolicy(folder, store, policy, context);
+  if (format === 'merged') return mergePolicy(folder, store, policy, context);
   const { adapter, adapterConfig } = policy.manifest;
   const files = { 'adapter_config.json': adapterConfig, 'adapter_model.safetensors': adapter };
   for (const [name, ref] of Object.entries(files)) {
@@ -118,19 +133,20 @@ async function sizeOf(folder: string): Promise<number> {
 
 async function tell(
   { flags, output, cwd }: ExportContext,
-  { name, manifest }: TrainedPolicy,
+  { name, manifest, config }: TrainedPolicy,
+  format: Format,
   folder: string,
   bytes: number,
 ): Promise<void> {
   const files = (await readdir(folder)).toSorted();
-  const format = flags.format ?? 'peft';
   const dtype = format === 'merged' ? (flags.dtype ?? 'float32') : null;
   const { baseModel, adapter } = manifest;
   if (flags.json) {
     printJson(output, { policy: name, format, dtype, folder, files, bytes, baseModel, adapterSha256: adapter.sha256 });
     return;
   }
-  const what = dtype === null ? 'its adapter (PEFT)' : `merged weights in ${dtype}`;
+  const weights = config.train.lora === null ? 'all weights' : 'merged weights';
+  const what = dtype === null ? 'its adapter (PEFT)' : `${weights} in ${dtype}`;
   const place = relative(cwd, folder) || '.';
   output.line(`${name}: ${what}, ${plural(files.length, 'file')}, ${formatBytes(bytes)}, in ${place}`);
   output.line(`how to load it: ${join(place, README)}`);

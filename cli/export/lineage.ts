@@ -13,11 +13,17 @@ export async function readLineage(store: Store, checkpoint: Checkpoint, forks = 
   const { run, branch, step } = checkpoint;
   const stored = await readRun(store, run);
   const parent = stored?.file.parent ?? null;
-  return [...(await beginning(store, run, parent, forks)), ...(await branchLines(store, run, branch, step))];
+  const start = stored?.file.config.train.lora === null ? 'the weights of the base model' : 'a fresh adapter';
+  return [...(await beginning(store, run, { parent, start }, forks)), ...(await branchLines(store, run, branch, step))];
 }
 
-async function beginning(store: Store, run: string, parent: Checkpoint | null, forks: number): Promise<string[]> {
-  if (parent === null) return [`run ${run}: a fresh adapter`];
+async function beginning(
+  store: Store,
+  run: string,
+  { parent, start }: { readonly parent: Checkpoint | null; readonly start: string },
+  forks: number,
+): Promise<string[]> {
+  if (parent === null) return [`run ${run}: ${start}`];
   const fork = `run ${run}: a fork of ${policyName(parent)}, manifest ${parent.manifestSha256}`;
   // The run of that name may be another one, or in another store.
   const isHere = (await readCommit(store, parent))?.sha256 === parent.manifestSha256;

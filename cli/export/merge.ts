@@ -37,7 +37,7 @@ export async function mergePolicy(
     onEvent: createEventPrinter((line) => output.errorLine(line)),
   });
   if (answer !== null) return { ...MergedSchema.parse(answer), dtype };
-  throw new WorkFailed(
-    `${name} could not be merged: ${lastLine}; run temper doctor, or export the adapter alone with --format peft`,
-  );
+  const [verb, other] =
+    config.train.lora === null ? ['written', ''] : ['merged', ', or export the adapter alone with --format peft'];
+  throw new WorkFailed(`${name} could not be ${verb}: ${lastLine}; run temper doctor${other}`);
 }

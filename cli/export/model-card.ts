@@ -14,7 +14,8 @@ export interface CardFacts {
   readonly base: BaseFacts;
   /** Null: the base model's own chat template. */
   readonly chatTemplateSha256: string | null;
-  readonly lora: { readonly rank: number; readonly alpha: number };
+  /** Null: all weights were trained. */
+  readonly lora: { readonly rank: number; readonly alpha: number } | null;
   readonly adapterSha256: string;
   readonly manifestSha256: string;
   /** Of the command that started the run. */
@@ -78,12 +79,12 @@ function frontMatter({ base, merged }: CardFacts): string {
   return ['---', ...lines, '---'].join('\n');
 }
 
-function introduction({ agent, base, merged }: CardFacts): string {
+function introduction({ agent, base, lora, merged }: CardFacts): string {
   const what = merged === null ? 'A LoRA adapter for' : 'A language model: ';
   const made = `trained with reinforcement learning by Temper (the npm package temper-rl) on the agent ${escapeMarkdown(agent)}`;
   return merged === null
     ? `${what} ${escapeMarkdown(base.name)}, ${made}.`
-    : `${what}${escapeMarkdown(base.name)}, ${made}. The adapter is merged into the weights.`;
+    : `${what}${escapeMarkdown(base.name)}, ${made}. ${lora === null ? 'All of its weights were trained.' : 'The adapter is merged into the weights.'}`;
 }
 
 function identity({ run, step, steps, base, lora, merged, ...facts }: CardFacts): string[][] {
@@ -96,10 +97,10 @@ function identity({ run, step, steps, base, lora, merged, ...facts }: CardFacts)
     ['step', `${step} of ${steps}`],
     ['agent', facts.agent],
     ['chat template', facts.chatTemplateSha256 && templateText(facts.chatTemplateSha256)],
-    ['LoRA', `rank ${lora.rank}, alpha ${lora.alpha}`],
-    ['adapter, sha256', facts.adapterSha256],
+    lora === null ? ['training', 'full fine-tuning'] : ['LoRA', `rank ${lora.rank}, alpha ${lora.alpha}`],
+    [lora === null ? 'weights as committed, sha256' : 'adapter, sha256', facts.adapterSha256],
     ['manifest, sha256', facts.manifestSha256],
-    ['weights', merged && mergedText(merged)],
+    ['weights', merged && mergedText(merged, lora)],
     ['Temper', facts.temperVersion],
   ];
   return rows.flatMap(([name, value]) => (value === null ? [] : [[name, escapeMarkdown(value)]]));
@@ -109,9 +110,9 @@ function templateText(sha256: string): string {
   return `${CHAT_TEMPLATE_FILE} in this folder, which it was trained with instead of the base model's own; sha256 ${sha256}`;
 }
 
-function mergedText({ dtype, kept }: MergedFacts): string {
+function mergedText({ dtype, kept }: MergedFacts, lora: CardFacts['lora']): string {
   if (kept === null || dtype === 'float32') return dtype;
-  return `${dtype}; ${formatNumber(kept * 100)} % of what the adapter changes is left after rounding`;
+  return `${dtype}; ${formatNumber(kept * 100)} % of what ${lora === null ? 'training' : 'the adapter'} changes is left after rounding`;
 }
 
 function evaluationSection({ evaluation, evalBefore, step }: CardFacts): string[] {
@@ -141,7 +142,8 @@ function metricsSection({ metrics, step }: CardFacts): string[] {
 
 function loadAdapter({ base, policy, lora, chatTemplateSha256 }: CardFacts): string {
   const source = base.hubId ?? base.packageFolder ?? UNKNOWN_BASE;
-  const rank = VLLM_RANKS.find((each) => each >= lora.rank) ?? lora.rank;
+  const least = lora?.rank ?? 1;
+  const rank = VLLM_RANKS.find((each) => each >= least) ?? least;
   const name = policy.replaceAll(/[^\w.@-]/g, '-');
   const [line, flag] =
     chatTemplateSha256 === null
@@ -172,7 +174,8 @@ vllm serve ${source} --enable-lora --max-lora-rank ${rank} --lora-modules ${name
 Ollama needs merged weights: \`temper export ${policy} --to FOLDER --format merged\`.`;
 }
 
-function loadMerged({ policy, run }: CardFacts): string {
+function loadMerged({ policy, run, lora }: CardFacts): string {
+  const adapter = `With PEFT, export the adapter instead: \`temper export ${policy} --to FOLDER\`.\n\n`;
   return `## Load it
 
 With transformers, from this folder:
@@ -184,9 +187,7 @@ tokenizer = AutoTokenizer.from_pretrained(".")
 model = AutoModelForCausalLM.from_pretrained(".")
 \`\`\`
 
-With PEFT, export the adapter instead: \`temper export ${policy} --to FOLDER\`.
-
-With vLLM:
+${lora === null ? '' : adapter}With vLLM:
 
 \`\`\`sh
 vllm serve . --served-model-name ${run}

@@ -13,10 +13,17 @@ const ABSENT = { ...NEUTRAL_LORA, layers: 'all' };
 
 /** An adapter goes on in its own shape on its own base model: anything else is another adapter. */
 export function checkFits({ checkpoint, config: recorded }: Parent, config: RunConfig): void {
-  const because = `the run continues the adapter of ${policyName(checkpoint)}`;
+  const name = policyName(checkpoint);
+  const because = `the run continues the ${recorded.train.lora === null ? 'weights' : 'adapter'} of ${name}`;
   if (recorded.baseModel !== config.baseModel)
     throw new UsageError(
       `--base-model must be ${recorded.baseModel} (${because}), got ${config.baseModel}; pass --base-model ${recorded.baseModel}`,
+    );
+  if (config.train.lora === null && recorded.train.lora !== null)
+    throw new UsageError(`--full-fine-tuning must stay off (${because}); leave it out`);
+  if (config.train.lora !== null && recorded.train.lora === null)
+    throw new UsageError(
+      `--full-fine-tuning must stay on (${because}); pass it, and leave the flags of LoRA (--lora-…) out`,
     );
   const asked = new Map<string, unknown>(Object.entries({ ...ABSENT, ...config.train.lora }));
   for (const [key, value] of Object.entries({ ...ABSENT, ...recorded.train.lora })) {

@@ -10,7 +10,12 @@ export async function checkEngine(
   { project, env }: Pick<Surroundings, 'project' | 'env'>,
 ): Promise<void> {
   const { kind } = (await loadConfig(project, env)).engine;
-  if ((engine ?? kind) !== 'vllm' || lora.dora !== true) return;
+  if ((engine ?? kind) !== 'vllm') return;
+  if (lora === null)
+    throw new UsageError(
+      '--full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out',
+    );
+  if (lora.dora !== true) return;
   throw new UsageError(
     '--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out',
   );

@@ -17,6 +17,8 @@ import type { PlannedRun } from './read-planned-run.ts';
 
 /** A smaller model fits wherever Temper runs: planning would cost seconds for nothing. */
 const SMALL_MODEL_BYTES = 256 << 20;
+/** So many times as much memory is needed where all weights are trained. */
+const FULL_SHARE = 8;
 
 /** Where the GPU worker is elsewhere, nothing is known of its memory: the plan stays as it is. */
 export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context: Surroundings): Promise<PlannedRun> {
@@ -24,7 +26,7 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
   const configured = await loadConfig(project, env);
   const { config, template, models, hasOwnMicroBatch } = plan;
   const source = { ...knownModels(project, configured), ...models }[config.baseModel];
-  if (configured.engine.url !== null || isSmall(config.baseModel, source)) return plan;
+  if (configured.engine.url !== null || isSmall(config, source)) return plan;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { microBatchTokens } = config.train;
   const { memory } = await examineModel({
@@ -45,7 +47,7 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why
   const [full] = memory.devices.filter(({ fits }) => fits === false);
-  if (full !== undefined) throw tooLarge(config.baseModel, memory.microBatchTokens, full);
+  if (full !== undefined) throw tooLarge(config, memory.microBatchTokens, full);
   if (hasOwnMicroBatch || memory.microBatchTokens === microBatchTokens) return plan;
   output.errorLine(
     `note: micro-batches have ${memory.microBatchTokens} tokens instead of ${microBatchTokens}, to fit into the free memory; --micro-batch-tokens sets them`,
@@ -53,20 +55,26 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
   return { ...plan, config: { ...config, train: { ...config.train, microBatchTokens: memory.microBatchTokens } } };
 }
 
-function isSmall(baseModel: string, source: string | undefined): boolean {
+function isSmall({ baseModel, train }: PlannedRun['config'], source: string | undefined): boolean {
   if (source === undefined) return (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
+  const small = train.lora === null ? SMALL_MODEL_BYTES / FULL_SHARE : SMALL_MODEL_BYTES;
   const names = statSync(source, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(source) : null;
-  return names !== null && names.reduce((sum, name) => sum + statSync(join(source, name)).size, 0) < SMALL_MODEL_BYTES;
+  return names !== null && names.reduce((sum, name) => sum + statSync(join(source, name)).size, 0) < small;
 }
 
 type Device = NonNullable<ModelReport['memory']>['devices'][number];
 
-function tooLarge(baseModel: string, tokens: number, { device, bytes, needed, parts }: Device): TemperError {
+function tooLarge(
+  { baseModel, train }: PlannedRun['config'],
+  tokens: number,
+  { device, bytes, needed, parts }: Device,
+): TemperError {
   const largest = parts.toSorted((a, b) => b.bytes - a.bytes).slice(0, 4);
   const figures = largest.map((part) => `${part.name} ${gib(part.bytes)}`).join(', ');
+  const adapter = train.lora === null ? 'leave --full-fine-tuning out, ' : '';
   return new TemperError(
     'BadConfig',
-    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model (temper doctor --model shows the plan)`,
+    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model (temper doctor --model shows the plan)`,
   );
 }
 

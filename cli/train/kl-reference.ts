@@ -20,7 +20,7 @@ export async function readKlReference(
   const { manifest, name, file } = reference;
   if (manifest.step === 0 && manifest.parent === null && file.config.startAdapter === undefined)
     throw new UsageError(
-      `--kl-reference ${name} has no effect: its adapter is fresh, which is the base model; name a trained checkpoint, or leave --kl-reference out`,
+      `--kl-reference ${name} has no effect: nothing of it is trained yet, so it is the base model; name a trained checkpoint, or leave --kl-reference out`,
     );
   return reference;
 }
@@ -43,7 +43,14 @@ export function checkReference(reference: TrainedPolicy | null, { baseModel, tra
     throw new UsageError(
       `--kl-reference must be a checkpoint of ${baseModel}, got ${name} of ${config.baseModel}; name another checkpoint`,
     );
-  const [there, here] = [config.train.lora, train.lora].map((lora) => new Map<string, unknown>(Object.entries(lora)));
+  const kinds = [config.train.lora, train.lora].map((lora) => (lora === null ? 'all weights' : 'a LoRA adapter'));
+  if (kinds[0] !== kinds[1])
+    throw new UsageError(
+      `--kl-reference must be a checkpoint of a run that trains the same: ${name} has ${kinds[0]}, the run trains ${kinds[1]}; name another checkpoint`,
+    );
+  const [there, here] = [config.train.lora, train.lora].map(
+    (lora) => new Map<string, unknown>(Object.entries(lora ?? {})),
+  );
   for (const key of new Set([...there!.keys(), ...here!.keys()])) {
     const [its, own] = [there!.get(key), here!.get(key)].map((value) => JSON.stringify(value ?? null));
     if (its !== own && !FREE.has(key))

@@ -1,7 +1,13 @@
-/** The flags of the adapter that a run trains, as `run-flag-table.ts` has the others. */
+/** The flags of what a run trains: an adapter, or all weights. As `run-flag-table.ts` has the others. */
 import type { RunFlag } from './run-flag.ts';
 
 export const LORA_FLAGS = {
+  'full-fine-tuning': {
+    kind: 'boolean',
+    path: 'train.lora',
+    value: null,
+    description: 'train all weights of the base model instead of a LoRA adapter; not with vLLM',
+  },
   'lora-rank': { kind: 'integer', placeholder: 'N', path: 'train.lora.rank', description: 'rank of the adapter' },
   'lora-alpha': {
     kind: 'number',

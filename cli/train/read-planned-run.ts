@@ -54,7 +54,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const warm = await readWarmStart(flags['warm-start'], values, cwd);
   const fresh = { ...names, ...judgeOptions(agent), train: recordedLayout(recorded), ...warm.options };
-  const start = startWith(adapter, fresh);
+  const start = startWith(adapter, fresh, values);
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags.engine, context);

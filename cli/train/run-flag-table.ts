@@ -57,7 +57,12 @@ export const RUN_FLAGS = {
     path: 'evalEvery',
     description: 'also evaluate every N steps; 0: only before and after training',
   },
-  'learning-rate': { kind: 'number', placeholder: 'X', path: 'learningRate', description: 'learning rate of AdamW' },
+  'learning-rate': {
+    kind: 'number',
+    placeholder: 'X',
+    path: 'learningRate',
+    description: 'learning rate of AdamW; with --full-fine-tuning the default is a tenth',
+  },
   'learning-rate-schedule': {
     kind: 'text',
     placeholder: 'NAME',

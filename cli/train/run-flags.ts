@@ -12,6 +12,8 @@ import { RUN_FLAG_ROWS } from './run-flag-table.ts';
 
 type FlagRows = typeof RUN_FLAG_ROWS;
 
+const LORA = 'train.lora';
+
 /** Those that make up a run: one of examples alone calls its own as it likes. */
 const WITH_EXAMPLES: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(EXAMPLE_FLAGS)];
 const WITH_WARM_START: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(WARM_START_FLAGS)];
@@ -31,11 +33,12 @@ export function fieldsOf(
 ): ReadonlyMap<string, unknown> {
   const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': klReference };
   const values = new Map<string, unknown>(Object.entries({ ...flags, ...found }));
-  const rows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)].filter(([flag]) => isGiven(values.get(flag)));
+  const all: FlagRows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)];
+  const rows = all.filter(([flag]) => isGiven(values.get(flag)));
   return new Map(
     rows
       .filter(([flag]) => flag !== 'base-model' && flag !== 'warm-start')
-      .map(([flag, { path }]) => [path, values.get(flag)]),
+      .map(([flag, { path, value }]) => [path, value === undefined ? values.get(flag) : value]),
   );
 }
 
@@ -55,6 +58,7 @@ export function applyRunFlags(
   values: ReadonlyMap<string, unknown>,
   recorded: LossConfig | null = null,
 ): RunConfig {
+  refuseAdapterFlags(values, rowsOf(start));
   const options = structuredClone(start) as unknown as Record<string, unknown>;
   const rows = rowsOf(start);
   const help = isSupervisedOnly(start) ? 'temper sft --help' : 'temper train --help';
@@ -69,6 +73,16 @@ export function applyRunFlags(
     if (error instanceof TemperError) throw new UsageError(nameFlags(error.message, rows), { cause: error });
     throw error;
   }
+}
+
+/** Without an adapter nothing reads them. */
+function refuseAdapterFlags(values: ReadonlyMap<string, unknown>, rows: FlagRows): void {
+  if (values.get(LORA) !== null) return;
+  const given = rows.find(([, { path }]) => path.startsWith(`${LORA}.`) && values.has(path));
+  if (given !== undefined)
+    throw new UsageError(
+      `--${given[0]} has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out`,
+    );
 }
 
 export function checkField(
@@ -91,7 +105,9 @@ function fieldSchema(path: string): z.ZodType {
 }
 
 function shapeOf(schema: z.ZodType): z.ZodRawShape {
-  return schema instanceof z.ZodOptional ? shapeOf(schema.unwrap() as z.ZodType) : (schema as z.ZodObject).shape;
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
+    ? shapeOf(schema.unwrap() as z.ZodType)
+    : (schema as z.ZodObject).shape;
 }
 
 function describeRule(issue: z.core.$ZodIssue): string {
@@ -104,7 +120,8 @@ function describeRule(issue: z.core.$ZodIssue): string {
 
 /** The rules between fields speak of fields, as `groupSize` or `loss.name`; a person typed flags. */
 function nameFlags(message: string, rows: FlagRows): string {
-  return rows.reduce((text, [flag, { path }]) => {
+  return rows.reduce((text, [flag, { path, value }]) => {
+    if (value === null) return text;
     if (path.startsWith(SUPERVISED)) return text.replaceAll(new RegExp(`\\b${path}\\b`, 'g'), `--${flag}`);
     const field = path.split('.').at(-1)!;
     return field === flag ? text : text.replaceAll(new RegExp(`\\b(?:loss\\.)?${field}\\b`, 'g'), `--${flag}`);

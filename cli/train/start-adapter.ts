@@ -71,8 +71,16 @@ export async function readStartAdapter(text: string | null, cwd: string): Promis
 }
 
 /** The run has the adapter's shape where flags say nothing else, and names its files. */
-export function startWith(adapter: ReadAdapter | null, start: RunOptions): RunOptions {
+export function startWith(
+  adapter: ReadAdapter | null,
+  start: RunOptions,
+  values: ReadonlyMap<string, unknown>,
+): RunOptions {
   if (adapter === null) return start;
+  if (values.get('train.lora') === null)
+    throw new UsageError(
+      `--adapter ${adapter.folder} has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out`,
+    );
   return { ...start, startAdapter: adapter.refs, train: { ...start.train, lora: adapter.lora } };
 }
 
@@ -88,7 +96,7 @@ export function checkStartAdapter(adapter: ReadAdapter | null, config: RunConfig
     throw new UsageError(
       `--base-model must be the model that --adapter ${folder} was trained on, ${baseModel}, got ${config.baseModel}; pass that one, or correct base_model_name_or_path in its ${CONFIG_FILE} if both are the same model`,
     );
-  const asked = new Map<string, unknown>(Object.entries(config.train.lora));
+  const asked = new Map<string, unknown>(Object.entries(config.train.lora ?? {}));
   for (const [key, value] of Object.entries(lora)) {
     const [own, given] = [value, asked.get(key)].map((each) => JSON.stringify(each));
     if (own !== given)

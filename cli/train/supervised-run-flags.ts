@@ -15,6 +15,7 @@ const NAMES = [
   'beta1',
   'beta2',
   'adam-epsilon',
+  'full-fine-tuning',
   'lora-rank',
   'lora-alpha',
   'lora-rslora',

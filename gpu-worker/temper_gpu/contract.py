@@ -596,7 +596,7 @@ class InitialiseInput(BaseModel):
         ),
     ]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
-    lora: LoraConfig
+    lora: LoraConfig | None
     parent: Checkpoint | None
     start_adapter: Annotated[StartAdapter | None, Field(alias="startAdapter")] = None
     chat_template_sha256: Annotated[
@@ -699,7 +699,7 @@ class TrainConfig(BaseModel):
         populate_by_name=True,
         frozen=True,
     )
-    lora: LoraConfig
+    lora: LoraConfig | None
     loss: LossConfig
     optimizer: OptimizerConfig
     advantage_scale: Annotated[

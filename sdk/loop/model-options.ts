@@ -20,7 +20,8 @@ export interface TrainableModelOptions {
   config?: unknown;
   /** The seed of all random choices. */
   seed?: number;
-  lora?: Partial<LoraConfig>;
+  /** Null: all weights are trained, without an adapter. */
+  lora?: Partial<LoraConfig> | null;
   /** A chat template of its own is an option of `temper train` alone: scripts have no way to store one. */
   rollout?: Partial<Omit<RolloutConfig, 'chatTemplateSha256'>>;
 }

@@ -95,6 +95,8 @@ test('what would be trained is what flags say, then what the project gives to ev
   expect((JSON.parse(more.stdout) as ModelReport).model).toContain(
     '--lora-rank 16 --lora-layers 0 1 5 --lora-dora --lora-dropout --entropy --micro-batch-tokens 16384 ',
   );
+  const full = await doctor(['pocket', '--full-fine-tuning', '--json'], REPORT);
+  expect((JSON.parse(full.stdout) as ModelReport).model).toContain('--full-fine-tuning --micro-batch-tokens 16384 ');
 });
 
 test('a flag of a run is held to the same rule as in temper train', async () => {
@@ -135,6 +137,7 @@ test('help', async () => {
       --model MODEL              examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
       --context N                with --model: tokens of the longest conversation [32768, or the model's context window]
       --chat-template FILE       Jinja chat template to use instead of the model's own
+      --full-fine-tuning         train all weights of the base model instead of a LoRA adapter; not with vLLM
       --lora-rank N              rank of the adapter [16]
       --lora-target-modules A,B  comma-separated module names; default: every linear layer except the output head
       --lora-layers N-M,N        numbers of the layers to adapt, from 0; default: all

@@ -168,7 +168,7 @@ describe('what cannot be exported', () => {
   test('flags that are missing, wrong or without effect', async () => {
     expect(await complaint('demo')).toMatchInlineSnapshot(`"temper: --to is missing; pass a new folder"`);
     expect(await complaint('demo', '--to', 'x', '--format', 'gguf')).toContain('--format must be one of peft, merged');
-    expect(await complaint('demo', '--to', 'x', '--dtype', 'float16')).toMatchInlineSnapshot(
+    expect(await complaint('demo@2', '--to', 'x', '--dtype', 'float16')).toMatchInlineSnapshot(
       `"temper: --dtype has no effect without --format merged; pass both, or leave it out"`,
     );
     expect(await complaint('demo@last', '--to', 'x')).toContain('got "demo@last"; see temper runs');
@@ -285,14 +285,15 @@ test('temper export --help', async () => {
     Usage: temper export CHECKPOINT --to FOLDER [--format NAME] [--dtype NAME] [--json]
 
     The folder loads in transformers, PEFT and vLLM without Temper; its README.md says how, and what the model is.
-    peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template.
+    peft: the LoRA adapter as it was committed, byte for byte. merged: a whole model, with tokenizer and chat template;
+    the only format of a run with --full-fine-tuning.
     Reads the store and needs no server. An existing folder is never overwritten.
     CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios), or
     RUN~BRANCH@STEP (on another branch, after a rollback).
 
     Options:
       --to FOLDER    folder to write
-      --format NAME  peft or merged ["peft"]
+      --format NAME  peft or merged ["peft"; "merged" after --full-fine-tuning]
       --dtype NAME   type of merged weights: float32, bfloat16 or float16 ["float32"]
       --json         print one JSON object
       -h, --help     print this help

@@ -81,6 +81,7 @@ const OF_EXAMPLES = {
   beta1: '0.5',
   beta2: '0.5',
   'adam-epsilon': '0.5',
+  'full-fine-tuning': '',
   'lora-rank': '3',
   'lora-alpha': '3',
   'lora-rslora': '',
@@ -216,6 +217,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     PLANNED,
     ['doctor'],
     [
+      'full-fine-tuning',
       'lora-rank',
       'lora-target-modules',
       'lora-layers',

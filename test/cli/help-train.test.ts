@@ -27,7 +27,7 @@ test('train', async () => {
       --max-scenarios N                         maximum number of training scenarios [10000]
       --eval-scenarios N                        maximum number of held-out scenarios [200]
       --eval-every N                            also evaluate every N steps; 0: only before and after training [0]
-      --learning-rate X                         learning rate of AdamW [0.00005]
+      --learning-rate X                         learning rate of AdamW; with --full-fine-tuning the default is a tenth [0.00005]
       --learning-rate-schedule NAME             constant, linear or cosine ["constant"]
       --final-learning-rate-share X             final learning rate, as a share of the initial one
       --learning-rate-restarts N                with the schedule cosine: how often it starts again at the full rate; default: never
@@ -37,6 +37,7 @@ test('train', async () => {
       --beta1 X                                 beta1 of AdamW [0.9]
       --beta2 X                                 beta2 of AdamW [0.99]
       --adam-epsilon X                          epsilon of AdamW [1e-8]
+      --full-fine-tuning                        train all weights of the base model instead of a LoRA adapter; not with vLLM
       --lora-rank N                             rank of the adapter [16]
       --lora-alpha X                            scale of the adapter: alpha / rank [32]
       --lora-rslora                             scale the adapter by alpha / √rank (rsLoRA)

@@ -61,7 +61,7 @@ test('a checkpoint that cannot act, or does not fit, is refused with the reason'
     `"temper: --kl-reference has no effect without a --kl-coefficient above 0; set --kl-coefficient, or leave --kl-reference out"`,
   );
   expect(await refusal(...KL, '--kl-reference', 'demo@0')).toMatchInlineSnapshot(
-    `"temper: --kl-reference demo@0 has no effect: its adapter is fresh, which is the base model; name a trained checkpoint, or leave --kl-reference out"`,
+    `"temper: --kl-reference demo@0 has no effect: nothing of it is trained yet, so it is the base model; name a trained checkpoint, or leave --kl-reference out"`,
   );
   expect(await refusal(...KL, '--kl-reference', 'demo@9')).toContain('demo');
   expect(await refusal(...KL, '--kl-reference', 'demo@2', '--lora-rank', '8')).toMatchInlineSnapshot(

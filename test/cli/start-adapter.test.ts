@@ -104,6 +104,12 @@ describe('temper train --adapter', () => {
     );
   });
 
+  test('all weights are not trained from an adapter', async () => {
+    expect(await refused('--full-fine-tuning')).toMatchInlineSnapshot(
+      `"--adapter …/adapter has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out"`,
+    );
+  });
+
   test('DoRA is refused where vLLM samples', async () => {
     expect(await refused('--engine', 'vllm')).toBe('planned');
     await writeAdapter({ ...CONFIG, use_dora: true });

@@ -10,6 +10,13 @@ test('differences between configurations are named by their paths', () => {
   expect(describeConfigDifferences(recorded, asked)).toEqual(['steps: 100 → 7', 'train.lora.rank: 16 → 8']);
 });
 
+test('of an adapter and all weights no option is compared', () => {
+  const recorded = defaultRunConfig({ run: 'a', agent: 'b', baseModel: 'pocket', learningRate: 1 });
+  const full = defaultRunConfig({ run: 'a', agent: 'b', baseModel: 'pocket', learningRate: 1, train: { lora: null } });
+  expect(describeConfigDifferences(recorded, full)).toEqual(['train.lora: "a LoRA adapter" → "all weights"']);
+  expect(describeConfigDifferences(full, full)).toEqual([]);
+});
+
 test('a field that was not there when the configuration was recorded is none', () => {
   const asked = defaultRunConfig({ run: 'a', agent: 'b', baseModel: 'pocket' });
   const { parent: _, ...recorded } = asked;

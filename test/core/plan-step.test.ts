@@ -27,6 +27,7 @@ import {
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
 /** As runs were recorded before there was a choice of packing. */
+const LORA = { rank: 16, alpha: 32, targetModules: null };
 const CONFIG = defaultRunConfig({
   run: 'a',
   agent: 'agent',
@@ -228,7 +229,8 @@ describe('hashes of inputs', () => {
     ['another temperature', { rollout: { ...CONFIG.rollout, temperature: 0.5 } }, {}, ['group', 'eval']],
     ['another learning rate', { learningRate: 1 }, {}, ['step']],
     ['another group size', { groupSize: 5 }, {}, ['group']],
-    ['another rank', { train: { ...CONFIG.train, lora: { ...CONFIG.train.lora, rank: 2 } } }, {}, ['step', 'initial']],
+    ['another rank', { train: { ...CONFIG.train, lora: { ...LORA, rank: 2 } } }, {}, ['step', 'initial']],
+    ['no adapter', { train: { ...CONFIG.train, lora: null } }, {}, ['step', 'initial']],
     ['another policy', {}, { policy: OTHER }, ['group', 'step']],
     ['another parent', {}, { parent: OTHER }, ['step', 'eval']],
   ])('%s changes those that depend on it alone', (_, config, position, changed) => {

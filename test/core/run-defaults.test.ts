@@ -43,6 +43,12 @@ test('a buffer of tokens has its own penalty', () => {
   expect(train).toMatchObject({ overlongBuffer: 64, overlongPenalty: 1 });
 });
 
+test('without an adapter the learning rate is a tenth, unless it is given', () => {
+  const full = defaultRunConfig({ ...NAMED, train: { lora: null } });
+  expect([full.train.lora, full.learningRate, defaultRunConfig(NAMED).learningRate]).toEqual([null, 5e-6, 5e-5]);
+  expect(defaultRunConfig({ ...NAMED, learningRate: 1e-3, train: { lora: null } }).learningRate).toBe(1e-3);
+});
+
 test('neutral values are what a configuration without them means', () => {
   expect(
     defaultRunConfig({

@@ -65,7 +65,7 @@ test('an update beyond numbers ends a run at its last good step; it goes back, i
 
   expect(code, stderr).toBe(1);
   const { step: good, ...failed } = await show('beyond');
-  const cause = `LossNotFinite: step ${good + 1} of beyond: the updated adapter must be finite, its norm is inf (learning rate 1e+18)`;
+  const cause = `LossNotFinite: step ${good + 1} of beyond: the updated weights must be finite, their norm is inf (learning rate 1e+18)`;
   expect(failed).toMatchObject({ state: 'failed', branch: 0 });
   expect(failed.failure).toContain(cause);
   expect(stderr).toContain(`the run beyond failed: ${cause}; roll back (temper rollback) and lower the learning rate`);

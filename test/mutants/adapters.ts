@@ -1,9 +1,11 @@
-/** Broken lines of adapters: what scales, drops, begins and skips them. */
+/** Broken lines of adapters, and of all weights: what scales, drops, begins and skips them. */
 import type { Mutant } from './mutant.ts';
 
 const TRAINING = 'gpu-worker/temper_gpu/training';
 const TRAINING_TESTS = 'gpu-worker/tests/training';
 const LORA = 'gpu-worker/temper_gpu/model/lora.py';
+const FULL = `${TRAINING}/full_parameters.py`;
+const FULL_TEST = `${TRAINING_TESTS}/test_full_fine_tuning.py`;
 const LORA_TEST = `${TRAINING_TESTS}/test_lora_options.py`;
 
 export const ADAPTERS: readonly Mutant[] = [
@@ -76,5 +78,47 @@ export const ADAPTERS: readonly Mutant[] = [
     find: '(config.learningRateRestarts ?? 0) + 1',
     replace: '(config.learningRateRestarts ?? 1)',
     test: 'test/core/plan-learning-rate.test.ts',
+  },
+  {
+    name: 'below float32, the model computes with the weights before the update',
+    file: FULL,
+    find: 'rounded.copy_(self.parameters[name])',
+    replace: 'pass',
+    test: FULL_TEST,
+  },
+  {
+    name: 'below float32, a micro-batch loses the gradients before it',
+    file: FULL,
+    find: 'gradient.to(DTYPE) if before is None else before.add_(gradient)',
+    replace: 'gradient.to(DTYPE)',
+    test: FULL_TEST,
+  },
+  {
+    name: 'the base model as a reference is the policy itself',
+    file: FULL,
+    find: 'with self._in_place(*self._plain):',
+    replace: 'with self._in_place(self.model, self.last_layer):',
+    test: FULL_TEST,
+  },
+  {
+    name: 'a fork trains something else than its parent',
+    file: `${TRAINING}/start.py`,
+    find: 'if bool(source.full_fine_tuning) != (work.lora is None):',
+    replace: 'if False:',
+    test: FULL_TEST,
+  },
+  {
+    name: 'a policy with weights of its own answers with the base model',
+    file: 'gpu-worker/temper_gpu/engine/embedded/policies.py',
+    find: 'self._models[policy] if policy in self._models else self._adapters',
+    replace: 'self._adapters',
+    test: 'gpu-worker/tests/engine/embedded/test_full_policies.py',
+  },
+  {
+    name: 'policies with weights of their own share passes',
+    file: 'gpu-worker/temper_gpu/engine/embedded/policies.py',
+    find: 'return key if key in self._models else self._adapters.company(key)',
+    replace: 'return self._adapters.company(None)',
+    test: 'gpu-worker/tests/engine/embedded/test_full_policies.py',
   },
 ];

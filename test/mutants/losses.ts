@@ -91,7 +91,7 @@ export const LOSSES: readonly Mutant[] = [
   },
   {
     name: "the sampler's weights stay after the comparison",
-    file: `${TRAINING}/policy.py`,
+    file: `${TRAINING}/lora_parameters.py`,
     find: '            self._lay_in(own)',
     replace: '            pass',
     test: `${TRAINING_TESTS}/test_stale_sampler.py`,

@@ -1,6 +1,6 @@
 /** What a base model needs of this machine, found by `temper_gpu.process.plan` without reading its weights. */
 import { z } from 'zod';
-import type { TrainConfig } from '../../core/contract.ts';
+import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig, type EngineConfig } from '../config.ts';
@@ -100,7 +100,15 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
 }
 
 function trainedBy({ lora, microBatchTokens, entropyCoefficient }: Examined['train']): string[] {
-  const { rank, targetModules, layers, dora, dropout } = lora;
+  return [
+    ...(lora === null ? ['--full-fine-tuning'] : adaptedBy(lora)),
+    ...(entropyCoefficient === undefined ? [] : ['--entropy']),
+    '--micro-batch-tokens',
+    String(microBatchTokens),
+  ];
+}
+
+function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): string[] {
   return [
     '--lora-rank',
     String(rank),
@@ -108,9 +116,6 @@ function trainedBy({ lora, microBatchTokens, entropyCoefficient }: Examined['tra
     ...(layers === undefined ? [] : ['--lora-layers', ...layers.map(String)]),
     ...(dora === true ? ['--lora-dora'] : []),
     ...(dropout === undefined ? [] : ['--lora-dropout']),
-    ...(entropyCoefficient === undefined ? [] : ['--entropy']),
-    '--micro-batch-tokens',
-    String(microBatchTokens),
   ];
 }
 

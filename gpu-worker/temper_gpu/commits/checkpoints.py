@@ -35,6 +35,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
 if TYPE_CHECKING:
+    from temper_gpu.model.full_weights import FullWeights
     from temper_gpu.model.lora import Adapter
 
 POLICY_NAME = re.compile(POLICY_NAME_PATTERN)
@@ -76,6 +77,8 @@ class Manifest(_Stored):
     sampler: Sampler | None = None
     # The step trained its groups.
     supervised: SupervisedStep | None = None
+    # `adapter` is a LoRA adapter. Otherwise it holds all weights, and `adapter_config` says nothing that is needed.
+    full_fine_tuning: Literal[True] | None = None
 
     @field_serializer("train", "supervised")
     def _as_it_was_given(self, given: TrainConfig | SupervisedStep | None) -> dict[str, Any] | None:
@@ -84,9 +87,10 @@ class Manifest(_Stored):
 
     @model_serializer(mode="wrap")
     def _without_neutral(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As manifests were before there were other samplers, and examples."""
+        """As manifests were before there were other samplers, examples, and weights without an adapter."""
         written: dict[str, Any] = write(self)
-        absent = {name for name in ("sampler", "supervised") if written.get(name) is None}
+        rare = ("sampler", "supervised", "fullFineTuning", "full_fine_tuning")
+        absent = {name for name in rare if written.get(name) is None}
         return {name: value for name, value in written.items() if name not in absent}
 
 
@@ -181,8 +185,11 @@ def require_same_inputs(commit: Commit, inputs_sha256: str, key: str) -> None:
 
 
 def publish_view(store: Store, run: str, commit: Commit) -> None:
-    """`checkpoints/<n>/adapter/`: what PEFT, vLLM and people load, the blobs under a second name."""
+    """`checkpoints/<n>/adapter/`: what PEFT, vLLM and people load, the blobs under a second name. All weights without
+    config and tokenizer are nothing that can be loaded: `temper export` makes a folder of them."""
     manifest = commit.manifest
+    if manifest.full_fine_tuning:
+        return
     folder = f"runs/{run}/branches/{manifest.branch}/checkpoints/{manifest.step}/adapter"
     for name, ref in view_files(manifest).items():
         store.link_blob(ref, f"{folder}/{name}")
@@ -195,7 +202,7 @@ def view_files(manifest: Manifest) -> dict[str, BlobRef]:
 
 @dataclass(frozen=True)
 class StoredAdapter:
-    """A checkpoint's adapter as engines take it (engine/interface.py)."""
+    """A checkpoint's adapter, or all of its weights, as engines take it (engine/interface.py)."""
 
     store: Store
     run: str
@@ -205,12 +212,19 @@ class StoredAdapter:
     def sha256(self) -> str:
         return self.manifest.adapter.sha256
 
-    def read(self) -> "Adapter":
+    def read(self) -> "Adapter | FullWeights":
         require_kept(self.store, self.run, self.manifest)
-        return load_adapter(self.store, self.manifest)
+        return load_policy(self.store, self.manifest)
 
     def write_folder(self, folder: Path) -> None:
         require_kept(self.store, self.run, self.manifest)
+        if self.manifest.full_fine_tuning:
+            policy = PolicyName(self.run, self.manifest.branch, self.manifest.step)
+            raise TemperError(
+                "BadConfig",
+                f"{policy} must be sampled from by the embedded engine, because all of its weights are trained and "
+                "vLLM takes only adapters per request; set engine.kind to embedded",
+            )
         for name, ref in view_files(self.manifest).items():
             (folder / name).write_bytes(self.store.get_blob(ref))
 
@@ -241,7 +255,15 @@ def require_kept(store: Store, run: str, manifest: Manifest) -> None:
         )
 
 
-def load_adapter(store: Store, manifest: Manifest) -> "Adapter":
-    from temper_gpu.model.lora import parse_adapter  # torch: seconds, and names must resolve without it
+def load_policy(store: Store, manifest: Manifest) -> "Adapter | FullWeights":
+    """What the commit adds to the base model, or puts in the place of its weights."""
+    # torch: seconds, and names must resolve without it
+    from temper_gpu.model.full_weights import parse_full_weights
+    from temper_gpu.model.lora import parse_adapter
 
-    return parse_adapter(store.get_blob(manifest.adapter), store.get_blob(manifest.adapter_config))
+    data = store.get_blob(manifest.adapter)
+    return (
+        parse_full_weights(data)
+        if manifest.full_fine_tuning
+        else parse_adapter(data, store.get_blob(manifest.adapter_config))
+    )

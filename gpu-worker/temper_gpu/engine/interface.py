@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from temper_gpu.failures import TemperError
 
 if TYPE_CHECKING:
+    from temper_gpu.model.full_weights import FullWeights
     from temper_gpu.model.lora import Adapter
 
 
@@ -90,19 +91,21 @@ class Generation:
 
 
 class AdapterSource(Protocol):
-    """An adapter that can be had in the form that an engine loads. Reads a store: not for an event loop."""
+    """What makes a policy of a base model, in the form that an engine loads: an adapter, or other weights. Reads a
+    store: not for an event loop."""
 
     @property
     def sha256(self) -> str:
         """Of its safetensors file: what an engine keeps loaded adapters by."""
         ...
 
-    def read(self) -> "Adapter":
+    def read(self) -> "Adapter | FullWeights":
         """Its tensors, verified against the hash."""
         ...
 
     def write_folder(self, folder: Path) -> None:
-        """PEFT's two files, verified against their hashes, into a folder that exists and belongs to the caller."""
+        """PEFT's two files, verified against their hashes, into a folder that exists and belongs to the caller. Raises
+        BadConfig where there is no adapter."""
         ...
 
 

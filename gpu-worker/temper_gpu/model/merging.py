@@ -1,12 +1,14 @@
-"""A base model with an adapter merged into it: a plain model, which needs neither Temper nor PEFT.
+"""A policy as a plain model, which needs neither Temper nor PEFT: a base model with an adapter merged into it, or with
+other weights.
 
 LoRA computes W x + α / r · B A x beside each frozen matrix W (Hu et al. 2021, arXiv:2106.09685, section 4.1), so the
 same policy is a plain model with W′ = W + α / r · B A in place of W. W′ is computed in float32 and rounded once, to the
 type that was asked for. Below float32 that rounding may take most of a small adapter away (model/lora.py): how much is
-left is measured, and a policy that is lost is refused.
+left is measured, and a policy that is lost is refused. Weights that were trained as they are (full fine-tuning) are
+rounded to another type by the same rule.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,6 +16,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from temper_gpu.failures import TemperError
+from temper_gpu.model.full_weights import FullWeights, require_weights
 from temper_gpu.model.lora import LEAST_SHARE, MOST_NOISE, Adapter, adapted_modules, dtype_name, merged_weight
 from temper_gpu.model.models import BaseModel
 
@@ -26,21 +29,34 @@ class MergedModel:
 
 
 @torch.no_grad()
-def merge(base: BaseModel, adapter: Adapter, dtype: torch.dtype) -> MergedModel:
+def merge(base: BaseModel, policy: Adapter | FullWeights, dtype: torch.dtype) -> MergedModel:
     """Leaves `base` as it is. One matrix at a time is in float32."""
     measured = Rounding(dtype)
     merged: dict[str, Tensor] = {}
-    for module in adapted_modules(adapter):
-        name = f"{module}.weight"
-        exact = base.tensors[name].float()
-        wanted = merged_weight(exact, adapter, module)
-        merged[name] = cast(name, wanted, dtype)
-        measured.add(exact, wanted, merged[name])
+    for names, exact, wanted in _changed(base, policy):
+        rounded = cast(names[0], wanted, dtype)
+        merged |= dict.fromkeys(names, rounded)
+        measured.add(exact, wanted, rounded)
     tensors = {**cast_all(base.tensors, merged, dtype), **merged}
     model = replace(base, tensors=tensors).instantiate(base.attention)
     if base.generation_config is not None:
         model.generation_config = base.generation_config
-    return MergedModel(model, measured.kept(adapter))
+    # In the type that it was trained in, it was sampled from as it is here.
+    is_as_sampled = isinstance(policy, FullWeights) and dtype == base.dtype
+    return MergedModel(model, None if is_as_sampled else measured.kept(policy))
+
+
+def _changed(base: BaseModel, policy: Adapter | FullWeights) -> Iterator[tuple[list[str], Tensor, Tensor]]:
+    """By all of its names, what a weight was, and what it is to be, in float32."""
+    if isinstance(policy, FullWeights):
+        require_weights(base, "a policy", policy.tensors)
+        for name, names in base.parameter_names.items():
+            yield names, base.tensors[name].float(), policy.tensors[name]
+        return
+    for module in adapted_modules(policy):
+        name = f"{module}.weight"
+        exact = base.tensors[name].float()
+        yield [name], exact, merged_weight(exact, policy, module)
 
 
 class Rounding:
@@ -57,16 +73,18 @@ class Rounding:
         self._wanted += float(wanted.square().sum())
         self._noise += float((wanted * plain * torch.finfo(self._dtype).eps / 2).square().sum())
 
-    def kept(self, adapter: Adapter) -> float | None:
+    def kept(self, policy: Adapter | FullWeights) -> float | None:
         if self._wanted == 0:
             return None
         share = self._found / self._wanted
         if share < LEAST_SHARE and self._noise**0.5 < MOST_NOISE * self._wanted:
+            is_adapter = isinstance(policy, Adapter)
+            what, whose = ("merged", "its adapter") if is_adapter else ("rounded", "training")
+            other = ", or export the adapter alone with --format peft" if is_adapter else ""
             raise TemperError(
                 "PolicyMismatch",
-                f"a merged model must keep what its adapter changes, but only {share:.0%} of what {adapter.sha256} "
-                f"changes is left in {dtype_name(self._dtype)}; pass --dtype float32, or export the adapter alone with "
-                "--format peft",
+                f"a {what} model must keep what {whose} changes, but only {share:.0%} of what {policy.sha256} "
+                f"changes is left in {dtype_name(self._dtype)}; pass --dtype float32{other}",
             )
         return share
 

@@ -104,6 +104,17 @@ class BaseModel:
             digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).flatten().numpy().data)
         return digest.hexdigest()
 
+    @cached_property
+    def parameter_names(self) -> dict[str, list[str]]:
+        """Of each parameter all names, under the first of them: tied weights are one. Buffers are none."""
+        model = self.instantiate(self.attention)
+        by_storage: dict[int, list[str]] = {}
+        for name, _ in model.named_parameters(remove_duplicate=False):
+            tensor = self.tensors[name]
+            # Tensors without numbers have no storage.
+            by_storage.setdefault(tensor.data_ptr() or id(tensor), []).append(name)
+        return {names[0]: names for names in sorted(by_storage.values())}
+
     @property
     def num_parameters(self) -> int:
         return sum({tensor.data_ptr(): tensor.numel() for tensor in self.tensors.values()}.values())

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from temper_gpu.commits.resolver import StoreResolver
 from temper_gpu.commits.templates import StoredTemplates
-from temper_gpu.contract import InitialiseInput
+from temper_gpu.contract import InitialiseInput, LoraConfig
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.interface import Engines, GenerationRequest
@@ -32,11 +32,16 @@ from temper_gpu.model.chat_templates import check_template
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.memory import describe_error
-from temper_gpu.model.models import BaseModel, ModelLibrary, Models
+from temper_gpu.model.models import BaseModel, ModelLibrary, Models, outline
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
 from temper_gpu.process.leash import on_leash
-from temper_gpu.process.needs import Machine, engine_settings, refuse_without_room
+from temper_gpu.process.needs import (
+    Machine,
+    engine_settings,
+    refuse_without_room,
+    refuse_without_room_to_train,
+)
 from temper_gpu.process.training import choose_devices, open_trainer
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.server.server import create_app, run_server
@@ -88,7 +93,7 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
         dtype = dtype_name(choose_dtype(arguments.dtype, device))
         ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads)
         trainer = open_trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
-        check = partial(check_run, sampling.models, store, templates, read_turns, arguments.engine)
+        check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
         asked = (partial(probe, targets), check)
         works.append(_polling(arguments, trainer, store, asked))
     tasks = [asyncio.create_task(work) for work in works]
@@ -110,6 +115,7 @@ class Sampling:
     # What manifests say of the engine of a base model; nothing of the embedded one, which is part of this package.
     recorded: Callable[[str], Mapping[str, str]]
     close: Callable[[], None]
+    machine: Machine
 
 
 def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> Sampling:
@@ -117,14 +123,15 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     settings = engine_settings(arguments, device)
     if isinstance(settings, VllmSettings):
         settings = completed(settings, arguments, vllm_key)
-    require_room = partial(refuse_without_room, Machine(device, dtype, settings, arguments.devices))
+    machine = Machine(device, dtype, settings, arguments.devices)
+    require_room = partial(refuse_without_room, machine)
     library = ModelLibrary(ModelFolders(arguments.models), dtype, device, require_room)
     if isinstance(settings, VllmSettings):
         vllm = VllmHost(library, settings)
-        return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close)
+        return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close, machine)
     device_lock = DeviceLock()
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
-    return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close)
+    return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close, machine)
 
 
 def completed(settings: VllmSettings, arguments: Arguments, key: str) -> VllmSettings:
@@ -187,20 +194,38 @@ def probe(targets: Targets, policy: str) -> str | None:
 
 
 def check_run(
-    models: Models, store: Store, templates: StoredTemplates, read_turns: TurnReader, engine: str, work: InitialiseInput
+    models: Models,
+    store: Store,
+    templates: StoredTemplates,
+    read_turns: TurnReader,
+    machine: Machine,
+    work: InitialiseInput,
 ) -> None:
-    """What could never be sampled from. A run whose chat template fails would fail in each of its calls; one example
-    that cannot be written, in its step."""
-    if engine == "vllm" and work.lora.dora:
+    """What could never be sampled from, or trained. A run whose chat template fails would fail in each of its calls;
+    one example that cannot be written, in its step."""
+    if isinstance(machine.engine, VllmSettings):
+        check_for_vllm(work.lora)
+    base, given = models.get(work.base_model), work.chat_template_sha256
+    if work.lora is None and base.folder is not None:
+        refuse_without_room_to_train(machine, base.name, outline(base.folder))
+    check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
+    if work.supervised is not None:
+        check_examples(Dataset(store, work.supervised.dataset), base, work.supervised, read_turns)
+
+
+def check_for_vllm(lora: LoraConfig | None) -> None:
+    if lora is None:
+        raise TemperError(
+            "BadConfig",
+            "a run that trains all weights must be sampled from by the embedded engine, because vLLM takes only "
+            "adapters per request; set engine.kind to embedded, or leave --full-fine-tuning out",
+        )
+    if lora.dora:
         raise TemperError(
             "BadConfig",
             "an adapter with magnitudes (DoRA) must be sampled from by the embedded engine, because vLLM loads none; "
             "set engine.kind to embedded, or leave --lora-dora out",
         )
-    base, given = models.get(work.base_model), work.chat_template_sha256
-    check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
-    if work.supervised is not None:
-        check_examples(Dataset(store, work.supervised.dataset), base, work.supervised, read_turns)
 
 
 class ProvenModels:

@@ -33,7 +33,7 @@ def export(arguments: argparse.Namespace) -> dict[str, Any]:
     # torch and transformers take seconds: bad usage is told before.
     folder = require_empty(Path(arguments.to))
     source = find_policy(arguments.store, arguments.policy)
-    adapter = source.read()
+    policy = source.read()
     import torch
 
     from temper_gpu.model.memory import describe_error, describe_memory, is_out_of_memory
@@ -43,15 +43,16 @@ def export(arguments: argparse.Namespace) -> dict[str, Any]:
         base = load_trained_base(arguments.models, source)
         if arguments.chat_template_sha256 is not None:
             base.tokenizer.chat_template = StoredTemplates(source.store).text(arguments.chat_template_sha256)
-        merged = merge(base, adapter, getattr(torch, arguments.dtype))
+        merged = merge(base, policy, getattr(torch, arguments.dtype))
         save(merged.model, base, folder)
     except Exception as error:
         if not is_out_of_memory(error):
             raise
+        other = "" if source.manifest.full_fine_tuning else "export the adapter alone with --format peft, or "
         raise TemperError(
             "OutOfMemory",
             f"the model {source.manifest.base_model} must fit into memory twice to be merged: {describe_error(error)}, "
-            f"{describe_memory()}; export the adapter alone with --format peft, or use a host with more memory",
+            f"{describe_memory()}; {other}use a host with more memory",
         ) from error
     return {"revision": base.revision, "kept": merged.kept}
 
@@ -90,11 +91,12 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
     library = ModelLibrary(ModelFolders(models), getattr(torch, str(trained)), torch.device("cpu"))
     base = library.get(manifest.base_model)
     if base.sha256 != manifest.base_model_sha256:
+        other = "" if manifest.full_fine_tuning else ", or export the adapter alone with --format peft"
         raise TemperError(
             "PolicyMismatch",
             f"the base model {manifest.base_model} must have the weights that the run was trained on, sha256 "
-            f"{manifest.base_model_sha256}, but this host has {base.sha256} under that name; restore the old weights, "
-            "or export the adapter alone with --format peft",
+            f"{manifest.base_model_sha256}, but this host has {base.sha256} under that name; restore the old "
+            f"weights{other}",
         )
     return base
 

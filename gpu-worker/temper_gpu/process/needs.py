@@ -9,15 +9,23 @@ from transformers import PreTrainedModel
 
 from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, LoraConfig
 from temper_gpu.engine.embedded import needs as embedded
-from temper_gpu.engine.embedded.policies import is_merged
+from temper_gpu.engine.embedded.policies import is_merged, policy_bytes
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.vllm import needs as vllm
 from temper_gpu.engine.vllm.process import is_shared
 from temper_gpu.engine.vllm.settings import External, VllmSettings
 from temper_gpu.model.layers import expert_layers
-from temper_gpu.model.lora import adapted_layers, target_modules
+from temper_gpu.model.lora import adapted_layers, dtype_name, target_modules
 from temper_gpu.model.memory import free_bytes, total_bytes
-from temper_gpu.model.memory_plan import MemoryPlan, Part, Phase, process_part, require_room, weights_part
+from temper_gpu.model.memory_plan import (
+    MemoryPlan,
+    Part,
+    Phase,
+    count_parameters,
+    process_part,
+    require_room,
+    weights_part,
+)
 from temper_gpu.training import needs as trainer
 
 GIB = 1 << 30
@@ -88,7 +96,7 @@ def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSett
     )
 
 
-def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig, context: int | None) -> MemoryPlan:
+def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, context: int | None) -> MemoryPlan:
     """Of the trainer's device. Without a context: what is taken whatever is asked, reckoned in no time."""
     weights = weights_part(model, machine.dtype)
     parts = [process_part(machine.device), weights]
@@ -103,15 +111,13 @@ def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig, con
 
 
 def embedded_parts(
-    model: PreTrainedModel, machine: Machine, settings: EngineSettings, lora: LoraConfig, context: int | None
+    model: PreTrainedModel, machine: Machine, settings: EngineSettings, lora: LoraConfig | None, context: int | None
 ) -> list[Part]:
     dtype = machine.dtype
     merged = is_merged(dtype, machine.device)
-    adapted = adapted_layers(model, target_modules(model, lora.target_modules), lora.layers)
     capacity = embedded.capacity_of(model, dtype, settings, context or 1)
-    policies = embedded.loaded_policies(model, dtype, adapted, lora.rank, merged, settings.max_policies)
-    num_layers = len(adapted)
-    kind = f"the {num_layers} adapted matrices, merged" if merged else f"factors of {num_layers} matrices"
+    each, kind = policy_of(model, machine, lora)
+    policies = embedded.loaded_policies(model, dtype, each, settings.max_policies)
     parts = [
         Part("always", "policies", policies.count * policies.bytes_each, f"{policies.count} × {kind}"),
         Part("always", "key-value cache", capacity.num_bytes, f"{capacity.bytes_per_token:,} bytes a token"),
@@ -120,6 +126,17 @@ def embedded_parts(
         num_bytes = embedded.pass_bytes(model, dtype, settings, context, merged)
         parts.append(Part("serving", "forward pass", num_bytes, "activations of a layer, logits, sampling"))
     return parts
+
+
+def policy_of(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None) -> tuple[int, str]:
+    """What a loaded policy takes beside the base model, and what that is."""
+    if lora is None:
+        return count_parameters(model) * machine.dtype.itemsize, "all weights"
+    merged = is_merged(machine.dtype, machine.device)
+    adapted = adapted_layers(model, target_modules(model, lora.target_modules), lora.layers)
+    each = policy_bytes([layer.weight.shape for _, layer in adapted], lora.rank, machine.dtype, merged)
+    num_layers = len(adapted)
+    return each, f"the {num_layers} adapted matrices, merged" if merged else f"factors of {num_layers} matrices"
 
 
 def vllm_parts(model: PreTrainedModel, machine: Machine, settings: VllmSettings) -> list[Part]:
@@ -140,30 +157,50 @@ def vllm_parts(model: PreTrainedModel, machine: Machine, settings: VllmSettings)
 def plan_all(
     model: PreTrainedModel,
     machine: Machine,
-    lora: LoraConfig,
+    lora: LoraConfig | None,
     context: int,
     micro_batch_tokens: int,
     trains_entropy: bool = False,
 ) -> MemoryPlan:
     """Of the trainer's device, where conversations have up to `context` tokens."""
     serving = plan_serving(model, machine, lora, context)
-    state = trainer.adapter_state_bytes(model, lora)
-    numbers = f"{state // trainer.STATE_DTYPE.itemsize:,} numbers × {trainer.STATE_DTYPE.itemsize} bytes"
-    parts = (
-        *serving.parts,
-        Part("always", "adapter in training", state, numbers),
-        Part("always", "optimizer", trainer.optimizer_bytes(model, lora), f"two moments, {numbers}"),
-        Part("training", "gradients", state, numbers),
-    )
+    parts = (*serving.parts, *training_parts(model, machine, lora))
     batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
     total = total_bytes(machine.device)
     left = None if total is None else total - MemoryPlan(parts).of("always")
     recomputes = left is not None and batches.are_recomputed(model, left)
-    return MemoryPlan((*parts, micro_batch_part(model, batches, recomputes)))
+    plan = MemoryPlan((*parts, micro_batch_part(model, batches, recomputes)))
+    return MemoryPlan((*plan.parts, *commit_parts(model, machine, lora, plan.of("training"))))
+
+
+def training_parts(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None) -> list[Part]:
+    """What is taken whatever is trained. On a CPU, all ranks share one memory."""
+    state, rounded = trainer.state_bytes(model, lora), trainer.rounded_bytes(model, lora, machine.dtype)
+    numbers = f"{state // trainer.STATE_DTYPE.itemsize:,} numbers × {trainer.STATE_DTYPE.itemsize} bytes"
+    what = "adapter in training" if lora is not None else "weights in training"
+    parts = [
+        Part("always", what, state, numbers),
+        Part("always", "optimizer", trainer.optimizer_bytes(model, lora), f"two moments, {numbers}"),
+        Part("training", "gradients", state, numbers),
+    ]
+    if rounded:
+        parts.append(Part("always", "rounded weights", rounded, f"copies that compute, {dtype_name(machine.dtype)}"))
+    if lora is None and machine.num_ranks > 1 and machine.device.type == "cpu":
+        others = (machine.num_ranks - 1) * sum(part.num_bytes for part in parts)
+        parts.append(Part("always", "training in other ranks", others, f"{machine.num_ranks - 1} × as much"))
+    return parts
+
+
+def commit_parts(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, training: int) -> list[Part]:
+    """What a commit takes more than training did before it: the micro-batch is gone then, and so are the gradients."""
+    more = trainer.commit_bytes(model, lora) - training
+    if machine.device.type != "cpu" or more <= 0:
+        return []
+    return [Part("training", "commit", more, "both moments as one file, beside a copy, less the gradients before it")]
 
 
 def fit_micro_batch(
-    model: PreTrainedModel, machine: Machine, lora: LoraConfig, window: int, most: int, trains_entropy: bool
+    model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, window: int, most: int, trains_entropy: bool
 ) -> tuple[int, MemoryPlan]:
     """The largest micro-batch, halved from `most` on, whose plan fits into what is free now, with conversations no
     longer than that; the least one where none does."""
@@ -199,6 +236,14 @@ def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> 
     """Before weights are read: what could not fit even if all memory were free. A run's own adapters may be larger."""
     plan = plan_serving(model, machine, USUAL_LORA, None)
     require_room(name, plan.parts, total_bytes(machine.device), remedy_of(machine))
+
+
+def refuse_without_room_to_train(machine: Machine, name: str, model: PreTrainedModel) -> None:
+    """The same for a run that trains all weights, before it begins. Without its micro-batches, which may be small."""
+    parts = [*plan_serving(model, machine, None, None).parts, *training_parts(model, machine, None)]
+    training = MemoryPlan(tuple(parts)).of("training")
+    remedy = f"train an adapter (leave --full-fine-tuning out), {remedy_of(machine)}"
+    require_room(name, [*parts, *commit_parts(model, machine, None, training)], total_bytes(machine.device), remedy)
 
 
 def remedy_of(machine: Machine) -> str:

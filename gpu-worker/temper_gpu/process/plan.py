@@ -130,8 +130,10 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
     }
 
 
-def lora_of(arguments: argparse.Namespace) -> LoraConfig:
-    """Its alpha takes no memory."""
+def lora_of(arguments: argparse.Namespace) -> LoraConfig | None:
+    """Its alpha takes no memory. None: all weights train."""
+    if arguments.full_fine_tuning:
+        return None
     return LoraConfig(
         rank=arguments.lora_rank,
         alpha=arguments.lora_rank,
@@ -180,7 +182,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add_model(parser)
     parser.add_argument("--context", type=whole(1, 1 << 30), metavar="N", help="tokens of the longest conversation")
     parser.add_argument("--micro-batch-tokens", type=whole(1, 1 << 30), required=True, metavar="N")
-    parser.add_argument("--lora-rank", type=whole(1, 1 << 20), required=True, metavar="N")
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--full-fine-tuning", action="store_true", help="train all weights, without an adapter")
+    kind.add_argument("--lora-rank", type=whole(1, 1 << 20), metavar="N")
     parser.add_argument("--lora-targets", nargs="*", default=None, metavar="NAME", help="default: all linear layers")
     parser.add_argument("--lora-layers", nargs="+", type=whole(0, 1 << 20), metavar="N", help="default: all layers")
     parser.add_argument("--lora-dora", action="store_true", help="with magnitudes")

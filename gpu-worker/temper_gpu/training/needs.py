@@ -18,25 +18,40 @@ from temper_gpu.model.alike_routing import AlikeRouting
 from temper_gpu.model.layers import attention_windows, few_layers
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import adapter_shapes
+from temper_gpu.model.memory_plan import count_parameters
 from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened, without_numbers
 from temper_gpu.training.packing import MicroBatch, Row, pack
-from temper_gpu.training.policy import MOMENTS, TrainablePolicy, is_recomputed, saved_bytes_per_token
+from temper_gpu.training.policy import MOMENTS, TrainablePolicy
+from temper_gpu.training.saved_bytes import is_recomputed, saved_bytes_per_token
 
-# The adapter in training is float32, whatever the base model's type (PEFT), and so are its gradient and moments.
+# What trains is float32, whatever the base model's type, and so are its gradient and moments.
 STATE_DTYPE = torch.float32
+# Of one file of a checkpoint, while it is made: once as a list of parts, once in one piece.
+COPIES_OF_FILE = 2
 META = torch.device("meta")
 FUSED = "temper_fused"
 
 
-def adapter_state_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
-    """Of one tensor for each of the adapter's: the adapter itself, its gradient, or a moment of AdamW."""
-    shapes = adapter_shapes(model, lora)
-    return sum(shape.numel() for shape in shapes.values()) * STATE_DTYPE.itemsize
+def state_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
+    """Of one tensor for each that trains: the weights themselves, their gradients, or a moment of AdamW."""
+    if lora is None:
+        return count_parameters(model) * STATE_DTYPE.itemsize
+    return sum(shape.numel() for shape in adapter_shapes(model, lora).values()) * STATE_DTYPE.itemsize
 
 
-def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
-    return len(MOMENTS) * adapter_state_bytes(model, lora)
+def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
+    return len(MOMENTS) * state_bytes(model, lora)
+
+
+def rounded_bytes(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.dtype) -> int:
+    """Of the copies that compute where all weights train and the base model has a smaller type."""
+    return 0 if lora is not None or dtype == STATE_DTYPE else count_parameters(model) * dtype.itemsize
+
+
+def commit_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
+    """In main memory, once the gradients are gone: of an adapter too little to count."""
+    return 0 if lora is not None else COPIES_OF_FILE * optimizer_bytes(model, lora)
 
 
 @dataclass(frozen=True)
@@ -45,7 +60,7 @@ class MicroBatches:
 
     config: PreTrainedConfig
     dtype: torch.dtype
-    lora: LoraConfig
+    lora: LoraConfig | None
     num_tokens: int
     trains_entropy: bool = False
 
@@ -95,7 +110,7 @@ class Outline(TrainablePolicy):
 
     knows_last_layer = False  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, base: BaseModel, lora: LoraConfig, recomputes: bool) -> None:
+    def __init__(self, base: BaseModel, lora: LoraConfig | None, recomputes: bool) -> None:
         super().__init__(base, lora)
         self._recomputes = recomputes
 

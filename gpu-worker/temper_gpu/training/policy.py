@@ -1,4 +1,5 @@
-"""The policy in training: frozen base, PEFT's LoRA on it, AdamW. Modules are made once; steps load values in place.
+"""The policy in training: a model, what of it trains (trained.py), and AdamW. Modules are made once; steps load values
+in place.
 
 Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 """
@@ -6,7 +7,7 @@ Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -16,27 +17,25 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token, layer_kinds
-from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
+from temper_gpu.model.layers import attention_windows, layer_kinds
 from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
-from temper_gpu.training.dropout import Dropping, PrefixDropout, prefix_keys
-from temper_gpu.training.half_inputs import keep_inputs_small
-from temper_gpu.training.last_layer import MOST_PREDICTING, find_last_layer
-from temper_gpu.training.lora_product import compute_as_one
+from temper_gpu.training.dropout import Dropping, prefix_keys
+from temper_gpu.training.full_parameters import FullParameters
+from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
+from temper_gpu.training.lora_parameters import LoraParameters
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
+from temper_gpu.training.saved_bytes import is_recomputed
+from temper_gpu.training.trained import Trained
 from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
-# Of the memory that is free before a micro-batch, for what its backward pass needs.
-MOST_OF_FREE = 0.5
 _PROBE_TOKENS = 4
 # What two ways to compute the same tokens may differ by, relative to their hidden states.
 SAME_BOUND = 1e-3
@@ -55,23 +54,28 @@ class TokenScores(NamedTuple):
 class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
-    def __init__(self, base: BaseModel, lora: LoraConfig, ranks: Ranks = ALONE) -> None:
-        """`ranks`: each has a copy. The optimizer's state is rank 0's."""
-        model = base.instantiate(base.attention)
+    def __init__(self, base: BaseModel, lora: LoraConfig | None, ranks: Ranks = ALONE) -> None:
+        """`lora`: None trains all weights. `ranks`: each has a copy. The optimizer's state is rank 0's."""
         self.base = base
         self.lora = lora
         self.ranks = ranks
-        self.targets = target_modules(model, lora.target_modules)
-        self._shapes = adapter_shapes(model, lora)
-        self._saved_bytes_per_token = saved_bytes_per_token(model, lora)
         self._dropping = Dropping()
-        self._model: Any = _with_lora(model, lora, self.targets, self._dropping)
-        self._causal_lm: Any = model
-        self._attention_of_rows = model.config._attn_implementation
-        self._last_layer = find_last_layer(model.get_decoder())
-        self.parameters = _lora_parameters(self._model)
+        self._trained: Trained = FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping)
+        self._attention_of_rows = self._causal_lm.config._attn_implementation
         self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)
         self._require_plain_head()
+
+    @property
+    def parameters(self) -> dict[str, nn.Parameter]:
+        return self._trained.parameters
+
+    @property
+    def _causal_lm(self) -> Any:
+        return self._trained.model
+
+    @property
+    def _last_layer(self) -> LastLayer | None:
+        return self._trained.last_layer
 
     @property
     def device(self) -> torch.device:
@@ -79,7 +83,7 @@ class TrainablePolicy:
 
     def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
         """In place: allocations, and what AdamW knows of its parameters, stay."""
-        self._require_shapes("the parent's adapter", tensors)
+        self._trained.require_same("the checkpoint that a step trains", tensors)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
                 parameter.copy_(tensors[name])
@@ -88,31 +92,11 @@ class TrainablePolicy:
                     state[moment].copy_(optimizer[f"{moment}/{name}"])
                 state["step"].copy_(optimizer["step"])
                 parameter.grad = None
+        self._trained.updated()
 
-    def _require_shapes(self, what: str, tensors: Mapping[str, Tensor]) -> None:
-        found = {name: tensor.shape for name, tensor in tensors.items()}
-        if found != self._shapes:
-            raise TemperError(
-                "BadConfig",
-                f"{what} must have rank {self.lora.rank} on {', '.join(self.targets)} of "
-                f"{self.base.name}, but it has {len(found)} other tensors; train it with its own LoRA options",
-            )
-
-    @contextmanager
-    def with_adapter(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-        """Another checkpoint of the same LoRA, to be asked within."""
-        self._require_shapes("an adapter to be compared with", tensors)
-        own = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
-        try:
-            self._lay_in(tensors)
-            yield
-        finally:
-            self._lay_in(own)
-
-    @torch.no_grad()
-    def _lay_in(self, tensors: Mapping[str, Tensor]) -> None:
-        for name, parameter in self.parameters.items():
-            parameter.copy_(tensors[name])
+    def with_adapter(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
+        """Another checkpoint of the same kind, to be asked within."""
+        return self._trained.as_checkpoint(tensors)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
         return {name: parameter.detach().cpu() for name, parameter in self.parameters.items()}
@@ -122,11 +106,13 @@ class TrainablePolicy:
         moments = {f"{moment}/{name}": state[moment].cpu() for name, state in states.items() for moment in MOMENTS}
         return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
 
-    @contextmanager
-    def without_adapter(self) -> Iterator[None]:
+    def without_adapter(self) -> AbstractContextManager[None]:
         """The base model, to be asked within."""
-        with self._model.disable_adapter():
-            yield
+        return self._trained.as_base()
+
+    @property
+    def has_dropout(self) -> bool:
+        return self.lora is not None and bool(self.lora.dropout)
 
     @contextmanager
     def dropping(self, seed: str) -> Iterator[None]:
@@ -166,13 +152,13 @@ class TrainablePolicy:
         """Whether the backward pass computes each layer again, a third more work, instead of keeping what it needs of
         all layers at once. The bits are the same."""
         free = free_bytes(self.device)
-        return free is not None and is_recomputed(num_tokens * self._saved_bytes_per_token, free)
+        return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free)
 
     def _hidden_states(self, batch: MicroBatch, narrows: bool | None = None) -> Tensor:
         """[S, D]: of the tokens that predict. `narrows`: whether the last layer computes these alone; None: as it is
         faster."""
         num_rows, width = batch.token_ids_BT.shape
-        if self.lora.dropout and self._dropping.seed is not None:
+        if self.has_dropout and self._dropping.seed is not None:
             self._dropping.keys_M = self._keys_of(batch)
         decoder = self._causal_lm.get_decoder()
         is_recomputed = self.recomputes(num_rows * width)
@@ -236,7 +222,7 @@ class TrainablePolicy:
     @cached_property
     def knows_last_layer(self) -> bool:
         """Whether the model's last layer may leave out tokens that predict nothing."""
-        is_known = self._last_layer is not None and not self.lora.dropout  # whose masks are those of all tokens
+        is_known = self._last_layer is not None and not self.has_dropout  # whose masks are those of all tokens
         return is_known and self._agree("rows", True, "the last layer is computed for all tokens")
 
     def _agree(self, packing: Packing, narrows: bool | None, otherwise: str) -> bool:
@@ -277,7 +263,10 @@ class TrainablePolicy:
             group["eps"], group["weight_decay"] = config.epsilon, config.weight_decay
         if self.ranks.rank == 0:
             self._optimizer.step()
+        # Before the commit, which takes memory, too.
+        self.zero_grad()
         self.ranks.spread(self.parameters.values())
+        self._trained.updated()
 
     @torch.no_grad()
     def _require_plain_head(self) -> None:
@@ -291,61 +280,6 @@ class TrainablePolicy:
                 f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
                 f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )
-
-
-def is_recomputed(num_bytes: int, free: int) -> bool:
-    return num_bytes > free * MOST_OF_FREE
-
-
-def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig) -> int:
-    """About what the backward pass needs of one token, rather more than less: for each linear layer its input, and what
-    it and the activation after it wrote; for each expert that a token takes, what this wrote. Dropout adds a mask and
-    what it leaves of the input; DoRA reads inputs in float32, and keeps two of its results."""
-    layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
-    linear = sum(
-        (4 if lora.dora else layer.weight.itemsize) * (3 if lora.dropout else 1) * layer.in_features
-        + (2 * layer.weight.itemsize + (8 if lora.dora else 0)) * layer.out_features
-        for layer in layers
-    )
-    weights = [weight for experts in expert_layers(model).values() for weight in experts.parameters()]
-    # [experts, inputs, outputs], or with the last two the other way round.
-    written = sum(2 * weight.itemsize * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
-    return linear + experts_per_token(model.config) * written
-
-
-def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping) -> nn.Module:
-    """PEFT's modules in the places of the adapted ones, with dropout of our own."""
-    import peft  # seconds; the engine answers its first calls meanwhile
-
-    alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
-    config = peft.LoraConfig(
-        r=lora.rank,
-        lora_alpha=alpha,
-        target_modules=targets,
-        layers_to_transform=lora.layers,
-        lora_dropout=0.0,
-        bias="none",
-        use_rslora=lora.rslora or False,
-        use_dora=lora.dora or False,
-    )
-    layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
-    is_half = bool(layers) and layers[0].weight.dtype != torch.float32
-    # eval(): a base model's dropout would make trainer and sampler disagree.
-    adapted: Any = peft.get_peft_model(model, config).eval()
-    for name, layer in adapted.named_modules():
-        if not isinstance(layer, peft.tuners.lora.Linear):
-            continue
-        if lora.dropout:
-            layer.lora_dropout["default"] = PrefixDropout(lora.dropout, name, dropping)
-            # Of this layer alone: PEFT's DoRA asks for its dropout only where a layer is in training.
-            layer.training = True
-        if lora.dora:
-            continue
-        if is_half:
-            keep_inputs_small(layer)
-        elif not lora.dropout:
-            compute_as_one(layer)
-    return adapted
 
 
 @contextmanager
@@ -374,17 +308,6 @@ def _score_tokens(
     with torch.set_grad_enabled(trains_entropy and torch.is_grad_enabled()):
         entropy_N = -(logprobs_NV.exp() * logprobs_NV).sum(-1)
     return -F.nll_loss(logprobs_NV, targets_N, reduction="none"), entropy_N
-
-
-def _lora_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Trainable parameters under their file names, sorted."""
-    trainable: Iterable[tuple[str, nn.Parameter]] = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
-    return dict(sorted((_file_name(name), parameter) for name, parameter in trainable))
-
-
-def _file_name(name: str) -> str:
-    stem = name.removesuffix(".default.weight")
-    return stem if stem.endswith(MAGNITUDE) else f"{stem}.weight"
 
 
 def _zero_state(parameter: nn.Parameter) -> dict[str, Tensor]:

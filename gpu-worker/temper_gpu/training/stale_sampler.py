@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from temper_gpu.commits.checkpoints import is_pruned, load_adapter, manifest_key, parse_commit
+from temper_gpu.commits.checkpoints import is_pruned, load_policy, manifest_key, parse_commit
 from temper_gpu.contract import TrainInput
 from temper_gpu.store import Store
 from temper_gpu.training.rows import Rows
@@ -34,7 +34,7 @@ def read_sampler(store: Store, work: TrainInput) -> StaleSampler | None:
         return None
     key = manifest_key(work.run, work.sampler.branch, work.sampler.step)
     manifest = parse_commit(store.read_verified(key, work.sampler.manifest_sha256), key).manifest
-    adapter = None if is_pruned(store, work.run, manifest) else load_adapter(store, manifest).tensors
+    adapter = None if is_pruned(store, work.run, manifest) else load_policy(store, manifest).tensors
     return StaleSampler(work.sampler.adapter_sha256, work.sampler.staleness, adapter)
 
 

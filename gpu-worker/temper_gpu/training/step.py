@@ -75,7 +75,7 @@ def train_step(
             continue
         with policy.dropping(f"{seed}/{number}"):
             found = backward(policy, of_update, config, is_cancelled)
-        if not measured and sampler is None and not config.lora.dropout:
+        if not measured and sampler is None and not policy.has_dropout:
             require_agreement(found, groups, parent_sha256, config.max_logprob_mismatch)
         require_sound(found)
         policy.optimizer_step(config.optimizer, learning_rate)
@@ -121,7 +121,7 @@ def compare(
         with policy.without_adapter() if reference is None else policy.with_adapter(reference):
             tokens = replace(tokens, reference_F=score(policy, tokens, config, is_cancelled)[0])
     # With dropout the gradient's log-probabilities are not those of the sampler, even where the weights are the same.
-    if config.correction is None and config.kl_as != "reward" and not config.lora.dropout:
+    if config.correction is None and config.kl_as != "reward" and not policy.has_dropout:
         return tokens, compared
     scored_F, entropy = score(policy, tokens, config, is_cancelled)
     log_ratios_F = scored_F - tokens.anchors_F
@@ -265,7 +265,7 @@ def require_finite_adapter(policy: TrainablePolicy, learning_rate: float) -> Non
     if not math.isfinite(norm):
         raise TemperError(
             "LossNotFinite",
-            f"the updated adapter must be finite, its norm is {norm} (learning rate {learning_rate:g}); "
+            f"the updated weights must be finite, their norm is {norm} (learning rate {learning_rate:g}); "
             "roll back (temper rollback) and lower the learning rate",
         )
 

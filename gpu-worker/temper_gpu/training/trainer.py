@@ -18,7 +18,7 @@ from temper_gpu.commits.checkpoints import (
     Commit,
     Manifest,
     Parent,
-    load_adapter,
+    load_policy,
     manifest_key,
     publish_commit,
     read_commit,
@@ -121,6 +121,7 @@ class Trainer:
             metrics={},
             platform=self._platform(start.base),
             seed=work.seed,
+            full_fine_tuning=True if work.lora is None else None,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
         return Outcome(commit, not created)
@@ -152,6 +153,7 @@ class Trainer:
             train=work.train,
             sampler=work.sampler,
             supervised=work.supervised,
+            full_fine_tuning=parent.manifest.full_fine_tuning,
         )
         commit, created = publish_commit(self._store, work.run, manifest)
         if commit.manifest.adapter == manifest.adapter and commit.manifest.optimizer == manifest.optimizer:
@@ -214,17 +216,17 @@ class Trainer:
             require_same_inputs(commit, inputs_sha256, manifest_key(run, branch, step))
         return commit
 
-    def _load_policy(self, parent: Commit, lora: LoraConfig) -> _Held:
+    def _load_policy(self, parent: Commit, lora: LoraConfig | None) -> _Held:
         base = self._library.get(parent.manifest.base_model)
         require_same_base(parent.manifest, base)
-        shape = (base.name, lora.model_dump_json())
+        shape = (base.name, "" if lora is None else lora.model_dump_json())
         if self._held is None or self._held.shape != shape:
             self._held = None  # frees the old one before the new one is made
             self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks))
         held = self._held
         if held.manifest_sha256 != parent.sha256:
             held.manifest_sha256 = None
-            held.policy.load(load_adapter(self._store, parent.manifest).tensors, self._optimizer(parent.manifest))
+            held.policy.load(load_policy(self._store, parent.manifest).tensors, self._optimizer(parent.manifest))
             held.manifest_sha256 = parent.sha256
         return held
 

@@ -7,6 +7,7 @@ import pytest
 
 from temper_gpu.commits.resolver import KEPT_COMMITS, StoreResolver
 from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import Adapter
 from temper_gpu.store import FileStore, FileSystem, blob_ref
 from tests.commits.written import commit
 
@@ -18,6 +19,7 @@ def test_a_policy_is_found_by_name_and_its_weights_are_verified(tmp_path: Path):
     source = policy.adapter
     assert source is not None
     adapter = source.read()
+    assert isinstance(adapter, Adapter)
     assert (policy.base_model, policy.adapter_sha256) == ("tiny", made.manifest.adapter.sha256)
     assert (adapter.sha256, adapter.rank, adapter.alpha) == (policy.adapter_sha256, 2, 4.0)
     (tmp_path / made.manifest.adapter.key).write_bytes(b"other weights")

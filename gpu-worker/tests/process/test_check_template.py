@@ -8,14 +8,18 @@ import pytest
 import torch
 
 from temper_gpu.commits.templates import StoredTemplates
+from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
 from temper_gpu.process import check_template, plan
 from temper_gpu.process.compose import check_run
+from temper_gpu.process.needs import Machine
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import FileStore
 from tests.server.templates import QWEN, WITHOUT_TOOLS
 from tests.training.samples import initialise_input
+
+MACHINE = Machine(torch.device("cpu"), torch.float32, EngineSettings())
 
 
 @pytest.fixture
@@ -64,7 +68,7 @@ def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare
     def check(template: str | None) -> None:
         sha256 = template and store.put_blob(template.encode()).sha256
         work = initialise_input(base_model="bare", chat_template_sha256=sha256)
-        check_run(models, store, templates, ChatTurns(templates.text), "embedded", work)
+        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, work)
 
     check(QWEN)
     for broken, reason in [(None, "model bare must have a chat template"), ("x\n{{ y.z }}", "fails in line 2")]:

@@ -16,7 +16,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from temper_gpu.commits.checkpoints import Manifest, StoredAdapter, pruned_key, publish_commit
 from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
+from temper_gpu.model.full_weights import FullWeights, initial_weights
 from temper_gpu.model.lora import LORA_B, adapter_bytes, config_bytes, initial_tensors, target_modules
+from temper_gpu.model.merging import merge
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
 from temper_gpu.process import export
 from temper_gpu.store import FileStore
@@ -38,9 +40,10 @@ class Exporter:
     adapter: StoredAdapter
     models: Path
     folder: Path
+    policy: str = "demo@1"
 
     def line(self, *flags: str) -> list[str]:
-        place = ["--store", self.store.uri, "--policy", "demo@1", "--models", str(self.models)]
+        place = ["--store", self.store.uri, "--policy", self.policy, "--models", str(self.models)]
         return [*place, "--to", str(self.folder), *flags]
 
     def merged(self, *flags: str) -> Any:
@@ -142,6 +145,45 @@ def test_a_merged_model_answers_as_peft_and_the_engine_do(make: Make, tmp_path: 
     assert greedy(exporter.merged()) == expected
     assert greedy(by_peft.merge_and_unload()) == expected
     assert greedy_engine(exporter) == expected
+
+
+def commit_weights(exporter: Exporter, scale: float, **changes: Any) -> Exporter:
+    """In the place of the adapter: all weights, as a run without LoRA trains them."""
+    generator = torch.Generator().manual_seed(2)
+    start = initial_weights(exporter.base)
+    tensors = {name: tensor + scale * torch.randn(tensor.shape, generator=generator) for name, tensor in start.items()}
+    blobs = {"adapter": exporter.store.put_blob(adapter_bytes(tensors)), "full_fine_tuning": True}
+    manifest = commit_policy(exporter.store, exporter.base, 0.0, step=2, **blobs, **changes)
+    return replace(exporter, adapter=StoredAdapter(exporter.store, "demo", manifest), policy="demo@2")
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize("name", ["pocket", "qwen3"])
+def test_weights_without_an_adapter_are_exported_as_they_are(make: Make, name: str, capsys: pytest.CaptureFixture[str]):
+    """qwen3's embedding and head are one."""
+    exporter = commit_weights(make(name), 0.05)
+    model = exporter.merged()
+    written, weights = load_file(exporter.folder / "model.safetensors"), exporter.adapter.read()
+    assert written.keys() == weights.tensors.keys()
+    assert all(torch.equal(tensor, weights.tensors[each]) for each, tensor in written.items())
+    assert json.loads(capsys.readouterr().out)["kept"] is None
+    expected = greedy(model)
+    assert expected == greedy_engine(exporter) != greedy(AutoModelForCausalLM.from_pretrained(exporter.source))
+
+
+def test_weights_that_another_type_would_lose_are_refused_but_not_in_the_type_of_their_run(
+    make: Make, capsys: pytest.CaptureFixture[str]
+):
+    made = make()
+    # As most models are published: with weights that bfloat16 holds, whatever type they are opened in.
+    held = replace(made.base, tensors={name: t.bfloat16().float() for name, t in made.base.tensors.items()})
+    moved = FullWeights("0", {name: tensor * (1 + 2**-11) for name, tensor in initial_weights(held).items()})
+    with pytest.raises(TemperError, match=r"a rounded model must keep what training changes.*--dtype float32$"):
+        merge(held, moved, torch.bfloat16)
+    half = {"base_model_sha256": bfloat16_base(made), "platform": {"threads": 1, "dtype": "bfloat16"}}
+    assert export.main(commit_weights(made, 1e-5, **half).line("--dtype", "bfloat16")) == 0
+    # It was sampled from just so.
+    assert json.loads(capsys.readouterr().out)["kept"] is None
 
 
 def test_the_folder_is_whole_and_names_no_path(make: Make, capsys: pytest.CaptureFixture[str]):

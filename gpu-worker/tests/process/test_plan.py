@@ -40,13 +40,13 @@ from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.lora import Adapter, adapted_layers, initial_tensors
+from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.memory_plan import count_parameters, weights_part
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
 from temper_gpu.model.outlines import without_numbers
 from temper_gpu.process import needs
 from temper_gpu.process.plan import main
-from temper_gpu.training.needs import MicroBatches, adapter_state_bytes, optimizer_bytes
+from temper_gpu.training.needs import MicroBatches, optimizer_bytes, state_bytes
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
 from tests.engine.embedded.tiny import held
@@ -92,9 +92,10 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
     assert capacity_of(pocket, dtype, EngineSettings(), 64).bytes_per_token * 4 * 64 == nbytes(cache.tables)
 
     policy = TrainablePolicy(base, LORA)
-    start = initial_tensors(pocket, policy.targets, LORA.rank, 0)
+    targets = target_modules(pocket, None)
+    start = initial_tensors(pocket, targets, LORA.rank, 0)
     policy.load(start, initial_optimizer_tensors(start))
-    assert adapter_state_bytes(pocket, LORA) == nbytes(policy.parameters.values())
+    assert state_bytes(pocket, LORA) == nbytes(policy.parameters.values())
     moments = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
     assert optimizer_bytes(pocket, LORA) == nbytes(moments)
 
@@ -103,8 +104,8 @@ def test_weights_cache_policies_and_optimizer_are_those_of_the_tensors(pocket: P
     policies.load(held(adapter), 1)
     model = policies.for_pass([("1", 1)])
     own = [tensor for tensor in held_by(model) if tensor.data_ptr() not in weights]
-    adapted = adapted_layers(pocket, policy.targets)
-    planned = loaded_policies(pocket, dtype, adapted, LORA.rank, dtype == torch.float32, 8)
+    each, _ = needs.policy_of(pocket, needs.Machine(CPU, dtype, EngineSettings()), LORA)
+    planned = loaded_policies(pocket, dtype, each, 8)
     assert (planned.count, planned.bytes_each) == (8, nbytes(own))
     assert policies._loaded["1"].num_bytes == planned.bytes_each
 

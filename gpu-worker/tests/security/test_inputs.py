@@ -58,7 +58,9 @@ def test_an_input_that_is_not_of_the_contract_is_refused_for_good(name: str, spo
 def test_what_workflows_send_is_of_the_contract():
     """The strict reading takes what JSON holds: numbers without a point where floats are meant, null for none."""
     work = {**good(), "lora": {"rank": 2, "alpha": 4, "targetModules": None}}
-    assert parse_input(InitialiseInput, work).lora.alpha == 4.0
+    lora = parse_input(InitialiseInput, work).lora
+    assert lora is not None
+    assert lora.alpha == 4.0
 
 
 def library(**sources: str) -> ModelLibrary:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
-from temper_gpu.commits.checkpoints import step_key
+from temper_gpu.commits.checkpoints import Manifest, load_policy, step_key
 from temper_gpu.contract import (
     Checkpoint,
     CispoLoss,
@@ -22,6 +22,7 @@ from temper_gpu.contract import (
     TrainConfig,
     TrainInput,
 )
+from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import BaseModel
 from temper_gpu.store import FileStore, Store
 from temper_gpu.training.groups import Attempt, Call, Group
@@ -177,6 +178,12 @@ def call_line(call: Call) -> dict[str, object]:
         "adapterSha256": call.adapter_sha256,
         "turn": call.turn,
     }
+
+
+def load_adapter(store: Store, manifest: Manifest) -> Adapter:
+    policy = load_policy(store, manifest)
+    assert isinstance(policy, Adapter)
+    return policy
 
 
 def open_folder(folder: Path) -> FileStore:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from temper_gpu.commits.checkpoints import Manifest, load_adapter, manifest_key, read_parent
+from temper_gpu.commits.checkpoints import Manifest, manifest_key, read_parent
 from temper_gpu.contract import Checkpoint
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Group
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
-from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
+from tests.training.samples import TinyLibrary, initialise_input, load_adapter, open_folder, sampled_groups, train_input
 
 make_deterministic(1)
 

@@ -217,7 +217,7 @@ def test_dropout_scales_what_is_left_as_torch_does(kind: str):
     base = tiny_base()
     config = DROPPED.model_copy(update={"layers": [1], "target_modules": ["down_proj"], **KINDS.get(kind, {})})
     policy = policy_of(base, config, trained(base, config))
-    layer = policy._model.get_submodule("base_model.model.model.layers.1.mlp.down_proj")
+    layer = policy._trained.model.get_submodule("model.layers.1.mlp.down_proj")
     [batch] = pack(shared_rows(), 8, 1000, policy.device)
     x = torch.randn(*batch.token_ids_BT.shape, 32, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -234,7 +234,7 @@ def test_a_layer_and_its_adapter_in_one_node_have_peft_s_numbers_and_gradients(m
     found: list[tuple[Tensor, Tensor]] = []
     for is_peft_s in (False, True):
         if is_peft_s:
-            monkeypatch.setattr("temper_gpu.training.policy.compute_as_one", lambda layer: None)
+            monkeypatch.setattr("temper_gpu.training.lora_parameters.compute_as_one", lambda layer: None)
         policy = policy_of(tiny_base(), lora(rank=3), tensors)
         [batch] = pack(shared_rows(), 8, 1000, torch.device("cpu"))
         with policy.without_adapter(), torch.no_grad():
@@ -252,7 +252,7 @@ def test_below_float32_the_inputs_of_layers_are_kept_once_and_the_bits_are_peft_
     copies: list[int] = []
     for keeps_copies in (False, True):
         if keeps_copies:
-            monkeypatch.setattr("temper_gpu.training.policy.keep_inputs_small", lambda layer: None)
+            monkeypatch.setattr("temper_gpu.training.lora_parameters.keep_inputs_small", lambda layer: None)
         policy = policy_of(half, lora(), tensors)
         assert {parameter.dtype for parameter in policy.parameters.values()} == {torch.float32}
         saved: list[tuple[torch.dtype, torch.Size]] = []

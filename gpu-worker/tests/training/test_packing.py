@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_gpu.model.live_bytes import peak_bytes
-from temper_gpu.model.lora import PREFIX, initial_tensors
+from temper_gpu.model.lora import PREFIX, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.losses import find_loss
 from temper_gpu.training.packing import Row, deal, pack
@@ -47,7 +47,8 @@ def test_a_sampled_token_knows_its_sequence():
 def policy_with_a_step_behind_it(base: BaseModel) -> TrainablePolicy:
     """B is zero at the start and hides A's gradient; here it is not."""
     policy = TrainablePolicy(base, lora())
-    tensors = initial_tensors(base.instantiate("eager"), policy.targets, 4, 0)
+    model = base.instantiate("eager")
+    tensors = initial_tensors(model, target_modules(model, None), 4, 0)
     moved = {name: tensor + (0.1 if ".lora_B." in name else 0) for name, tensor in tensors.items()}
     assert all(name.startswith(PREFIX) for name in moved)
     policy.load(moved, initial_optimizer_tensors(moved))

@@ -11,12 +11,20 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from temper_gpu.commits.checkpoints import load_adapter, read_parent
+from temper_gpu.commits.checkpoints import read_parent
 from temper_gpu.contract import InitialiseInput, LoraConfig, StartAdapter
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import attach
 from temper_gpu.store import FileStore
-from tests.training.samples import initialise_input, open_folder, sampled_groups, tiny_base, train_config, train_input
+from tests.training.samples import (
+    initialise_input,
+    load_adapter,
+    open_folder,
+    sampled_groups,
+    tiny_base,
+    train_config,
+    train_input,
+)
 from tests.training.test_trainer import never, new_trainer
 
 IDS = torch.tensor([[1, 30, 7, 7, 12, 3]])

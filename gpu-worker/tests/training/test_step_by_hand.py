@@ -35,6 +35,7 @@ class TablePolicy:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     updates: int = 0
     ranks: Ranks = ALONE
+    has_dropout: bool = False
 
     def zero_grad(self) -> None:
         self.logits_V.grad = None

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from temper_gpu.commits.checkpoints import load_adapter, manifest_key
+from temper_gpu.commits.checkpoints import manifest_key
 from temper_gpu.contract import BlobRef, Checkpoint, SupervisedStep, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import BaseModel
@@ -25,7 +25,7 @@ from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.supervised import Supervision, backward, load_supervision, supervised_step
 from temper_gpu.training.trainer import Trainer
 from tests.server.templates import FORGETFUL, loaded_pocket, pocket
-from tests.training.samples import initialise_input, lora, open_folder, train_config
+from tests.training.samples import initialise_input, load_adapter, lora, open_folder, train_config
 
 make_deterministic(1)
 TURNS = ChatTurns(lambda sha256: "")

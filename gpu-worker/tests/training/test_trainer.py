@@ -22,6 +22,8 @@ from temper_gpu.training.trainer import Trainer
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
+    load_adapter,
+    lora,
     open_folder,
     sampled_groups,
     tiny_base,
@@ -225,7 +227,6 @@ def test_metrics_tell_the_step(store: FileStore, trainer: Trainer):
 def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileStore, trainer: Trainer):
     from peft import PeftModel
 
-    from temper_gpu.commits.checkpoints import load_adapter
     from temper_gpu.model.lora import merged_weights
 
     checkpoint = run_steps(store, [trainer])[-1]
@@ -248,14 +249,14 @@ def test_the_view_loads_in_peft_and_gives_what_the_trainer_trains(store: FileSto
 
 
 def test_the_trainer_shares_the_frozen_weights():
-    policy = TrainablePolicy(tiny_base(), train_config().lora)
-    storages = {parameter.data_ptr() for parameter in policy._model.parameters()}
+    policy = TrainablePolicy(tiny_base(), lora())
+    storages = {parameter.data_ptr() for parameter in policy._trained.model.parameters()}
     assert {tensor.data_ptr() for tensor in tiny_base().tensors.values()} <= storages
 
 
 def test_an_adapter_of_another_shape_is_refused(store: FileStore, trainer: Trainer):
     parent = begin(trainer)
-    lora = train_config().lora.model_copy(update={"rank": 8})
+    changed = train_config(lora=lora(8))
     with pytest.raises(TemperError, match="rank 8") as caught:
-        trainer.train(train_input(store, parent, fresh(parent), train=train_config(lora=lora)), never)
+        trainer.train(train_input(store, parent, fresh(parent), train=changed), never)
     assert caught.value.type == "BadConfig"

@@ -240,6 +240,13 @@ test('what is not registered cannot be asked, trained or gathered for', async ()
   await expect(model.getStep()).rejects.toThrow(/not registered/);
 });
 
+test('without LoRA all weights are trained, at a learning rate of their own', async () => {
+  const model = await world.model({ name: 'full', lora: null });
+  expect(world.works.at(-1)).toMatchObject({ kind: 'initialise', input: { lora: null } });
+  await model.train(await gather(model));
+  expect(world.works.at(-1)).toMatchObject({ kind: 'train', input: { train: { lora: null }, learningRate: 5e-6 } });
+});
+
 test("a fork begins with another model's newest checkpoint up to a step, and keeps the one it began with", async () => {
   const model = await world.model();
   await model.train(await gather(model));

@@ -3,12 +3,11 @@
 Shapes: M tokens of a pass, S sampled rows, V vocabulary.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from temper_gpu.engine.embedded.adapted import AdaptedModel
@@ -16,7 +15,7 @@ from temper_gpu.engine.embedded.attention import KEY_BLOCK
 from temper_gpu.engine.embedded.forward import Forward
 from temper_gpu.engine.embedded.kv_cache import SlotCache
 from temper_gpu.engine.embedded.pieces import cut, piece_size
-from temper_gpu.engine.embedded.policies import LEAST_POLICIES, most_bytes, policy_bytes
+from temper_gpu.engine.embedded.policies import LEAST_POLICIES, most_bytes
 from temper_gpu.engine.embedded.prefix_cache import PrefixCache
 from temper_gpu.engine.embedded.sampling import sample_rows, uniforms
 from temper_gpu.engine.embedded.settings import EngineSettings
@@ -70,16 +69,8 @@ class LoadedPolicies:
     bytes_each: int
 
 
-def loaded_policies(
-    model: PreTrainedModel,
-    dtype: torch.dtype,
-    adapted: Sequence[tuple[str, nn.Linear]],
-    rank: int,
-    merged: bool,
-    max_policies: int,
-) -> LoadedPolicies:
-    shapes = [layer.weight.shape for _, layer in adapted]
-    each = policy_bytes(shapes, rank, dtype, merged)
+def loaded_policies(model: PreTrainedModel, dtype: torch.dtype, each: int, max_policies: int) -> LoadedPolicies:
+    """`each`: what one takes."""
     most = min(max_policies, most_bytes(count_parameters(model) * dtype.itemsize) // each)
     return LoadedPolicies(max(min(LEAST_POLICIES, max_policies), most), each)
 

@@ -16,6 +16,7 @@ from temper_gpu.engine.embedded.adapted import AdaptedModel, Mixing, Run
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
+from temper_gpu.model.full_weights import FullWeights, replaced_weights
 from temper_gpu.model.lora import (
     LORA_A,
     LORA_B,
@@ -78,6 +79,33 @@ class MergedModels:
         return self._models[runs[0][0]]
 
 
+class WholeModels:
+    """Policies all of whose weights are their own: modules that share storage and passes with nobody. The others are
+    placed as adapters are. Whose weights they are, their hash says; a pass is as one of the base model's."""
+
+    def __init__(self, base: BaseModel, adapters: "MergedModels | AdaptedModel") -> None:
+        self._base = base
+        self._adapters = adapters
+        self._models: dict[str | None, PreTrainedModel] = {}
+
+    def place(self, key: str, policy: Adapter | FullWeights) -> None:
+        if isinstance(policy, FullWeights):
+            self._models[key] = instantiate(self._base, replaced_weights(self._base, policy.tensors))
+        else:
+            self._adapters.place(key, policy)
+
+    def drop(self, key: str) -> None:
+        if self._models.pop(key, None) is None:
+            self._adapters.drop(key)
+
+    def company(self, key: str | None) -> Hashable:
+        return key if key in self._models else self._adapters.company(key)
+
+    def for_pass(self, runs: Sequence[Run]) -> PreTrainedModel:
+        policy = runs[0][0]
+        return self._models[policy] if policy in self._models else self._adapters.for_pass(runs)
+
+
 @dataclass
 class Loaded:
     num_bytes: int
@@ -106,7 +134,7 @@ class Policies:
         self._max_policies = max_policies
         self._max_bytes = most_bytes(base.num_parameters * base.dtype.itemsize)
         self._is_merged = is_merged(base.dtype, base.device)
-        self._placed = MergedModels(base) if self._is_merged else AdaptedModel(base, sizes, mixing)
+        self._placed = WholeModels(base, MergedModels(base) if self._is_merged else AdaptedModel(base, sizes, mixing))
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._changed = threading.Condition()
 
@@ -144,22 +172,24 @@ class Policies:
         if source.sha256 in self.loaded():
             return  # it was to leave, and did not have to
         started = time.monotonic()
-        adapter = source.read()
+        policy = source.read()
         load_s = time.monotonic() - started
-        num_bytes = self._bytes_of(adapter)
+        num_bytes = self._bytes_of(policy)
         self._make_room(num_bytes, timeout_s)
         with self._device_lock:
             started = time.monotonic()
-            self._placed.place(source.sha256, adapter)
+            self._placed.place(source.sha256, policy)
         now = time.monotonic()
         kept_s = min(LONGEST_KEPT_S, KEPT_TIMES * (load_s + now - started))
         with self._changed:
             self._loaded[source.sha256] = Loaded(num_bytes, now, now + kept_s)
 
-    def _bytes_of(self, adapter: Adapter) -> int:
-        names = [PREFIX + module for module in adapted_modules(adapter)]
-        shapes = [(len(adapter.tensors[name + LORA_B]), adapter.tensors[name + LORA_A].shape[1]) for name in names]
-        return policy_bytes(shapes, adapter.rank, self._base.dtype, self._is_merged)
+    def _bytes_of(self, policy: Adapter | FullWeights) -> int:
+        if isinstance(policy, FullWeights):
+            return sum(tensor.numel() for tensor in policy.tensors.values()) * self._base.dtype.itemsize
+        names = [PREFIX + module for module in adapted_modules(policy)]
+        shapes = [(len(policy.tensors[name + LORA_B]), policy.tensors[name + LORA_A].shape[1]) for name in names]
+        return policy_bytes(shapes, policy.rank, self._base.dtype, self._is_merged)
 
     def _make_room(self, num_bytes: int, timeout_s: float) -> None:
         """Drops policies until one more fits."""

@@ -71,7 +71,10 @@ class Prover:
 
     def prove_adapter(self, client: Client, source: AdapterSource) -> None:
         token_ids, engine_T, _ = self._ask(client, source.sha256)
-        adapted_T, plain_T = (score(self._base, adapter, token_ids) for adapter in (source.read(), None))
+        adapter = source.read()
+        if not isinstance(adapter, Adapter):
+            raise TypeError(f"{source.sha256} is no adapter, and had no folder to be loaded from")
+        adapted_T, plain_T = (score(self._base, each, token_ids) for each in (adapter, None))
         require_adapter(self._base, client.address, source.sha256, engine_T, adapted_T, plain_T)
         self._on_proof()
 

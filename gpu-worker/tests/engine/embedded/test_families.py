@@ -175,7 +175,8 @@ def scores(policy: TrainablePolicy, batches: list[MicroBatch]) -> tuple[torch.Te
 
 def untrained(base: BaseModel, moved: float = 0.0) -> TrainablePolicy:
     policy = TrainablePolicy(base, LoraConfig(rank=2, alpha=4, target_modules=None))
-    adapter = initial_tensors(base.instantiate("eager"), policy.targets, 2, 0)
+    model = base.instantiate("eager")
+    adapter = initial_tensors(model, target_modules(model, None), 2, 0)
     adapter = {name: tensor + (moved if ".lora_B." in name else 0) for name, tensor in adapter.items()}
     policy.load(adapter, initial_optimizer_tensors(adapter))
     return policy

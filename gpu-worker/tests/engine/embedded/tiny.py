@@ -18,6 +18,7 @@ from transformers import (
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
+from temper_gpu.model.full_weights import FullWeights
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import BaseModel
 from temper_gpu.pocket.tokenizer import build_tokenizer
@@ -90,13 +91,13 @@ class Held:
     """An adapter that is in memory already, or what reading it comes to."""
 
     sha256: str
-    read: Callable[[], Adapter]
+    read: Callable[[], Adapter | FullWeights]
 
     def write_folder(self, folder: Path) -> None:
         raise NotImplementedError
 
 
-def held(adapter: Adapter) -> AdapterSource:
+def held(adapter: Adapter | FullWeights) -> AdapterSource:
     return Held(adapter.sha256, lambda: adapter)
 
 

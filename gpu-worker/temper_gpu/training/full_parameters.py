@@ -1,0 +1,87 @@
+"""Full fine-tuning: all weights of the base model train.
+
+The parameters are float32. A base model in a smaller type computes with rounded copies of them, made again after each
+update: a change that is smaller than the type's last place is kept, and adds up (mixed precision training, Micikevicius
+et al. 2018, arXiv 1710.03740, section 3.1). Gradients of copies are added up in float32, micro-batch by micro-batch.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from temper_gpu.model.full_weights import DTYPE, initial_weights, replaced_weights, require_weights
+from temper_gpu.model.models import BaseModel
+from temper_gpu.training.last_layer import LastLayer, find_last_layer
+from temper_gpu.training.saved_bytes import saved_bytes_per_token
+
+
+class FullParameters:
+    def __init__(self, base: BaseModel) -> None:
+        self._base = base
+        self.parameters = {name: nn.Parameter(tensor.clone()) for name, tensor in initial_weights(base).items()}
+        # Of those that the model has in another type.
+        self._rounded: dict[str, nn.Parameter] = {}
+        computing: dict[str, Tensor] = {}
+        for name, names in base.parameter_names.items():
+            computing |= dict.fromkeys(names, self._computing(name))
+        # Tied weights are one parameter under each of their names.
+        self.model: Any = base.instantiate(base.attention, computing)
+        self.last_layer = find_last_layer(self.model.get_decoder())
+        self.saved_bytes_per_token = saved_bytes_per_token(self.model, None)
+        for parameter in computing.values():
+            parameter.requires_grad_(True)
+
+    def _computing(self, name: str) -> nn.Parameter:
+        own, parameter = self._base.tensors[name], self.parameters[name]
+        if own.dtype == DTYPE:
+            return parameter
+        rounded = self._rounded[name] = nn.Parameter(own.clone())
+
+        def collect(computed: Tensor) -> None:
+            gradient, computed.grad = computed.grad, None
+            if gradient is not None:
+                before = parameter.grad
+                parameter.grad = gradient.to(DTYPE) if before is None else before.add_(gradient)
+
+        rounded.register_post_accumulate_grad_hook(collect)
+        return rounded
+
+    def require_same(self, what: str, tensors: Mapping[str, Tensor]) -> None:
+        require_weights(self._base, what, tensors)
+
+    @torch.no_grad()
+    def updated(self) -> None:
+        for name, rounded in self._rounded.items():
+            rounded.copy_(self.parameters[name])
+
+    @cached_property
+    def _plain(self) -> tuple[Any, LastLayer | None]:
+        return self._made({})
+
+    def _made(self, weights: dict[str, Tensor]) -> tuple[Any, LastLayer | None]:
+        """A model with these weights in the place of the base model's, and its last layer."""
+        model = self._base.instantiate(self._base.attention, weights)
+        return model, find_last_layer(model.get_decoder())
+
+    @contextmanager
+    def as_base(self) -> Iterator[None]:
+        with self._in_place(*self._plain):
+            yield
+
+    @contextmanager
+    def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+        with self._in_place(*self._made(replaced_weights(self._base, tensors))):
+            yield
+
+    @contextmanager
+    def _in_place(self, model: Any, last_layer: LastLayer | None) -> Iterator[None]:
+        own = self.model, self.last_layer
+        self.model, self.last_layer = model, last_layer
+        try:
+            yield
+        finally:
+            self.model, self.last_layer = own

@@ -1,0 +1,110 @@
+"""LoRA in training: PEFT's modules in the places of the adapted layers of a frozen model."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from temper_gpu.contract import LoraConfig
+from temper_gpu.failures import TemperError
+from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
+from temper_gpu.model.models import BaseModel
+from temper_gpu.training.dropout import Dropping, PrefixDropout
+from temper_gpu.training.half_inputs import keep_inputs_small
+from temper_gpu.training.last_layer import find_last_layer
+from temper_gpu.training.lora_product import compute_as_one
+from temper_gpu.training.saved_bytes import saved_bytes_per_token
+
+
+class LoraParameters:
+    def __init__(self, base: BaseModel, lora: LoraConfig, dropping: Dropping) -> None:
+        self._base = base
+        self._lora = lora
+        self.model: Any = base.instantiate(base.attention)
+        self.saved_bytes_per_token = saved_bytes_per_token(self.model, lora)
+        self._targets = target_modules(self.model, lora.target_modules)
+        self._shapes = adapter_shapes(self.model, lora)
+        self._adapted: Any = _with_lora(self.model, lora, self._targets, dropping)
+        self.last_layer = find_last_layer(self.model.get_decoder())
+        self.parameters = _lora_parameters(self._adapted)
+
+    def require_same(self, what: str, tensors: Mapping[str, Tensor]) -> None:
+        found = {name: tensor.shape for name, tensor in tensors.items()}
+        if found != self._shapes:
+            raise TemperError(
+                "BadConfig",
+                f"{what} must have rank {self._lora.rank} on {', '.join(self._targets)} of "
+                f"{self._base.name}, but it has {len(found)} other tensors; train it with its own LoRA options",
+            )
+
+    def updated(self) -> None:
+        """The model computes with them."""
+
+    @contextmanager
+    def as_base(self) -> Iterator[None]:
+        with self._adapted.disable_adapter():
+            yield
+
+    @contextmanager
+    def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+        self.require_same("an adapter to be compared with", tensors)
+        own = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
+        try:
+            self._lay_in(tensors)
+            yield
+        finally:
+            self._lay_in(own)
+
+    @torch.no_grad()
+    def _lay_in(self, tensors: Mapping[str, Tensor]) -> None:
+        for name, parameter in self.parameters.items():
+            parameter.copy_(tensors[name])
+
+
+def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping) -> nn.Module:
+    """PEFT's modules in the places of the adapted ones, with dropout of our own."""
+    import peft  # seconds; the engine answers its first calls meanwhile
+
+    alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
+    config = peft.LoraConfig(
+        r=lora.rank,
+        lora_alpha=alpha,
+        target_modules=targets,
+        layers_to_transform=lora.layers,
+        lora_dropout=0.0,
+        bias="none",
+        use_rslora=lora.rslora or False,
+        use_dora=lora.dora or False,
+    )
+    layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
+    is_half = bool(layers) and layers[0].weight.dtype != torch.float32
+    # eval(): a base model's dropout would make trainer and sampler disagree.
+    adapted: Any = peft.get_peft_model(model, config).eval()
+    for name, layer in adapted.named_modules():
+        if not isinstance(layer, peft.tuners.lora.Linear):
+            continue
+        if lora.dropout:
+            layer.lora_dropout["default"] = PrefixDropout(lora.dropout, name, dropping)
+            # Of this layer alone: PEFT's DoRA asks for its dropout only where a layer is in training.
+            layer.training = True
+        if lora.dora:
+            continue
+        if is_half:
+            keep_inputs_small(layer)
+        elif not lora.dropout:
+            compute_as_one(layer)
+    return adapted
+
+
+def _lora_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Trainable parameters under their file names, sorted."""
+    trainable: Iterable[tuple[str, nn.Parameter]] = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
+    return dict(sorted((_file_name(name), parameter) for name, parameter in trainable))
+
+
+def _file_name(name: str) -> str:
+    stem = name.removesuffix(".default.weight")
+    return stem if stem.endswith(MAGNITUDE) else f"{stem}.weight"

@@ -1,0 +1,127 @@
+/** Runs that train all weights: what `temper train`, `sft`, `fork` and `export` plan for them, and what they refuse. */
+import { readFileSync } from 'node:fs';
+import { writeFile as write } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { forkCommand } from '../../cli/fork/command.ts';
+import { readPlannedFork } from '../../cli/fork/read-planned-fork.ts';
+import { sftCommand } from '../../cli/sft/command.ts';
+import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
+import { trainCommand } from '../../cli/train/command.ts';
+import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
+import { configDetails } from '../../core/describe-config.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import { makeRun } from '../store/records/made-run.ts';
+import { fakePrograms } from '../workers/install/fake-programs.ts';
+import { writeAgent } from './agents.ts';
+import { temporaryProject } from './fixture-store.ts';
+import { complaintIn, contextOf, runCli } from './run-cli.ts';
+
+let project: string;
+let store: Store;
+
+beforeEach(async () => {
+  project = await temporaryProject();
+  await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
+  store = await openStore(join(project, '.temper', 'store'));
+  await makeRun(store, { run: 'full', train: { lora: null } });
+  await makeRun(store, { run: 'adapted' });
+});
+
+const FULL = '--full-fine-tuning';
+const NEW = ['agent.ts', '--run', 'new', '--base-model', 'pocket'];
+const refusal = (...flags: string[]) => complaintIn(project, ['train', ...NEW, ...flags]);
+const forking = (...words: string[]) => complaintIn(project, ['fork', ...words, '--run', 'new']);
+
+test('the run has no LoRA, and a learning rate of its own', async () => {
+  const { config } = await readPlannedRun(contextOf(trainCommand, project, [...NEW, FULL]));
+  expect([config.train.lora, config.learningRate]).toEqual([null, 5e-6]);
+  expect(configDetails(config)).toContain('learning rate 0.000005 (constant), full fine-tuning, seed 1');
+  await write(
+    join(project, 'chats.jsonl'),
+    ['a', 'b', 'c']
+      .map((content) =>
+        JSON.stringify({
+          messages: [
+            { role: 'user', content },
+            { role: 'assistant', content },
+          ],
+        }),
+      )
+      .join('\n'),
+  );
+  const words = ['chats.jsonl', '--base-model', 'pocket', FULL, '--learning-rate', '0.5'];
+  const supervised = (await readPlannedSft(contextOf(sftCommand, project, words))).config;
+  expect([supervised.train.lora, supervised.learningRate]).toEqual([null, 0.5]);
+  // A fork inherits it.
+  const fork = await readPlannedFork(contextOf(forkCommand, project, ['full@2', 'agent.ts', '--run', 'new']));
+  expect(fork.config.train.lora).toBeNull();
+});
+
+test('what needs an adapter is refused with the reason', async () => {
+  expect(await refusal(FULL, '--lora-dropout', '0.1')).toMatchInlineSnapshot(
+    `"temper: --lora-dropout has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out"`,
+  );
+  expect(await refusal(FULL, '--lora-dora')).toContain('--lora-dora has no effect with --full-fine-tuning');
+  await write(join(project, 'temporal.config.ts'), `export default { train: { 'lora-rank': 4 } };`);
+  expect(await refusal(FULL)).toContain('--lora-rank has no effect with --full-fine-tuning');
+  await write(join(project, 'temporal.config.ts'), `export default {};`);
+  expect(await refusal(FULL, '--engine', 'vllm')).toMatchInlineSnapshot(
+    `"temper: --full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out"`,
+  );
+});
+
+test('a run, its forks and its reference train the same', async () => {
+  const again = [
+    'train',
+    'agent.ts',
+    '--base-model',
+    'pocket',
+    '--groups-per-step',
+    '2',
+    '--group-size',
+    '2',
+    '--steps',
+    '3',
+  ];
+  expect(
+    await complaintIn(project, [...again, '--run', 'adapted', FULL, '--learning-rate', '5e-5']),
+  ).toMatchInlineSnapshot(
+    `"temper: the run adapted exists with another configuration (recorded → requested): --full-fine-tuning: "a LoRA adapter" → "all weights"; pass another --run, or the recorded values"`,
+  );
+  expect(await forking('full@2', 'agent.ts', '--lora-rank', '8')).toMatchInlineSnapshot(
+    `"temper: --full-fine-tuning must stay on (the run continues the weights of full@2); pass it, and leave the flags of LoRA (--lora-…) out"`,
+  );
+  expect(await forking('adapted@2', 'agent.ts', FULL)).toMatchInlineSnapshot(
+    `"temper: --full-fine-tuning must stay off (the run continues the adapter of adapted@2); leave it out"`,
+  );
+  const kl = ['--kl-coefficient', '0.1', '--kl-reference'];
+  expect(await refusal(FULL, ...kl, 'adapted@2')).toMatchInlineSnapshot(
+    `"temper: --kl-reference must be a checkpoint of a run that trains the same: adapted@2 has a LoRA adapter, the run trains all weights; name another checkpoint"`,
+  );
+  expect(await refusal(...kl, 'full@2')).toContain('full@2 has all weights, the run trains a LoRA adapter');
+});
+
+test('an export is the whole model', async () => {
+  const exporting = (...words: string[]) => ['export', 'full@2', '--to', 'out', ...words];
+  expect(await complaintIn(project, exporting('--format', 'peft'))).toMatchInlineSnapshot(
+    `"temper: --format peft needs an adapter, but full@2 has none: its run trains all weights; pass --format merged, or leave --format out"`,
+  );
+  const programs = fakePrograms();
+  onTestFinished(() => programs.remove());
+  programs.add(
+    'python',
+    `if (args[0] === '-c') console.log('missing:'); else console.log('{"revision":null,"kept":0.9312}');`,
+  );
+  const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
+  const { exitCode, stdout, stderr } = await runCli(project, exporting('--dtype', 'bfloat16'), { env });
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout).toContain('full@2: all weights in bfloat16, 1 file');
+  const card = readFileSync(join(project, 'out', 'README.md'), 'utf8');
+  expect(card).toContain('All of its weights were trained.');
+  expect(card).toContain('| training | full fine-tuning |');
+  expect(card).toContain('bfloat16; 93.120 % of what training changes is left after rounding');
+  expect(card).toContain('1. run full: the weights of the base model');
+  expect(card).not.toMatch(/LoRA|PEFT|adapter/);
+});
