@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -67,6 +67,8 @@ class BaseModel:
     revision: str | None = None
     # Where another program finds the same files; None: it was made in memory.
     folder: str | None = None
+    # Where it is trained from parts, while its weights stay in main memory; None: where its weights are.
+    parts_on: torch.device | None = None
 
     @property
     def attention(self) -> str:
@@ -118,6 +120,11 @@ class BaseModel:
 
     @property
     def device(self) -> torch.device:
+        """Where it is trained."""
+        return self.parts_on or self.weights_on
+
+    @property
+    def weights_on(self) -> torch.device:
         return next(iter(self.tensors.values())).device
 
 
@@ -138,8 +145,11 @@ class ModelLibrary:
         dtype: torch.dtype,
         device: torch.device,
         require_room: RequireRoom = lambda name, model: None,
+        parts_on: torch.device | None = None,
     ) -> None:
-        """`require_room` raises before the weights of what cannot fit are read."""
+        """`require_room` raises before the weights of what cannot fit are read. `parts_on`: where models are trained
+        from parts, while their weights stay on `device`."""
+        self._parts_on = parts_on
         self._sources = sources
         self._require_room = require_room
         self._dtype = dtype
@@ -162,7 +172,8 @@ class ModelLibrary:
 
     @property
     def device(self) -> torch.device:
-        return self._device
+        """Where models are trained."""
+        return self._parts_on or self._device
 
     def has(self, name: str) -> bool:
         return name in self._models or self._find(name) is not None
@@ -191,7 +202,8 @@ class ModelLibrary:
         return self._read(name, source, None)
 
     def _read(self, name: str, folder: str, revision: str | None) -> BaseModel:
-        return load_base(name, folder, self._dtype, self._device, revision, self._require_room)
+        base = load_base(name, folder, self._dtype, self._device, revision, self._require_room)
+        return replace(base, parts_on=self._parts_on)
 
     def _require(self, name: str) -> str:
         source = self._find(name)

@@ -21,7 +21,8 @@ from temper_gpu.model.lora import adapter_shapes
 from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened, without_numbers
 from temper_gpu.training.packing import MicroBatch, Row, pack
-from temper_gpu.training.policy import MOMENTS, TrainablePolicy, is_recomputed, saved_bytes_per_token
+from temper_gpu.training.policy import MOMENTS, TrainablePolicy
+from temper_gpu.training.recomputation import is_recomputed, saved_bytes_per_token
 
 # The adapter in training is float32, whatever the base model's type (PEFT), and so are its gradient and moments.
 STATE_DTYPE = torch.float32
@@ -37,6 +38,14 @@ def adapter_state_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
 
 def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig) -> int:
     return len(MOMENTS) * adapter_state_bytes(model, lora)
+
+
+def gathered_bytes(model: PreTrainedModel, dtype: torch.dtype) -> int:
+    """Of a sharded base model, the most that is whole at once: one group of weights, beside what came together of it or
+    of the next one."""
+    decoder: Any = model.get_decoder()
+    groups = [*decoder.layers, model.get_input_embeddings(), model.get_output_embeddings()]
+    return 2 * max(sum(p.numel() for p in group.parameters()) for group in groups) * dtype.itemsize
 
 
 @dataclass(frozen=True)

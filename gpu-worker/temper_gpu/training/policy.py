@@ -7,7 +7,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import attention_windows, expert_layers, experts_per_token, layer_kinds
+from temper_gpu.model.layers import attention_windows, layer_kinds
 from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
@@ -30,13 +30,13 @@ from temper_gpu.training.last_layer import MOST_PREDICTING, find_last_layer
 from temper_gpu.training.lora_product import compute_as_one
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
+from temper_gpu.training.recomputation import computed_again, is_recomputed, saved_bytes_per_token
+from temper_gpu.training.sharding import ShardedBase, WholeBase
 from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
-# Of the memory that is free before a micro-batch, for what its backward pass needs.
-MOST_OF_FREE = 0.5
 _PROBE_TOKENS = 4
 # What two ways to compute the same tokens may differ by, relative to their hidden states.
 SAME_BOUND = 1e-3
@@ -56,7 +56,7 @@ class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
     def __init__(self, base: BaseModel, lora: LoraConfig, ranks: Ranks = ALONE) -> None:
-        """`ranks`: each has a copy. The optimizer's state is rank 0's."""
+        """`ranks`: each has a copy of the adapter. The optimizer's state is rank 0's."""
         model = base.instantiate(base.attention)
         self.base = base
         self.lora = lora
@@ -67,6 +67,7 @@ class TrainablePolicy:
         self._dropping = Dropping()
         self._model: Any = _with_lora(model, lora, self.targets, self._dropping)
         self._causal_lm: Any = model
+        self._weights = ShardedBase(model, ranks, base.device) if ranks.shards else WholeBase()
         self._attention_of_rows = model.config._attn_implementation
         self._last_layer = find_last_layer(model.get_decoder())
         self.parameters = _lora_parameters(self._model)
@@ -139,6 +140,12 @@ class TrainablePolicy:
 
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
+        scores = self._score(batch, trains_entropy)
+        if not torch.is_grad_enabled():
+            self._weights.end_pass()
+        return scores
+
+    def _score(self, batch: MicroBatch, trains_entropy: bool) -> TokenScores:
         hidden_ND = self._hidden_states(batch).index_select(0, batch.sources_N)
         chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
         if batch.scored_at_once is not None:
@@ -181,17 +188,19 @@ class TrainablePolicy:
             narrows = self.knows_last_layer and len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width
         if self._last_layer is not None:
             self._last_layer.places_S = batch.predicting_S if narrows else None
+        self._weights.begin_pass()
         # Stays until the next pass: a backward pass that computes layers again reads it, too.
         self._causal_lm.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
-        with _computed_again(decoder.layers if is_recomputed else ()):
+        with computed_again(decoder.layers if is_recomputed else ()):
             hidden = decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
                 use_cache=False,
                 **self._options(batch, is_recomputed),
             ).last_hidden_state.flatten(0, 1)
+        self._weights.end_decoder(hidden)
         return hidden if narrows else hidden.index_select(0, batch.predicting_S)
 
     def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
@@ -260,6 +269,14 @@ class TrainablePolicy:
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()
 
+    def go_back(self, scores: TokenScores) -> None:
+        """A backward pass that other ranks need, and that leaves nothing here."""
+        gradients = [parameter.grad for parameter in self.parameters.values()]
+        self.zero_grad()
+        scores.logprobs_N.sum().backward()
+        for parameter, gradient in zip(self.parameters.values(), gradients, strict=True):
+            parameter.grad = gradient
+
     def add_gradients(self) -> None:
         self.ranks.add_gradients(self.parameters.values())
 
@@ -282,35 +299,18 @@ class TrainablePolicy:
     @torch.no_grad()
     def _require_plain_head(self) -> None:
         """Some architectures scale their logits after the head; scoring past that would train another model."""
+        self._weights.begin_pass()
         ids_BT = torch.arange(_PROBE_TOKENS, device=self.device)[None]
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state
         plain = self._logits(hidden_BTD)
-        if not torch.allclose(plain, self._causal_lm(input_ids=ids_BT, use_cache=False).logits, rtol=1e-3, atol=1e-3):
+        whole = self._causal_lm(input_ids=ids_BT, use_cache=False).logits
+        self._weights.end_pass()
+        if not torch.allclose(plain, whole, rtol=1e-3, atol=1e-3):
             raise TemperError(
                 "BadConfig",
                 f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
                 f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )
-
-
-def is_recomputed(num_bytes: int, free: int) -> bool:
-    return num_bytes > free * MOST_OF_FREE
-
-
-def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig) -> int:
-    """About what the backward pass needs of one token, rather more than less: for each linear layer its input, and what
-    it and the activation after it wrote; for each expert that a token takes, what this wrote. Dropout adds a mask and
-    what it leaves of the input; DoRA reads inputs in float32, and keeps two of its results."""
-    layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
-    linear = sum(
-        (4 if lora.dora else layer.weight.itemsize) * (3 if lora.dropout else 1) * layer.in_features
-        + (2 * layer.weight.itemsize + (8 if lora.dora else 0)) * layer.out_features
-        for layer in layers
-    )
-    weights = [weight for experts in expert_layers(model).values() for weight in experts.parameters()]
-    # [experts, inputs, outputs], or with the last two the other way round.
-    written = sum(2 * weight.itemsize * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
-    return linear + experts_per_token(model.config) * written
 
 
 def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping) -> nn.Module:
@@ -346,19 +346,6 @@ def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dro
         elif not lora.dropout:
             compute_as_one(layer)
     return adapted
-
-
-@contextmanager
-def _computed_again(layers: Iterable[nn.Module]) -> Iterator[None]:
-    """A forward pass within keeps only what goes into each of these layers."""
-    found = [(layer, layer.forward) for layer in layers]
-    for layer, forward in found:
-        layer.forward = partial(checkpoint, forward, use_reentrant=False, preserve_rng_state=False)
-    try:
-        yield
-    finally:
-        for layer, forward in found:
-            layer.forward = forward
 
 
 def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor]:
