@@ -40,6 +40,8 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
     engine: asked.engine,
     device: asked.device,
     dtype: asked.dtype,
+    devices: asked.devices,
+    shardBaseModel: asked['shard-base-model'],
     context: microBatchTokens,
     fit: !hasOwnMicroBatch,
   });
@@ -66,7 +68,7 @@ function tooLarge(baseModel: string, tokens: number, { device, bytes, needed, pa
   const figures = largest.map((part) => `${part.name} ${gib(part.bytes)}`).join(', ');
   return new TemperError(
     'BadConfig',
-    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model (temper doctor --model shows the plan)`,
+    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16, shard it over several GPUs (--devices N --shard-base-model --engine vllm), or use a smaller model (temper doctor --model shows the plan)`,
   );
 }
 

@@ -55,6 +55,8 @@ interface Examined extends InstallOptions {
   readonly engine: EngineKind | null;
   readonly device: string | null;
   readonly dtype: Dtype | null;
+  readonly devices?: number | null;
+  readonly shardBaseModel?: boolean;
 }
 
 export interface ExaminedModel extends Examined {
@@ -124,8 +126,11 @@ function engineOf(configured: EngineConfig, asked: Examined): string[] {
     '--slots': String(slots),
     '--threads': String(threads),
   };
+  const devices = asked.devices ?? configured.devices;
   return [
     ...Object.entries(flags).flat(),
+    ...(devices === 1 ? [] : ['--devices', String(devices)]),
+    ...(asked.shardBaseModel === true || configured.shardBaseModel ? ['--shard-base-model'] : []),
     ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
     ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
     ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),

@@ -187,7 +187,8 @@ def _mesh(ranks: Ranks, device: torch.device) -> Iterator[DeviceMesh]:
     """FSDP asks a process group who is who, and sends nothing by it: this one cannot, and nobody listens for it."""
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group("fake", store=dist.HashStore(), rank=ranks.rank, world_size=ranks.count)
+    store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage]
+    dist.init_process_group("fake", store=store, rank=ranks.rank, world_size=ranks.count)
     try:
         yield DeviceMesh.from_group(dist.group.WORLD, device.type)  # pyright: ignore[reportArgumentType]
     finally:

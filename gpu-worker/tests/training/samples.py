@@ -65,7 +65,6 @@ def tiny_experts() -> BaseModel:
         num_hidden_layers=2,
         num_attention_heads=2,
         num_key_value_heads=1,
-        head_dim=8,
         num_experts=3,
         num_experts_per_tok=2,
         moe_intermediate_size=8,
