@@ -240,8 +240,8 @@ describe('the GPU worker', () => {
     expect(await commandLine(two, { devices: 1 })).not.toContain('--devices');
     expect(await commandLine(two)).not.toContain('--shard-base-model');
     const parts = { engine: { ...two.engine, shardBaseModel: true } };
-    for (const line of [await commandLine(two, { shardBaseModel: true }), await commandLine(parts)])
-      expect(line).toContain('--slots 128 --shard-base-model');
+    for (const sharded of [await commandLine(two, { shardBaseModel: true }), await commandLine(parts)])
+      expect(sharded).toContain('--slots 128 --shard-base-model');
   });
 
   it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {

@@ -116,6 +116,12 @@ function trainedBy({ lora, microBatchTokens, entropyCoefficient }: Examined['tra
   ];
 }
 
+function trainedOn(configured: EngineConfig, asked: Examined): string[] {
+  const devices = asked.devices ?? configured.devices;
+  const shards = asked.shardBaseModel === true || configured.shardBaseModel;
+  return [...(devices === 1 ? [] : ['--devices', String(devices)]), ...(shards ? ['--shard-base-model'] : [])];
+}
+
 function engineOf(configured: EngineConfig, asked: Examined): string[] {
   const { kvCacheBytes, prefixCacheBytes, slots, threads, vllm } = configured;
   const kind = asked.engine ?? configured.kind;
@@ -126,11 +132,9 @@ function engineOf(configured: EngineConfig, asked: Examined): string[] {
     '--slots': String(slots),
     '--threads': String(threads),
   };
-  const devices = asked.devices ?? configured.devices;
   return [
     ...Object.entries(flags).flat(),
-    ...(devices === 1 ? [] : ['--devices', String(devices)]),
-    ...(asked.shardBaseModel === true || configured.shardBaseModel ? ['--shard-base-model'] : []),
+    ...trainedOn(configured, asked),
     ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
     ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
     ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),

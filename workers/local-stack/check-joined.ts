@@ -40,17 +40,21 @@ export function checkJoined(
   folders: ProjectFolders,
 ): void {
   const { uiPort, enginePort } = asked;
-  for (const name of GPU_WORKER_FLAGS)
-    if (asked[name] != null && asked[name] !== stack[name])
-      throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);
-  if (asked.shardBaseModel === true && !stack.shardBaseModel)
-    throw runsAlready(SHARDING_FLAG, 'with a whole base model on each device');
+  checkGpuWorker(stack, asked);
   if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
   if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
     throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);
   const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
   if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
   if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
+}
+
+function checkGpuWorker(stack: Pick<StackDescription, GpuWorkerOptions>, asked: Asked): void {
+  for (const name of GPU_WORKER_FLAGS)
+    if (asked[name] != null && asked[name] !== stack[name])
+      throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);
+  if (asked.shardBaseModel === true && !stack.shardBaseModel)
+    throw runsAlready(SHARDING_FLAG, 'with a whole base model on each device');
 }
 
 /** Before anything is sent there: keys go to the addresses that the configuration names, and to this machine. */
