@@ -7,6 +7,7 @@ that is whole on each of them. LoRA's parameters are whole everywhere, and their
 Rank 0 alone has the weights, in main memory. The others get theirs from it, group by group.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -187,9 +188,12 @@ def _mesh(ranks: Ranks, device: torch.device) -> Iterator[DeviceMesh]:
     """FSDP asks a process group who is who, and sends nothing by it: this one cannot, and nobody listens for it."""
     if device.type == "cuda":
         torch.cuda.set_device(device)
+    # It would take over how uncaught errors are told.
+    excepthook = sys.excepthook
     store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage]
     dist.init_process_group("fake", store=store, rank=ranks.rank, world_size=ranks.count)
     try:
         yield DeviceMesh.from_group(dist.group.WORLD, device.type)  # pyright: ignore[reportArgumentType]
     finally:
         dist.destroy_process_group()
+        sys.excepthook = excepthook
