@@ -260,8 +260,7 @@ def load_base(
         outlined = outline(folder)
         check_decoder(name, outlined)
         require_room(name, outlined)
-        if device.type == "cpu" and outlined.num_parameters() >= LARGE_MODEL:
-            return_freed_memory()
+        suit_memory(outlined, device)
         options |= unpacking(name, outlined.config)
         loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
     model, loading = loaded
@@ -275,6 +274,12 @@ def load_base(
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     ends = end_token_ids(model, tokenizer)
     return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision, folder)
+
+
+def suit_memory(model: PreTrainedModel, device: torch.device) -> None:
+    """Before a model is computed with, on that device."""
+    if device.type == "cpu" and model.num_parameters() >= LARGE_MODEL:
+        return_freed_memory()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from temper_gpu.model.models import (
     end_token_ids,
     explained,
     outline,
+    suit_memory,
 )
 
 
@@ -75,6 +76,7 @@ class OutlineLibrary(ModelLibrary):
             model = outline(folder)
             with suppress(OSError):  # as transformers does where there is no such file
                 model.generation_config = GenerationConfig.from_pretrained(folder)
+        suit_memory(model, self.device)
         shapes = without_numbers(model.config, self._dtype, torch.device("meta"))
         return replace(
             shapes,
