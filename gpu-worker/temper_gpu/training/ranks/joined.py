@@ -72,7 +72,10 @@ class Joined:
         os.environ.setdefault(*_NCCL_ON_LOOPBACK)
         torch.cuda.set_device(device)
         nccl: Any = ProcessGroupNCCL
-        self._gpus = nccl(PrefixStore("gpus", store), self.rank, self.count, nccl.Options())
+        options = nccl.Options()
+        # Its watchdog would end this process.
+        options._timeout = PATIENCE
+        self._gpus = nccl(PrefixStore("gpus", store), self.rank, self.count, options)
         # They find each other with the first thing that they send, as long as the store is there.
         self.collect(torch.zeros(self.count, device=device), torch.zeros(1, device=device))
         torch.cuda.synchronize(device)
