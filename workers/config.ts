@@ -56,6 +56,8 @@ export const TemperConfigSchema = z.strictObject({
       dtype: z.enum(DTYPES).prefault('auto'),
       /** How many devices train; sampling takes one. On the CPU, processes. */
       devices: z.int().min(1).max(MOST_DEVICES).prefault(1),
+      /** Each of them holds a part of the base model, and never all of it. */
+      shardBaseModel: z.boolean().prefault(false),
       /** Memory that keys and values of requests may take; null: 4 GiB, on a GPU a quarter of its memory. */
       kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).nullable().prefault(null),
       /** The most of them for prompts that are kept to be reused; 0 keeps none, null: a quarter. */
@@ -192,6 +194,7 @@ const LOCAL_ENGINE = [
   'engine.device',
   'engine.dtype',
   'engine.devices',
+  'engine.shardBaseModel',
   'engine.kvCacheBytes',
   'engine.prefixCacheBytes',
   'engine.slots',

@@ -6,7 +6,7 @@ import type { EngineConfig } from './config.ts';
 
 const WITHIN_MS = 10_000;
 
-type Asked = Pick<EngineConfig, 'device' | 'devices'>;
+type Asked = Pick<EngineConfig, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
 
 export interface FoundDevices {
   /** Of the host, by name. */
@@ -28,10 +28,24 @@ export async function findDevices({ device }: Pick<Asked, 'device'>, env: NodeJS
 
 /** Before anything is installed or started; the GPU worker asks PyTorch, too. */
 export async function requireDevices(asked: Asked, env: NodeJS.ProcessEnv): Promise<void> {
+  if (asked.devices === 1 && asked.shardBaseModel) throw unshardable('several --devices', '1', 'pass --devices 2');
   if (asked.devices === 1) return;
   if (process.platform !== 'linux') throw tooMany(asked, `1 on ${process.platform}`, 1);
-  const { count, where } = await findDevices(asked, env);
+  const { gpus, count, where } = await findDevices(asked, env);
   if (asked.devices > count) throw tooMany(asked, `${count}, the number of ${where} of this host`, count);
+  if (asked.shardBaseModel && asked.kind === 'embedded' && asked.device !== 'cpu' && gpus.length > 0)
+    throw unshardable(
+      '--engine vllm on GPUs',
+      'embedded, which holds the whole base model on one of them',
+      'pass --engine vllm',
+    );
+}
+
+function unshardable(rule: string, got: string, remedy: string): TemperError {
+  return new TemperError(
+    'BadConfig',
+    `--shard-base-model (engine.shardBaseModel in temporal.config.ts) must come with ${rule}, got ${got}; ${remedy}, or leave it out`,
+  );
 }
 
 function tooMany({ devices }: Asked, most: string, count: number): TemperError {

@@ -1,4 +1,4 @@
-/** `--engine`, `--device`, `--dtype` and `--devices`: what samples, and what the local stack's GPU worker computes on; null: as `temporal.config.ts` has it. */
+/** `--engine`, `--device`, `--dtype`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
 import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
 import { DEVICE } from '../../workers/engine-choices.ts';
 import type { Flags, FlagValues } from './command.ts';
@@ -33,6 +33,10 @@ export const ENGINE_FLAGS = {
     maximum: MOST_DEVICES,
     placeholder: 'N',
     description: 'how many devices train: GPUs, or processes on the CPU [1]',
+  },
+  'shard-base-model': {
+    kind: 'boolean',
+    description: 'each of several --devices holds a part of the base model, which need not fit into one of them',
   },
 } satisfies Flags;
 

@@ -20,6 +20,7 @@ export async function dev(context: CommandContext<typeof devCommand>): Promise<n
     device,
     dtype,
     devices,
+    shardBaseModel: flags['shard-base-model'],
     enginePort: flags['engine-port'],
     signal,
     env,

@@ -47,7 +47,7 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   const config = applyRunFlags(start, values, loss);
   checkFits(parent, config);
   checkReference(reference, config);
-  await checkEngine(config, flags.engine, context);
+  await checkEngine(config, flags, context);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
   const given = {

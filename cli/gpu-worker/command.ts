@@ -30,6 +30,11 @@ export const gpuWorkerCommand = defineCommand({
       placeholder: 'N',
       description: 'how many devices train: GPUs, or processes on the CPU [engine.devices of temporal.config.ts, or 1]',
     },
+    'shard-base-model': {
+      kind: 'boolean',
+      description:
+        'each of several devices holds a part of the base model [engine.shardBaseModel of temporal.config.ts]',
+    },
     threads: {
       kind: 'integer',
       minimum: 1,

@@ -15,9 +15,10 @@ export async function serveAndTrain({ flags, project, env, output, signal }: Con
   throw new WorkFailed(`the GPU worker ended (${code ?? 'killed'}); see its last lines, then start it again`);
 }
 
-function pythonFlags({ host, port, devices, threads, 'allow-host': allowed }: Context['flags']): string[] {
+function pythonFlags(flags: Context['flags']): string[] {
+  const { host, port, devices, threads, 'allow-host': allowed, 'shard-base-model': shards } = flags;
   const single = Object.entries({ host, port, devices, threads }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name}=${value}`],
   );
-  return [...single, ...allowed.map((name) => `--allow-host=${name}`)];
+  return [...single, ...(shards ? ['--shard-base-model'] : []), ...allowed.map((name) => `--allow-host=${name}`)];
 }

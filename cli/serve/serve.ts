@@ -55,7 +55,13 @@ function startEngine(
   const { device, dtype } = flags;
   // In another type of numbers the same policy gives other tokens.
   const trainedIn = manifest.platform['dtype'] === 'bfloat16' ? 'bfloat16' : DEFAULT_DTYPE;
-  const engine = { ...config.engine, device: device ?? config.engine.device, dtype: dtype ?? trainedIn, devices: 1 };
+  const engine = {
+    ...config.engine,
+    device: device ?? config.engine.device,
+    dtype: dtype ?? trainedIn,
+    devices: 1,
+    shardBaseModel: false,
+  };
   return startServedEngine({
     project,
     env: others,

@@ -28,7 +28,7 @@ export async function readPlannedSft(context: SftContext): Promise<PlannedRun> {
   const steps = stepsOf(flags, supervised);
   const names = { run, agent: SUPERVISED_AGENT, baseModel: model.name };
   const asked = applyRunFlags({ ...names, steps, train: recordedLayout(recorded), supervised }, values);
-  await checkEngine(asked, flags.engine, context);
+  await checkEngine(asked, flags, context);
   // The last check of all: it may download a model.
   const { name: baseModel, models } = await settleBaseModel(model, recorded?.baseModel ?? null, context);
   const config = { ...asked, baseModel };

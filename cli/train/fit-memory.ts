@@ -42,6 +42,8 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
     engine: asked.engine,
     device: asked.device,
     dtype: asked.dtype,
+    devices: asked.devices,
+    shardBaseModel: asked['shard-base-model'],
     context: microBatchTokens,
     fit: !hasOwnMicroBatch,
   });
@@ -71,10 +73,12 @@ function tooLarge(
 ): TemperError {
   const largest = parts.toSorted((a, b) => b.bytes - a.bytes).slice(0, 4);
   const figures = largest.map((part) => `${part.name} ${gib(part.bytes)}`).join(', ');
-  const adapter = train.lora === null ? 'leave --full-fine-tuning out, ' : '';
+  const isFull = train.lora === null;
+  const adapter = isFull ? 'leave --full-fine-tuning out, ' : '';
+  const sharding = isFull ? '' : 'shard it over several GPUs (--devices N --shard-base-model --engine vllm), ';
   return new TemperError(
     'BadConfig',
-    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model (temper doctor --model shows the plan)`,
+    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16, ${sharding}or use a smaller model (temper doctor --model shows the plan)`,
   );
 }
 

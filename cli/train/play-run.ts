@@ -25,10 +25,11 @@ async function showCompleted(context: Surroundings, plan: PlannedRun, asked: Eng
 }
 
 /** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
-function idleFlags({ engine, device, dtype, devices }: EngineFlags): string | null {
+function idleFlags({ engine, device, dtype, devices, 'shard-base-model': shards }: EngineFlags): string | null {
   const given = Object.entries({ engine, device, dtype, devices }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name} ${value}`],
   );
+  if (shards) given.push('--shard-base-model');
   if (given.length === 0) return null;
   const [have, them] = given.length === 1 ? ['has', 'it'] : ['have', 'them'];
   return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
@@ -53,8 +54,9 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
-    const { engine, device, dtype, devices } = asked;
-    await playSession({ plan, project, viewer, signal, env, engine, device, dtype, devices, onLeft });
+    const { engine, device, dtype, devices, 'shard-base-model': shardBaseModel } = asked;
+    const computing = { engine, device, dtype, devices, shardBaseModel };
+    await playSession({ plan, project, viewer, signal, env, ...computing, onLeft });
     viewer.close();
   } catch (error) {
     // A step may have been finished while everything ended: it is told now, or nobody ever tells it.

@@ -57,7 +57,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const start = startWith(adapter, fresh, values);
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   checkStartAdapter(adapter, asked);
-  await checkEngine(asked, flags.engine, context);
+  await checkEngine(asked, flags, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.

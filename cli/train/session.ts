@@ -19,7 +19,8 @@ import type { Viewer } from '../watch/viewer.ts';
 import { awaitRun } from './await-run.ts';
 import { checkSameConfig, type PlannedRun } from './read-planned-run.ts';
 
-export interface Session extends EngineFlags {
+export interface Session extends Omit<EngineFlags, 'shard-base-model'> {
+  readonly shardBaseModel: boolean;
   readonly plan: PlannedRun;
   readonly project: string;
   readonly viewer: Viewer;
@@ -31,7 +32,7 @@ export interface Session extends EngineFlags {
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, engine, device, dtype, devices, onLeft } = session;
+  const { plan, project, viewer, signal, env, engine, device, dtype, devices, shardBaseModel, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
@@ -40,6 +41,7 @@ export async function playSession(session: Session): Promise<void> {
     device,
     dtype,
     devices,
+    shardBaseModel,
     onEvent: (event) => viewer.stack(event),
     signal,
     env,

@@ -34,6 +34,8 @@ const ROUNDING_SHARE = 0.05;
 export interface RecomputeOptions {
   readonly project: string;
   readonly storeUri: string;
+  /** Whether devices hold parts of the base model here: the bytes are the same. */
+  readonly shardBaseModel: boolean;
   readonly python: string;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
@@ -56,6 +58,7 @@ async function runPython(plan: RecomputePlan, input: string, options: RecomputeO
   // As many threads as the recorded step had: sums depend on it.
   args.push('--threads', String(plan.manifest.platform['threads'] ?? 2));
   if (existsSync(models)) args.push('--models', models);
+  if (options.shardBaseModel) args.push('--shard-base-model');
   const { code, output } = await runCommand(options.python, args, {
     cwd: GPU_WORKER_FOLDER,
     env: options.env,

@@ -7,6 +7,7 @@ import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { plural } from '../terminal/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
+import { loadConfig } from '../../workers/config.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import { createTable } from '../terminal/table.ts';
 import type { verifyCommand } from './command.ts';
@@ -53,7 +54,8 @@ async function recomputeStep(
   const { createEventPrinter } = await import('../terminal/stack-events.ts');
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { python } = await openPythonEnvironment({ env, cache: cacheFolder(env), signal, onEvent });
-  const made = await recompute(plan, { project, storeUri: store.uri, python, env, signal });
+  const { shardBaseModel } = (await loadConfig(project, env)).engine;
+  const made = await recompute(plan, { project, storeUri: store.uri, shardBaseModel, python, env, signal });
   if (made.verdict === 'differs') findings.recomputed(plan.policy, made.text);
   return made;
 }

@@ -193,13 +193,13 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/serve.test.ts',
     'an address that is open to other machines needs a key of the environment, and names of its own',
   ),
-  ...shownBy(STACK_WORKER, ['train', 'sft', 'fork', 'dev'], ['device', 'dtype', 'devices']),
+  ...shownBy(STACK_WORKER, ['train', 'sft', 'fork', 'dev'], ['device', 'dtype', 'devices', 'shard-base-model']),
   ...shownBy(VLLM_WORKER, ['train', 'sft', 'fork', 'dev'], ['engine']),
   'setup --build': byTest(
     'workers/install/vllm-environment.test.ts',
     'is installed from its locked packages, PyTorch first for the CPU build, once',
   ),
-  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'threads']),
+  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'shard-base-model', 'threads']),
   'worker --agent': byTest(
     'crash/frozen.test.ts',
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',

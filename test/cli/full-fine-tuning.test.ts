@@ -67,6 +67,7 @@ test('what needs an adapter is refused with the reason', async () => {
   await write(join(project, 'temporal.config.ts'), `export default { train: { 'lora-rank': 4 } };`);
   expect(await refusal(FULL)).toContain('--lora-rank has no effect with --full-fine-tuning');
   await write(join(project, 'temporal.config.ts'), `export default {};`);
+  expect(await refusal(FULL, '--devices', '2', '--shard-base-model')).toContain('only frozen weights can be sharded');
   expect(await refusal(FULL, '--engine', 'vllm')).toMatchInlineSnapshot(
     `"temper: --full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out"`,
   );

@@ -59,6 +59,7 @@ test('the worker finds store, queue, key and Temporal where the project and the 
     '3',
     '--devices',
     '2',
+    '--shard-base-model',
     '--allow-host',
     'gpu-1',
     '--allow-host',
@@ -73,7 +74,7 @@ test('the worker finds store, queue, key and Temporal where the project and the 
     /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 --device auto --dtype auto /,
   );
   expect(command).toContain(
-    ' --host=10.0.0.5 --port=8099 --devices=2 --threads=3 --allow-host=gpu-1 --allow-host=b --leash',
+    ' --host=10.0.0.5 --port=8099 --devices=2 --threads=3 --shard-base-model --allow-host=gpu-1 --allow-host=b --leash',
   );
 });
 

@@ -96,6 +96,7 @@ test('train', async () => {
       --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME                              type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       --devices N                               how many devices train: GPUs, or processes on the CPU [1]
+      --shard-base-model                        each of several --devices holds a part of the base model, which need not fit into one of them
       -h, --help                                print this help
 
     Examples:

@@ -244,14 +244,15 @@ test('dev', async () => {
     Runs until Ctrl-C, or joins a local stack that is already running. The stack stops with the last command using it.
 
     Options:
-      --agent FILE     also play this agent, so that its runs continue
-      --engine NAME    what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
-      --device NAME    where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
-      --dtype NAME     type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
-      --devices N      how many devices train: GPUs, or processes on the CPU [1]
-      --ui-port N      port of Temporal's UI; default: a free one, remembered
-      --engine-port N  port of the engine; default: a free one, remembered
-      -h, --help       print this help"
+      --agent FILE        also play this agent, so that its runs continue
+      --engine NAME       what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
+      --device NAME       where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
+      --dtype NAME        type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --devices N         how many devices train: GPUs, or processes on the CPU [1]
+      --shard-base-model  each of several --devices holds a part of the base model, which need not fit into one of them
+      --ui-port N         port of Temporal's UI; default: a free one, remembered
+      --engine-port N     port of the engine; default: a free one, remembered
+      -h, --help          print this help"
   `);
 });
 

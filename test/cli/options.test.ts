@@ -222,6 +222,7 @@ describe('temporal.config.ts', () => {
     'engine.device': ['cuda:1'],
     'engine.dtype': ['bfloat16'],
     'engine.devices': [2],
+    'engine.shardBaseModel': [true, { engine: { devices: 2 } }],
     'engine.kvCacheBytes': [2 ** 30],
     'engine.prefixCacheBytes': [0],
     'engine.slots': [64],

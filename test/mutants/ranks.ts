@@ -33,4 +33,25 @@ export const RANKS: readonly Mutant[] = [
     replace: '',
     test: 'gpu-worker/tests/training/test_supervised.py',
   },
+  {
+    name: 'each rank has all layers, where the base model is sharded',
+    file: `${TRAINING}/sharding.py`,
+    find: '                shard(layer)\n',
+    replace: '                incoming.place(layer)\n',
+    test: RANKS_TEST,
+  },
+  {
+    name: 'a pass for other ranks takes the gradient away',
+    file: `${TRAINING}/policy.py`,
+    find: '            parameter.grad = gradient\n',
+    replace: '            pass\n',
+    test: RANKS_TEST,
+  },
+  {
+    name: 'a pass for other ranks counts',
+    file: `${TRAINING}/step.py`,
+    find: '        if turn.counts:\n            sums',
+    replace: '        if True:\n            sums',
+    test: RANKS_TEST,
+  },
 ];

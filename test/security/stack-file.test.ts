@@ -198,6 +198,7 @@ describe('the addresses that a joined stack names', () => {
     device: 'cpu',
     dtype: 'float32',
     devices: 1,
+    shardBaseModel: false,
     engine: 'embedded',
   };
   const elsewhere = { address: 'a.test:7233', namespace: 'default' };

@@ -148,6 +148,7 @@ describe('a command that joins a local stack', () => {
     device: 'auto',
     dtype: 'bfloat16',
     devices: 1,
+    shardBaseModel: false,
     engine: 'embedded',
   };
   const joins = (asked: object, config: object = {}) =>
@@ -162,6 +163,12 @@ describe('a command that joins a local stack', () => {
   it.each([
     ['another port of the UI', { uiPort: 9000 }, {}, '--ui-port has no effect here'],
     ['another port of the engine', { enginePort: 9000 }, {}, '--engine-port has no effect here'],
+    [
+      'parts of the base model',
+      { shardBaseModel: true },
+      {},
+      '--shard-base-model has no effect here: the local stack of this project runs already, with a whole base model on',
+    ],
     [
       'another device',
       { device: 'cuda' },
@@ -197,6 +204,7 @@ describe('a command that joins a local stack', () => {
     expect(() => checkPorts({ uiPort: 9000 }, false, defineConfig())).toThrow(/--ui-port has no effect/);
     expect(() => checkPorts({ enginePort: 9000 }, true, elsewhere)).toThrow(/--engine-port has no effect/);
     expect(() => checkPorts({ device: 'cuda' }, true, elsewhere)).toThrow(/--device has no effect.*no GPU worker/);
+    expect(() => checkPorts({ shardBaseModel: true }, true, elsewhere)).toThrow(/--shard-base-model has no effect/);
     expect(() => checkPorts({ uiPort: 9000, enginePort: 9001 }, true, defineConfig())).not.toThrow();
   });
 });
@@ -230,6 +238,10 @@ describe('the GPU worker', () => {
     const two = { engine: { device: 'cpu', devices: 2 } } as const;
     expect(await commandLine(two)).toContain('--device cpu --dtype auto --devices 2 ');
     expect(await commandLine(two, { devices: 1 })).not.toContain('--devices');
+    expect(await commandLine(two)).not.toContain('--shard-base-model');
+    const parts = { engine: { ...two.engine, shardBaseModel: true } };
+    for (const sharded of [await commandLine(two, { shardBaseModel: true }), await commandLine(parts)])
+      expect(sharded).toContain('--slots 128 --shard-base-model');
   });
 
   it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {

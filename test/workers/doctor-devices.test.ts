@@ -15,15 +15,16 @@ function hostWith(gpus: number, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv 
 }
 
 const cores = availableParallelism();
+const engine = { kind: 'embedded', shardBaseModel: false } as const;
 
 it('counts GPUs and cores, and says how many train', async () => {
-  expect(await devicesState({ device: 'auto', devices: 2 }, hostWith(4))).toBe(
+  expect(await devicesState({ ...engine, device: 'auto', devices: 2 }, hostWith(4))).toBe(
     `4 GPUs (NVIDIA H200), ${cores} CPU cores; 2 of the GPUs from cuda:0 on (engine.devices)`,
   );
-  expect(await devicesState({ device: 'auto', devices: 1 }, hostWith(0))).toBe(
+  expect(await devicesState({ ...engine, device: 'auto', devices: 1 }, hostWith(0))).toBe(
     `0 GPUs, ${cores} CPU cores; 1 of the CPU cores (engine.devices)`,
   );
-  expect(await devicesState({ device: 'cpu', devices: 1 }, hostWith(1))).toContain('1 GPU (NVIDIA H200)');
+  expect(await devicesState({ ...engine, device: 'cpu', devices: 1 }, hostWith(1))).toContain('1 GPU (NVIDIA H200)');
 });
 
 it.each([
@@ -49,5 +50,19 @@ it.each([
     `must be at most ${cores}, the number of CPU cores of this host, got ${cores + 1}; pass --devices ${cores}`,
   ],
 ])('refuses more than %s', async (_, device, devices, env, complaint) => {
-  await expect(devicesState({ device, devices }, hostWith(4, env))).rejects.toThrow(complaint);
+  await expect(devicesState({ ...engine, device, devices }, hostWith(4, env))).rejects.toThrow(complaint);
+});
+
+it('says that devices hold parts of the base model, and refuses parts that would save nothing', async () => {
+  const parts = { ...engine, shardBaseModel: true, devices: 2 };
+  const flag = '--shard-base-model (engine.shardBaseModel in temporal.config.ts) must come with ';
+  expect(await devicesState({ ...parts, kind: 'vllm', device: 'cuda' }, hostWith(4))).toContain(
+    '2 of the GPUs from cuda:0 on (engine.devices), each with a part of the base model (engine.shardBaseModel)',
+  );
+  await expect(devicesState({ ...parts, device: 'auto' }, hostWith(4))).rejects.toThrow(
+    `${flag}--engine vllm on GPUs, got embedded`,
+  );
+  await expect(devicesState({ ...parts, device: 'cpu', devices: 1 }, hostWith(0))).rejects.toThrow(
+    `${flag}several --devices, got 1`,
+  );
 });

@@ -3,11 +3,15 @@ import type { EngineConfig } from '../config.ts';
 import { findDevices, requireDevices } from '../devices.ts';
 
 /** Throws where the GPU worker would refuse to start. */
-export async function devicesState(engine: Pick<EngineConfig, 'device' | 'devices'>, env: NodeJS.ProcessEnv) {
+export async function devicesState(
+  engine: Pick<EngineConfig, 'device' | 'devices' | 'shardBaseModel' | 'kind'>,
+  env: NodeJS.ProcessEnv,
+) {
   await requireDevices(engine, env);
   const { gpus, cores, where } = await findDevices(engine, env);
   const here = `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'}${names(gpus)}, ${cores} CPU cores`;
-  return `${here}; ${engine.devices} of the ${where} (engine.devices)`;
+  const parts = engine.shardBaseModel ? ', each with a part of the base model (engine.shardBaseModel)' : '';
+  return `${here}; ${engine.devices} of the ${where} (engine.devices)${parts}`;
 }
 
 function names(gpus: readonly string[]): string {

@@ -55,6 +55,8 @@ interface Examined extends InstallOptions {
   readonly engine: EngineKind | null;
   readonly device: string | null;
   readonly dtype: Dtype | null;
+  readonly devices?: number | null;
+  readonly shardBaseModel?: boolean;
 }
 
 export interface ExaminedModel extends Examined {
@@ -119,6 +121,12 @@ function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): 
   ];
 }
 
+function trainedOn(configured: EngineConfig, asked: Examined): string[] {
+  const devices = asked.devices ?? configured.devices;
+  const shards = asked.shardBaseModel === true || configured.shardBaseModel;
+  return [...(devices === 1 ? [] : ['--devices', String(devices)]), ...(shards ? ['--shard-base-model'] : [])];
+}
+
 function engineOf(configured: EngineConfig, asked: Examined): string[] {
   const { kvCacheBytes, prefixCacheBytes, slots, threads, vllm } = configured;
   const kind = asked.engine ?? configured.kind;
@@ -131,6 +139,7 @@ function engineOf(configured: EngineConfig, asked: Examined): string[] {
   };
   return [
     ...Object.entries(flags).flat(),
+    ...trainedOn(configured, asked),
     ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
     ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
     ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),

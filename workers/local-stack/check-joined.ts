@@ -8,17 +8,21 @@ import type { StackDescription } from './protocol.ts';
 
 const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 
-type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | 'device' | 'dtype' | 'devices' | 'engine'>;
+type GpuWorkerOptions = 'device' | 'dtype' | 'devices' | 'shardBaseModel' | 'engine';
+type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | GpuWorkerOptions>;
 
 /** Flags of the GPU worker. */
 const GPU_WORKER_FLAGS = ['device', 'dtype', 'devices', 'engine'] as const;
+const SHARDING_FLAG = '--shard-base-model';
 
 /** Before anything is started: ports and numbers of what this stack does not start. */
 export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperConfig): void {
   const { uiPort, enginePort } = asked;
-  const idle = engine.url === null ? undefined : GPU_WORKER_FLAGS.find((name) => asked[name] != null);
+  const given = GPU_WORKER_FLAGS.filter((name) => asked[name] != null).map((name) => `--${name}`);
+  if (asked.shardBaseModel === true) given.push(SHARDING_FLAG);
+  const idle = engine.url === null ? undefined : given[0];
   if (idle !== undefined)
-    throw withoutEffect(`--${idle}`, `the engine is configured (${engine.url}), so Temper starts no GPU worker`);
+    throw withoutEffect(idle, `the engine is configured (${engine.url}), so Temper starts no GPU worker`);
   if (uiPort != null && !hasServer)
     throw withoutEffect(
       '--ui-port',
@@ -30,21 +34,27 @@ export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperC
 
 /** A stack that was joined keeps the ports, the store and the engine that it was started with. */
 export function checkJoined(
-  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | 'device' | 'dtype' | 'devices' | 'engine'>,
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | GpuWorkerOptions>,
   asked: Asked,
   config: TemperConfig,
   folders: ProjectFolders,
 ): void {
   const { uiPort, enginePort } = asked;
-  for (const name of GPU_WORKER_FLAGS)
-    if (asked[name] != null && asked[name] !== stack[name])
-      throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);
+  checkGpuWorker(stack, asked);
   if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
   if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
     throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);
   const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
   if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
   if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
+}
+
+function checkGpuWorker(stack: Pick<StackDescription, GpuWorkerOptions>, asked: Asked): void {
+  for (const name of GPU_WORKER_FLAGS)
+    if (asked[name] != null && asked[name] !== stack[name])
+      throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);
+  if (asked.shardBaseModel === true && !stack.shardBaseModel)
+    throw runsAlready(SHARDING_FLAG, 'with a whole base model on each device');
 }
 
 /** Before anything is sent there: keys go to the addresses that the configuration names, and to this machine. */

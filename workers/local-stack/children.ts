@@ -86,7 +86,11 @@ export function engineArguments(
     '--slots': String(engine.slots),
     ...(engine.prefixCacheBytes === null ? {} : { '--prefix-cache-bytes': String(engine.prefixCacheBytes) }),
   };
-  return [...Object.entries(flags).flat(), ...(engine.kind === 'vllm' ? vllmArguments(engine, vllmPython) : [])];
+  return [
+    ...Object.entries(flags).flat(),
+    ...(engine.shardBaseModel ? ['--shard-base-model'] : []),
+    ...(engine.kind === 'vllm' ? vllmArguments(engine, vllmPython) : []),
+  ];
 }
 
 /** With `=`: an argument of vLLM begins with dashes, too. */

@@ -15,6 +15,7 @@ export interface LocalStackOptions {
   readonly device?: string | null;
   readonly dtype?: Dtype | null;
   readonly devices?: number | null;
+  readonly shardBaseModel?: boolean;
   readonly engine?: EngineKind | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;

@@ -36,6 +36,7 @@ export interface StackDescription {
   readonly device: string;
   readonly dtype: string;
   readonly devices: number;
+  readonly shardBaseModel: boolean;
   /** What samples there. */
   readonly engine: string;
   readonly pid: number;

@@ -63,6 +63,7 @@ function engineAsked({ config: { engine }, options }: Needs): TemperConfig['engi
     device: options.device ?? engine.device,
     dtype: options.dtype ?? engine.dtype,
     devices: options.devices ?? engine.devices,
+    shardBaseModel: (options.shardBaseModel ?? false) || engine.shardBaseModel,
     kind: options.engine ?? engine.kind,
   };
 }

@@ -163,6 +163,7 @@ export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string 
     device: spec.engine.device,
     dtype: spec.engine.dtype,
     devices: spec.engine.devices,
+    shardBaseModel: spec.engine.shardBaseModel,
     engine: spec.engine.kind,
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',

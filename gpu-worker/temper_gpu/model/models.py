@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -67,6 +67,8 @@ class BaseModel:
     revision: str | None = None
     # Where another program finds the same files; None: it was made in memory.
     folder: str | None = None
+    # Where it is trained from parts, while its weights stay in main memory; None: where its weights are.
+    parts_on: torch.device | None = None
 
     @property
     def attention(self) -> str:
@@ -129,6 +131,11 @@ class BaseModel:
 
     @property
     def device(self) -> torch.device:
+        """Where it is trained."""
+        return self.parts_on or self.weights_on
+
+    @property
+    def weights_on(self) -> torch.device:
         return next(iter(self.tensors.values())).device
 
 
@@ -149,8 +156,11 @@ class ModelLibrary:
         dtype: torch.dtype,
         device: torch.device,
         require_room: RequireRoom = lambda name, model: None,
+        parts_on: torch.device | None = None,
     ) -> None:
-        """`require_room` raises before the weights of what cannot fit are read."""
+        """`require_room` raises before the weights of what cannot fit are read. `parts_on`: where models are trained
+        from parts, while their weights stay on `device`."""
+        self._parts_on = parts_on
         self._sources = sources
         self._require_room = require_room
         self._dtype = dtype
@@ -173,7 +183,8 @@ class ModelLibrary:
 
     @property
     def device(self) -> torch.device:
-        return self._device
+        """Where models are trained."""
+        return self._parts_on or self._device
 
     def has(self, name: str) -> bool:
         return name in self._models or self._find(name) is not None
@@ -202,7 +213,8 @@ class ModelLibrary:
         return self._read(name, source, None)
 
     def _read(self, name: str, folder: str, revision: str | None) -> BaseModel:
-        return load_base(name, folder, self._dtype, self._device, revision, self._require_room)
+        base = load_base(name, folder, self._dtype, self._device, revision, self._require_room)
+        return replace(base, parts_on=self._parts_on)
 
     def _require(self, name: str) -> str:
         source = self._find(name)
@@ -259,8 +271,7 @@ def load_base(
         outlined = outline(folder)
         check_decoder(name, outlined)
         require_room(name, outlined)
-        if device.type == "cpu" and outlined.num_parameters() >= LARGE_MODEL:
-            return_freed_memory()
+        suit_memory(outlined, device)
         options |= unpacking(name, outlined.config)
         loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
     model, loading = loaded
@@ -274,6 +285,12 @@ def load_base(
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     ends = end_token_ids(model, tokenizer)
     return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision, folder)
+
+
+def suit_memory(model: PreTrainedModel, device: torch.device) -> None:
+    """Before a model is computed with, on that device."""
+    if device.type == "cpu" and model.num_parameters() >= LARGE_MODEL:
+        return_freed_memory()
 
 
 @contextmanager

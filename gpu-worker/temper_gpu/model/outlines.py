@@ -1,16 +1,26 @@
 """Models before their weights are read: what follows from config.json and tokenizer alone."""
 
 import copy
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedConfig, PreTrainedModel
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model.chat_templates import check_template
-from temper_gpu.model.models import BaseModel, check_decoder, check_usable, explained, outline
+from temper_gpu.model.models import (
+    BaseModel,
+    ModelLibrary,
+    check_decoder,
+    check_usable,
+    end_token_ids,
+    explained,
+    outline,
+    suit_memory,
+)
 
 
 @dataclass(frozen=True)
@@ -55,3 +65,26 @@ def without_numbers(config: PreTrainedConfig, dtype: torch.dtype, device: torch.
     tensors = {name: shapes.setdefault(id(tensor), tensor.detach()) for name, tensor in state.items()}
     buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
     return BaseModel("", config, tensors, None, buffers)
+
+
+class OutlineLibrary(ModelLibrary):
+    """Models that are trained from parts of another process's weights: everything about them but weights."""
+
+    def _read(self, name: str, folder: str, revision: str | None) -> BaseModel:
+        with explained(name, folder):
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+            model = outline(folder)
+            with suppress(OSError):  # as transformers does where there is no such file
+                model.generation_config = GenerationConfig.from_pretrained(folder)
+        suit_memory(model, self.device)
+        shapes = without_numbers(model.config, self._dtype, torch.device("meta"))
+        return replace(
+            shapes,
+            name=name,
+            tokenizer=tokenizer,
+            end_token_ids=end_token_ids(model, tokenizer),
+            generation_config=model.generation_config,
+            revision=revision,
+            folder=folder,
+            parts_on=self.device,
+        )

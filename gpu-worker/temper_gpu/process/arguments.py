@@ -45,6 +45,8 @@ class Arguments:
     dtype: str
     # That train. The engine has one of them.
     devices: int
+    # Whether each of them has a part of the base model alone.
+    shard_base_model: bool
     # None: by the device (needs.py).
     kv_cache_bytes: int | None
     # None: the engine's own share of `kv_cache_bytes`.
@@ -90,6 +92,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     _check_engine(parser, arguments)
     if arguments.devices > 1 and arguments.no_temporal:
         parser.error("--devices has no effect with --no-temporal, which trains nothing; remove it")
+    if arguments.devices == 1 and arguments.shard_base_model:
+        parser.error("--shard-base-model must come with several --devices, got 1: there is nothing to shard over")
     if arguments.host in EVERY_ADDRESS and not arguments.allow_host:
         parser.error(
             f"--host {arguments.host or repr('')} must come with --allow-host, otherwise requests from other machines "
@@ -170,6 +174,7 @@ def _machine(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many train: GPUs from --device on, or processes on the CPU; bytes depend on it (default: 1)",
     )
+    add_sharding(parser)
     add_engine(parser)
     parser.add_argument("--vllm-python", metavar="FILE", help="a Python that has vLLM installed")
     parser.add_argument(
@@ -180,6 +185,14 @@ def _machine(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--vllm-adapters-as", metavar="FOLDER", help="the same folder as the server's host has it (default: the same)"
+    )
+
+
+def add_sharding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shard-base-model",
+        action="store_true",
+        help="each of several --devices holds a part of the base model, which need not fit into one of them",
     )
 
 

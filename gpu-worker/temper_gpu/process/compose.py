@@ -42,7 +42,7 @@ from temper_gpu.process.needs import (
     refuse_without_room,
     refuse_without_room_to_train,
 )
-from temper_gpu.process.training import choose_devices, open_trainer
+from temper_gpu.process.training import choose_devices, open_trainer, require_shardable
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.server.server import create_app, run_server
 from temper_gpu.server.settings import ServerSettings
@@ -81,7 +81,9 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     stopping = asyncio.Event()
     end_on(stopping, arguments.leash)
     device = choose_device(arguments.device)
-    devices = choose_devices(arguments.devices, device, arguments.vllm_devices)
+    devices, shards = choose_devices(arguments.devices, device, arguments.vllm_devices), arguments.shard_base_model
+    if shards:
+        require_shardable(arguments.engine, device)
     sampling = open_sampling(arguments, device, keys.vllm)
     targets = Targets(StoreResolver(store), sampling.engines)
     templates = StoredTemplates(store)
@@ -91,7 +93,7 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     if not arguments.no_temporal:
         read_turns = ChatTurns(templates.text)
         dtype = dtype_name(choose_dtype(arguments.dtype, device))
-        ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads)
+        ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads, shards)
         trainer = open_trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
         check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
         asked = (partial(probe, targets), check)
@@ -123,15 +125,22 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     settings = engine_settings(arguments, device)
     if isinstance(settings, VllmSettings):
         settings = completed(settings, arguments, vllm_key)
-    machine = Machine(device, dtype, settings, arguments.devices)
-    require_room = partial(refuse_without_room, machine)
-    library = ModelLibrary(ModelFolders(arguments.models), dtype, device, require_room)
+    machine = Machine(device, dtype, settings, arguments.devices, arguments.shard_base_model)
+    library = open_library(arguments.models, machine)
     if isinstance(settings, VllmSettings):
         vllm = VllmHost(library, settings)
         return Sampling(vllm, library, vllm.training, vllm.recorded, vllm.close, machine)
     device_lock = DeviceLock()
     host = EngineHost(library, settings, device_lock, on_doubt=start_narrower)
     return Sampling(host, ProvenModels(host), device_lock, lambda base_model: {}, host.close, machine)
+
+
+def open_library(models: str | None, machine: Machine) -> ModelLibrary:
+    """What is trained from parts stays in main memory."""
+    folders, require_room = ModelFolders(models), partial(refuse_without_room, machine)
+    if machine.shards:
+        return ModelLibrary(folders, machine.dtype, torch.device("cpu"), require_room, parts_on=machine.device)
+    return ModelLibrary(folders, machine.dtype, machine.device, require_room)
 
 
 def completed(settings: VllmSettings, arguments: Arguments, key: str) -> VllmSettings:
@@ -205,6 +214,12 @@ def check_run(
     one example that cannot be written, in its step."""
     if isinstance(machine.engine, VllmSettings):
         check_for_vllm(work.lora)
+    if machine.shards and work.lora is None:
+        raise TemperError(
+            "BadConfig",
+            "a run that trains all weights must have the whole base model on each device, because only frozen weights "
+            "are sharded; start the GPU worker without --shard-base-model, or leave --full-fine-tuning out",
+        )
     base, given = models.get(work.base_model), work.chat_template_sha256
     if work.lora is None and base.folder is not None:
         refuse_without_room_to_train(machine, base.name, outline(base.folder))

@@ -65,6 +65,8 @@ class Machine:
     engine: EngineSettings | VllmSettings
     # That train. On a CPU they share its memory.
     num_ranks: int = 1
+    # Whether each of them holds a part of the base model alone.
+    shards: bool = False
 
 
 def default_kv_cache_bytes(device: torch.device) -> int:
@@ -98,16 +100,43 @@ def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSett
 
 def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, context: int | None) -> MemoryPlan:
     """Of the trainer's device. Without a context: what is taken whatever is asked, reckoned in no time."""
-    weights = weights_part(model, machine.dtype)
-    parts = [process_part(machine.device), weights]
-    if machine.num_ranks > 1 and machine.device.type == "cpu":
-        others = machine.num_ranks - 1
-        parts.append(Part("always", "other ranks", others * weights.num_bytes, f"{others} × the weights"))
+    parts = [process_part(machine.device), *base_parts(model, machine)]
     if isinstance(machine.engine, EngineSettings):
         parts += embedded_parts(model, machine, machine.engine, lora, context)
     elif machine.engine.external is None and shares_memory(machine.device, machine.engine):
         parts += vllm_parts(model, machine, machine.engine)
     return MemoryPlan(tuple(parts))
+
+
+def base_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
+    """Of the base model: on a CPU, of all ranks."""
+    weights, count = weights_part(model, machine.dtype), machine.num_ranks
+    is_on_cpu = machine.device.type == "cpu"
+    if not machine.shards:
+        others = count - 1
+        rest = Part("always", "other ranks", others * weights.num_bytes, f"{others} × the weights")
+        return [weights, rest] if others and is_on_cpu else [weights]
+    gathered = trainer.gathered_bytes(model, machine.dtype)
+    what = "the largest layer, embedding or head, twice while it comes together"
+    if is_on_cpu:
+        # The first rank sends the others their parts, and its engine samples from the whole.
+        return [
+            weights,
+            Part("always", "parts of the weights", weights.num_bytes, f"{count} × 1/{count} of the weights"),
+            Part("training", "gathered weights", count * gathered, f"{count} × {what}"),
+        ]
+    part = -(-weights.num_bytes // count)
+    return [
+        Part("always", "part of the weights", part, f"1/{count} of {weights.reason}"),
+        Part("training", "gathered weights", gathered, what),
+    ]
+
+
+def plan_main_memory(model: PreTrainedModel, machine: Machine) -> MemoryPlan | None:
+    """Of what GPUs hold parts of, the first rank has the whole in main memory. None: there is nothing to reckon."""
+    if not machine.shards or machine.device.type == "cpu":
+        return None
+    return MemoryPlan((process_part(torch.device("cpu")), weights_part(model, machine.dtype)))
 
 
 def embedded_parts(
@@ -236,6 +265,9 @@ def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> 
     """Before weights are read: what could not fit even if all memory were free. A run's own adapters may be larger."""
     plan = plan_serving(model, machine, USUAL_LORA, None)
     require_room(name, plan.parts, total_bytes(machine.device), remedy_of(machine))
+    whole = plan_main_memory(model, machine)
+    if whole is not None:
+        require_room(name, whole.parts, total_bytes(torch.device("cpu")), "use a host with more main memory")
 
 
 def refuse_without_room_to_train(machine: Machine, name: str, model: PreTrainedModel) -> None:
@@ -251,6 +283,7 @@ def remedy_of(machine: Machine) -> str:
         "lower --kv-cache-bytes (engine.kvCacheBytes in temporal.config.ts)",
         *(["start with --dtype bfloat16"] if machine.dtype == torch.float32 else []),
         *(["lower --devices"] if machine.num_ranks > 1 and machine.device.type == "cpu" else []),
+        *(["pass --shard-base-model"] if machine.device.type == "cuda" and not machine.shards else []),
         "use a smaller model",
     ]
     return ", ".join(ways[:-1]) + ", or " + ways[-1]

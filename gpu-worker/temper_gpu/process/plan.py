@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from temper_gpu.contract import LoraConfig
+from temper_gpu.contract import MOST_DEVICES, LoraConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import add_computing, add_engine, print_answer, whole
+from temper_gpu.process.arguments import add_computing, add_engine, add_sharding, print_answer, whole
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +60,8 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
 
     device = choose_device(arguments.device)
     settings = engine_settings(cast(EngineArguments, arguments), device)
-    machine = Machine(device, choose_dtype(arguments.dtype, device), settings)
+    dtype = choose_dtype(arguments.dtype, device)
+    machine = Machine(device, dtype, settings, arguments.devices, arguments.shard_base_model)
     name, template = arguments.model, read_template(arguments.chat_template)
     found = find(name, arguments.source)
     outline = open_outline(name, found.folder, template)
@@ -104,7 +105,7 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
     from temper_gpu.engine.embedded.needs import capacity_of
     from temper_gpu.engine.embedded.settings import EngineSettings
     from temper_gpu.model.models import context_window_of
-    from temper_gpu.process.needs import fit_micro_batch, plan_all, plan_vllm_alone
+    from temper_gpu.process.needs import fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
 
     lora = lora_of(arguments)
     window, most, trains_entropy = context_window_of(model.config), arguments.micro_batch_tokens, arguments.entropy
@@ -120,6 +121,9 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
         capacity = capacity_of(model, machine.dtype, machine.engine, context)
     elif (alone := plan_vllm_alone(model, machine, machine.engine)) is not None:
         plans += [(torch_device(index), alone) for index in machine.engine.devices]
+    whole = plan_main_memory(model, machine)
+    if whole is not None:
+        plans.append((main_memory(), whole))
     return {
         "context": context,
         "microBatchTokens": max(context, most),
@@ -143,6 +147,12 @@ def lora_of(arguments: argparse.Namespace) -> LoraConfig | None:
         # Any share of the inputs needs the same masks.
         dropout=0.5 if arguments.lora_dropout else None,
     )
+
+
+def main_memory() -> "torch.device":
+    import torch
+
+    return torch.device("cpu")
 
 
 def torch_device(index: int) -> "torch.device":
@@ -192,6 +202,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--entropy", action="store_true", help="the loss has an entropy term")
     parser.add_argument("--fit", action="store_true", help="find the largest micro-batch that fits into free memory")
     add_computing(parser)
+    parser.add_argument("--devices", type=whole(1, MOST_DEVICES), default=1, metavar="N", help="how many train")
+    add_sharding(parser)
     add_engine(parser)
     return parser.parse_args(argv)
 

@@ -9,6 +9,7 @@ import torch
 
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.model.models import ModelLibrary
+from temper_gpu.model.outlines import OutlineLibrary
 from temper_gpu.process.compose import ModelFolders, choose_device
 from temper_gpu.process.logs import configure_logs
 from temper_gpu.server.chat_turns import ChatTurns
@@ -17,18 +18,21 @@ from temper_gpu.training.group import RankSettings
 from temper_gpu.training.group.member import take_part
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import Ranks
+from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.trainer import Trainer
 
 
 def enter(settings: RankSettings, rank: int, meeting: Path, pipe: Connection) -> None:
     configure_logs()
     make_deterministic(settings.threads)
-    take_part(partial(open_trainer, settings, rank), rank, len(settings.devices), meeting, pipe)
+    ranks = Joined(rank, len(settings.devices), parts_on=settings.parts_on(rank))
+    take_part(partial(open_trainer, settings, rank), ranks, meeting, pipe)
 
 
 def open_trainer(settings: RankSettings, rank: int, ranks: Ranks) -> Trainer:
     device = choose_device(settings.devices[rank])
     store = open_store(settings.store)
-    library = ModelLibrary(ModelFolders(settings.models), getattr(torch, settings.dtype), device)
+    kind = OutlineLibrary if settings.shards else ModelLibrary
+    library = kind(ModelFolders(settings.models), getattr(torch, settings.dtype), device)
     read_turns = ChatTurns(StoredTemplates(store).text)
     return Trainer(library, store, nullcontext(), lambda base_model: {}, read_turns, ranks)

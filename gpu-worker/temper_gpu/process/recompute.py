@@ -18,7 +18,7 @@ from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.contract import BlobRef, InitialiseInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
-from temper_gpu.process.arguments import add_computing, add_models, print_answer
+from temper_gpu.process.arguments import add_computing, add_models, add_sharding, print_answer
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def read_input(file: Path) -> bytes:
 
 
 def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
+    import torch
+
     from temper_gpu.model.lora import dtype_name
     from temper_gpu.model.models import ModelLibrary
     from temper_gpu.process.compose import ModelFolders, choose_device, choose_dtype
@@ -107,12 +109,15 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     device_like, dtype_like = chosen_like(recorded, arguments.device, arguments.dtype)
     device = choose_device(device_like)
     dtype = choose_dtype(dtype_like, device)
-    library = ModelLibrary(ModelFolders(arguments.models), dtype, device)
     # What sampled is not asked again: its answers are recorded, and so is it.
     sampler = sampler_of(recorded)
     read_turns = ChatTurns(StoredTemplates(store).text)
     devices = devices_like(recorded, device)
-    ranks = RankSettings(arguments.store, arguments.models, devices, dtype_name(dtype), arguments.threads)
+    # One device has nothing to share with.
+    shards = arguments.shard_base_model and len(devices) > 1
+    ranks = RankSettings(arguments.store, arguments.models, devices, dtype_name(dtype), arguments.threads, shards)
+    weights_on = torch.device("cpu") if shards else device
+    library = ModelLibrary(ModelFolders(arguments.models), dtype, weights_on, parts_on=ranks.parts_on(0))
     trainer = open_trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler, read_turns, ranks)
     try:
         outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
@@ -214,6 +219,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
     add_models(parser)
     add_computing(parser)
+    add_sharding(parser)
     return parser.parse_args(argv)
 
 

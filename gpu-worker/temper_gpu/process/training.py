@@ -45,6 +45,16 @@ def choose_devices(count: int, first: torch.device, of_vllm: Sequence[int] = ())
     return tuple(f"cuda:{number}" for number in numbers)
 
 
+def require_shardable(engine: str, first: torch.device) -> None:
+    """The embedded engine samples from a whole base model on the first device. On a CPU that is main memory anyway."""
+    if first.type == "cuda" and engine == "embedded":
+        raise TemperError(
+            "BadConfig",
+            "--shard-base-model must come with --engine vllm on GPUs, got the embedded engine, which holds the whole "
+            f"base model on {first}; pass --engine vllm, with --vllm-devices or --vllm-url for one that exceeds a GPU",
+        )
+
+
 def num_devices(first: torch.device) -> int:
     if first.type == "cuda":
         return torch.cuda.device_count() - (first.index or 0)

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from temper_gpu.model.full_weights import DTYPE, initial_weights, replaced_weights, require_weights
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.last_layer import LastLayer, find_last_layer
-from temper_gpu.training.saved_bytes import saved_bytes_per_token
+from temper_gpu.training.recomputation import saved_bytes_per_token
+from temper_gpu.training.sharding import WholeBase
 
 
 class FullParameters:
@@ -31,6 +32,7 @@ class FullParameters:
         # Tied weights are one parameter under each of their names.
         self.model: Any = base.instantiate(base.attention, computing)
         self.last_layer = find_last_layer(self.model.get_decoder())
+        self.weights = WholeBase()
         self.saved_bytes_per_token = saved_bytes_per_token(self.model, None)
         for parameter in computing.values():
             parameter.requires_grad_(True)

@@ -16,11 +16,13 @@ from temper_gpu.training.dropout import Dropping, PrefixDropout
 from temper_gpu.training.half_inputs import keep_inputs_small
 from temper_gpu.training.last_layer import find_last_layer
 from temper_gpu.training.lora_product import compute_as_one
-from temper_gpu.training.saved_bytes import saved_bytes_per_token
+from temper_gpu.training.ranks import Ranks
+from temper_gpu.training.recomputation import saved_bytes_per_token
+from temper_gpu.training.sharding import ShardedBase, WholeBase
 
 
 class LoraParameters:
-    def __init__(self, base: BaseModel, lora: LoraConfig, dropping: Dropping) -> None:
+    def __init__(self, base: BaseModel, lora: LoraConfig, dropping: Dropping, ranks: Ranks) -> None:
         self._base = base
         self._lora = lora
         self.model: Any = base.instantiate(base.attention)
@@ -28,6 +30,7 @@ class LoraParameters:
         self._targets = target_modules(self.model, lora.target_modules)
         self._shapes = adapter_shapes(self.model, lora)
         self._adapted: Any = _with_lora(self.model, lora, self._targets, dropping)
+        self.weights = ShardedBase(self.model, ranks, base.device) if ranks.shards else WholeBase()
         self.last_layer = find_last_layer(self.model.get_decoder())
         self.parameters = _lora_parameters(self._adapted)
 

@@ -23,7 +23,7 @@ from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened, without_numbers
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import MOMENTS, TrainablePolicy
-from temper_gpu.training.saved_bytes import is_recomputed, saved_bytes_per_token
+from temper_gpu.training.recomputation import is_recomputed, saved_bytes_per_token
 
 # What trains is float32, whatever the base model's type, and so are its gradient and moments.
 STATE_DTYPE = torch.float32
@@ -52,6 +52,14 @@ def rounded_bytes(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.
 def commit_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
     """In main memory, once the gradients are gone: of an adapter too little to count."""
     return 0 if lora is not None else COPIES_OF_FILE * optimizer_bytes(model, lora)
+
+
+def gathered_bytes(model: PreTrainedModel, dtype: torch.dtype) -> int:
+    """Of a sharded base model, the most that is whole at once: one group of weights, beside what came together of it or
+    of the next one."""
+    decoder: Any = model.get_decoder()
+    groups = [*decoder.layers, model.get_input_embeddings(), model.get_output_embeddings()]
+    return 2 * max(sum(p.numel() for p in group.parameters()) for group in groups) * dtype.itemsize
 
 
 @dataclass(frozen=True)

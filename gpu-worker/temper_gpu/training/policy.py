@@ -6,9 +6,9 @@ Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
 from temper_gpu.training.lora_parameters import LoraParameters
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
-from temper_gpu.training.saved_bytes import is_recomputed
+from temper_gpu.training.recomputation import computed_again, is_recomputed
 from temper_gpu.training.trained import Trained
 from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
@@ -55,12 +55,15 @@ class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
     def __init__(self, base: BaseModel, lora: LoraConfig | None, ranks: Ranks = ALONE) -> None:
-        """`lora`: None trains all weights. `ranks`: each has a copy. The optimizer's state is rank 0's."""
+        """`lora`: None trains all weights. `ranks`: each has a copy of what trains; rank 0 alone has the
+        optimizer's state."""
         self.base = base
         self.lora = lora
         self.ranks = ranks
         self._dropping = Dropping()
-        self._trained: Trained = FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping)
+        self._trained: Trained = (
+            FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping, ranks)
+        )
         self._attention_of_rows = self._causal_lm.config._attn_implementation
         self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)
         self._require_plain_head()
@@ -125,6 +128,12 @@ class TrainablePolicy:
 
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         """Only what predicts a sampled token meets the output head. Log-softmax is fp32, after temperature."""
+        scores = self._score(batch, trains_entropy)
+        if not torch.is_grad_enabled():
+            self._trained.weights.end_pass()
+        return scores
+
+    def _score(self, batch: MicroBatch, trains_entropy: bool) -> TokenScores:
         hidden_ND = self._hidden_states(batch).index_select(0, batch.sources_N)
         chunk = max(1, MAX_LOGITS // self._causal_lm.get_output_embeddings().weight.shape[0])
         if batch.scored_at_once is not None:
@@ -167,17 +176,19 @@ class TrainablePolicy:
             narrows = self.knows_last_layer and len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width
         if self._last_layer is not None:
             self._last_layer.places_S = batch.predicting_S if narrows else None
+        self._trained.weights.begin_pass()
         # Stays until the next pass: a backward pass that computes layers again reads it, too.
         self._causal_lm.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
-        with _computed_again(decoder.layers if is_recomputed else ()):
+        with computed_again(decoder.layers if is_recomputed else ()):
             hidden = decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
                 use_cache=False,
                 **self._options(batch, is_recomputed),
             ).last_hidden_state.flatten(0, 1)
+        self._trained.weights.end_decoder(hidden)
         return hidden if narrows else hidden.index_select(0, batch.predicting_S)
 
     def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
@@ -246,6 +257,14 @@ class TrainablePolicy:
     def zero_grad(self) -> None:
         self._optimizer.zero_grad()
 
+    def go_back(self, scores: TokenScores) -> None:
+        """A backward pass that other ranks need, and that leaves nothing here."""
+        gradients = [parameter.grad for parameter in self.parameters.values()]
+        self.zero_grad()
+        scores.logprobs_N.sum().backward()
+        for parameter, gradient in zip(self.parameters.values(), gradients, strict=True):
+            parameter.grad = gradient
+
     def add_gradients(self) -> None:
         self.ranks.add_gradients(self.parameters.values())
 
@@ -271,28 +290,18 @@ class TrainablePolicy:
     @torch.no_grad()
     def _require_plain_head(self) -> None:
         """Some architectures scale their logits after the head; scoring past that would train another model."""
+        self._trained.weights.begin_pass()
         ids_BT = torch.arange(_PROBE_TOKENS, device=self.device)[None]
         hidden_BTD = self._causal_lm.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state
         plain = self._logits(hidden_BTD)
-        if not torch.allclose(plain, self._causal_lm(input_ids=ids_BT, use_cache=False).logits, rtol=1e-3, atol=1e-3):
+        whole = self._causal_lm(input_ids=ids_BT, use_cache=False).logits
+        self._trained.weights.end_pass()
+        if not torch.allclose(plain, whole, rtol=1e-3, atol=1e-3):
             raise TemperError(
                 "BadConfig",
                 f"a model's logits must be those of its output head, but {type(self._causal_lm).__name__} "
                 f"({self.base.name}) changes them; use a Qwen, Llama or Mistral model",
             )
-
-
-@contextmanager
-def _computed_again(layers: Iterable[nn.Module]) -> Iterator[None]:
-    """A forward pass within keeps only what goes into each of these layers."""
-    found = [(layer, layer.forward) for layer in layers]
-    for layer, forward in found:
-        layer.forward = partial(checkpoint, forward, use_reentrant=False, preserve_rng_state=False)
-    try:
-        yield
-    finally:
-        for layer, forward in found:
-            layer.forward = forward
 
 
 def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor]:

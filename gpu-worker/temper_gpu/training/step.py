@@ -28,7 +28,7 @@ from temper_gpu.training.metrics import (
 )
 from temper_gpu.training.packing import MicroBatch, Packing
 from temper_gpu.training.policy import TokenScores, TrainablePolicy
-from temper_gpu.training.ranks import StepCancelled
+from temper_gpu.training.ranks import StepCancelled, plan_turns
 from temper_gpu.training.rows import Rows, build_rows
 from temper_gpu.training.stale_sampler import StaleSampler, first_rows
 from temper_gpu.training.tokens import Laid, Tokens, lay, pack_all, tokens_of
@@ -146,10 +146,12 @@ def score(
     scored_F, entropy_F = torch.zeros_like(tokens.anchors_F), torch.zeros_like(tokens.anchors_F)
     packing, ranks = packing_of(policy, config), policy.ranks
     batches = pack_all(tokens.rows, config.micro_batch_tokens, packing, policy.device, ranks.count)
-    for batch in ranks.share(batches, size):
+    for turn in plan_turns(ranks, batches, size):
         if is_cancelled():
             raise StepCancelled
-        scores = policy.log_probabilities(batch)
+        scores, batch = policy.log_probabilities(turn.batch), turn.batch
+        if not turn.counts:
+            continue
         places_N = batch.places_N.cpu()
         scored_F[places_N] = scores.logprobs_N.double().cpu()
         entropy_F[places_N] = scores.entropy_N.double().cpu()
@@ -163,16 +165,21 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
     loss = find_loss(config.loss)
     sums = TokenSums(loss.metrics if config.kl_coefficient is None else (*loss.metrics, "kl"))
     batches = list(lay(tokens, config, packing_of(policy, config), policy.device, policy.ranks.count))
-    for laid in policy.ranks.share(batches, lambda laid: size(laid.batch)):
+    sizes, trains = (lambda laid: size(laid.batch)), (lambda laid: has_gradient(laid, config))
+    for turn in plan_turns(policy.ranks, batches, sizes, trains):
         if is_cancelled():
             raise StepCancelled
-        with torch.set_grad_enabled(has_gradient(laid, config)):
+        laid = turn.batch
+        with torch.set_grad_enabled(turn.goes_back):
             scores = policy.log_probabilities(laid.batch, config.entropy_coefficient is not None)
             losses = regularised(loss.function(laid.batch, scores.logprobs_N), scores, laid, config)
             loss_N = losses.total(laid.weights_N)
-        if loss_N.requires_grad:
+        if turn.trains:
             loss_N.sum().backward()
-        sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
+        elif turn.goes_back:
+            policy.go_back(scores)
+        if turn.counts:
+            sums.add(loss_N, losses.metrics, scores.entropy_N, scores.logprobs_N - laid.sampled_logprobs_N)
     if is_cancelled():
         raise StepCancelled
     policy.add_gradients()

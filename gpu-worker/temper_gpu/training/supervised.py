@@ -17,7 +17,7 @@ from temper_gpu.training.losses import cross_entropy
 from temper_gpu.training.metrics import Metrics, packing_metrics
 from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.policy import TrainablePolicy
-from temper_gpu.training.ranks import StepCancelled
+from temper_gpu.training.ranks import StepCancelled, plan_turns
 from temper_gpu.training.step import packing_of, require_finite_adapter, require_sound, size
 from temper_gpu.training.tokens import pack_for_ranks
 
@@ -71,10 +71,13 @@ def backward(
     policy.zero_grad()
     sums = torch.zeros(2, dtype=torch.float64)
     batches = pack_examples(policy, examples, config)
-    for batch in policy.ranks.share(batches, size):
+    for turn in plan_turns(policy.ranks, batches, size, lambda batch: True):
         if is_cancelled():
             raise StepCancelled
-        scores = policy.log_probabilities(batch)
+        scores, batch = policy.log_probabilities(turn.batch), turn.batch
+        if not turn.counts:
+            policy.go_back(scores)
+            continue
         loss_N = cross_entropy(scores.logprobs_N, batch.weighted_advantages_N)
         loss_N.sum().backward()
         sums += torch.stack([values_N.detach().double().sum().cpu() for values_N in (loss_N, scores.entropy_N)])
@@ -95,10 +98,12 @@ def held_out_metrics(
     if not examples.rows:
         return {}
     total = torch.zeros((), dtype=torch.float64)
-    for batch in policy.ranks.share(pack_examples(policy, examples, config), size):
+    for turn in plan_turns(policy.ranks, pack_examples(policy, examples, config), size):
         if is_cancelled():
             raise StepCancelled
-        scores = policy.log_probabilities(batch)
+        scores, batch = policy.log_probabilities(turn.batch), turn.batch
+        if not turn.counts:
+            continue
         total += cross_entropy(scores.logprobs_N, batch.weighted_advantages_N).double().sum().cpu()
     return {name: policy.ranks.add(total).item()}
 

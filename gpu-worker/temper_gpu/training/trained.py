@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from temper_gpu.training.last_layer import LastLayer
+from temper_gpu.training.sharding import ShardedBase, WholeBase
 
 
 class Trained(Protocol):
@@ -25,6 +26,11 @@ class Trained(Protocol):
     @property
     def last_layer(self) -> LastLayer | None:
         """Of that model."""
+        ...
+
+    @property
+    def weights(self) -> ShardedBase | WholeBase:
+        """What each pass has to ask for the frozen ones."""
         ...
 
     @property

@@ -218,7 +218,9 @@ class Trainer:
 
     def _load_policy(self, parent: Commit, lora: LoraConfig | None) -> _Held:
         base = self._library.get(parent.manifest.base_model)
-        require_same_base(parent.manifest, base)
+        if self._ranks.rank == 0 or not self._ranks.shards:
+            # Another one's weights are those of rank 0.
+            require_same_base(parent.manifest, base)
         shape = (base.name, "" if lora is None else lora.model_dump_json())
         if self._held is None or self._held.shape != shape:
             self._held = None  # frees the old one before the new one is made

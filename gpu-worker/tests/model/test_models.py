@@ -15,6 +15,7 @@ from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
+from temper_gpu.model.outlines import OutlineLibrary
 from temper_gpu.server.answers import http_meaning
 
 SMALL: dict[str, Any] = {
@@ -51,6 +52,20 @@ def pocket() -> BaseModel:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(POCKET_FOLDER, tmp_path / "copy"))
+
+
+def test_an_outline_is_its_model_without_numbers(pocket: BaseModel):
+    """Of a rank whose weights come from another one: whatever else it computes with must be the same."""
+    gpu = torch.device("cuda", 1)
+    found = OutlineLibrary(dict, torch.float32, gpu).get("pocket")
+    assert (found.device, found.weights_on) == (gpu, torch.device("meta"))
+    for what in ("tensors", "buffers"):
+        mine, theirs = ({n: (t.shape, t.dtype) for n, t in getattr(base, what).items()} for base in (found, pocket))
+        assert mine == theirs
+    assert found.config.to_diff_dict() == pocket.config.to_diff_dict()
+    assert (found.name, found.folder, found.context_window) == (pocket.name, pocket.folder, pocket.context_window)
+    assert found.end_token_ids == pocket.end_token_ids != frozenset()
+    assert found.tokenizer("7*8=").input_ids == pocket.tokenizer("7*8=").input_ids
 
 
 def test_modules_share_the_frozen_weights(pocket: BaseModel):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,12 @@ def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare
         with pytest.raises(TemperError, match=reason) as caught:
             check(broken)
         assert caught.value.type == "BadConfig"
+
+
+def test_a_run_that_trains_all_weights_does_not_begin_where_the_base_model_is_sharded(tmp_path: Path):
+    store = FileStore(tmp_path / "store")
+    models = ModelLibrary(dict, torch.float32, torch.device("cpu"))
+    templates = StoredTemplates(store)
+    machine = replace(MACHINE, num_ranks=2, shards=True)
+    with pytest.raises(TemperError, match="only frozen weights are sharded; start the GPU worker without"):
+        check_run(models, store, templates, ChatTurns(templates.text), machine, initialise_input(lora=None))

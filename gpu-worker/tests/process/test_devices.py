@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from temper_gpu.failures import TemperError
-from temper_gpu.process.training import choose_devices
+from temper_gpu.process.training import choose_devices, require_shardable
 
 CPU = torch.device("cpu")
 CORES = len(os.sched_getaffinity(0))
@@ -34,3 +34,13 @@ def test_more_than_there_are_and_those_of_vllm_are_refused(four_gpus: None):
         with pytest.raises(TemperError, match=complaint) as caught:
             choose_devices(count, first, of_vllm)
         assert caught.value.type == "BadConfig"
+
+
+def test_an_engine_that_holds_the_whole_base_model_on_a_gpu_is_refused_where_it_is_sharded():
+    require_shardable("vllm", torch.device("cuda:0"))
+    require_shardable("embedded", CPU)
+    with pytest.raises(
+        TemperError, match="--engine vllm on GPUs, got the embedded engine.* pass --engine vllm"
+    ) as caught:
+        require_shardable("embedded", torch.device("cuda:0"))
+    assert caught.value.type == "BadConfig"

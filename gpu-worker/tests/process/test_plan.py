@@ -41,7 +41,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
-from temper_gpu.model.memory_plan import count_parameters, weights_part
+from temper_gpu.model.memory_plan import PROCESS_BYTES, count_parameters, weights_part
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
 from temper_gpu.model.outlines import without_numbers
 from temper_gpu.process import needs
@@ -235,6 +235,33 @@ def test_ranks_on_a_cpu_need_a_base_model_each(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(needs, "total_bytes", lambda device: plans[0].num_bytes + weights)
     with pytest.raises(TemperError, match=r"other ranks.*lower --devices"):
         needs.refuse_without_room(three, "m", model)
+
+
+def test_a_sharded_base_model_needs_its_part_and_one_group_of_weights_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    model, gpu, vllm = shape_of(QWEN_7B), torch.device("cuda"), VllmSettings("", "", devices=(4,))
+    weights = 2 * count_parameters(model)
+    machine = needs.Machine(gpu, torch.bfloat16, vllm, 4, shards=True)
+    parts = {part.name: part for part in needs.plan_serving(model, machine, needs.USUAL_LORA, None).parts}
+    assert parts["part of the weights"].num_bytes == weights // 4
+    # The embedding, and the output head, are larger than a layer.
+    gathered = parts["gathered weights"]
+    assert (gathered.phase, gathered.num_bytes) == ("training", 2 * 152064 * 3584 * 2)
+    whole = needs.plan_main_memory(model, machine)
+    assert whole is not None and whole.num_bytes == weights + PROCESS_BYTES
+    # All ranks share a CPU's memory: the first one has the whole, and its part, too.
+    on_cpu = needs.Machine(CPU, torch.float32, EngineSettings(), 4, shards=True)
+    alone = needs.plan_serving(model, needs.Machine(CPU, torch.float32, EngineSettings()), needs.USUAL_LORA, None)
+    planned = needs.plan_serving(model, on_cpu, needs.USUAL_LORA, None)
+    assert planned.of("always") - alone.of("always") == 2 * weights
+    assert planned.of("training") == 4 * 2 * gathered.num_bytes
+    assert needs.plan_main_memory(model, on_cpu) is None
+    memory = {"cuda": 4 * GIB, "cpu": weights}
+    monkeypatch.setattr(needs, "total_bytes", lambda device: memory[device.type])
+    for enough, complaint in (("cuda", "use a host with more main memory"), ("cpu", "part of the weights 3.5 GiB")):
+        monkeypatch.setitem(memory, enough, 80 * GIB)
+        with pytest.raises(TemperError, match=complaint):
+            needs.refuse_without_room(machine, "m", model)
+        monkeypatch.setitem(memory, enough, 4 * GIB)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -354,6 +354,7 @@ RUNNING = ("--engine", "vllm", "--vllm-url", "http://host:8000")
             "--prefix-cache-bytes has no effect with --engine vllm",
         ),
         (["--vllm-devices", "1"], "--vllm-devices has no effect with --engine embedded"),
+        (["--shard-base-model"], "--shard-base-model must come with several --devices, got 1"),
         (["--vllm-devices", "1;2"], "must be numbers with commas between them"),
         (["--vllm-url", "http://host:8000"], "--vllm-url has no effect with --engine embedded"),
         (["--vllm-adapters", "/mnt"], "--vllm-adapters has no effect with --engine embedded"),

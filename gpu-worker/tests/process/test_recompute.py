@@ -22,7 +22,7 @@ from tests.training.samples import TinyLibrary, initialise_input, open_folder, s
 @pytest.fixture
 def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStore, InitialiseInput, TrainInput]:
     """A store with steps 0 and 1 in it; the tiny base model answers to every library."""
-    monkeypatch.setattr("temper_gpu.model.models.ModelLibrary", lambda *_: TinyLibrary())
+    monkeypatch.setattr("temper_gpu.model.models.ModelLibrary", lambda *_, **__: TinyLibrary())
     store = open_folder(tmp_path)
     library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
     trainer = Trainer(library, store, again.nullcontext())
@@ -36,7 +36,9 @@ def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStor
 def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) -> dict[str, object]:
     file = tmp_path / "input.json"
     file.write_text(work.model_dump_json(by_alias=True, exclude_unset=True))
-    arguments = Namespace(store=store.uri, input=str(file), models=None, device="auto", dtype="auto", threads=1)
+    arguments = Namespace(
+        store=store.uri, input=str(file), models=None, device="auto", dtype="auto", threads=1, shard_base_model=True
+    )
     return again.recompute(arguments, again.find_step(arguments))
 
 

@@ -1,25 +1,54 @@
-"""Ranks of test_ranks.py: they know the tiny base model alone."""
+"""Ranks of test_ranks.py: they know tiny base models alone."""
 
 import threading
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from torch.distributed.tensor import DTensor
+
+from temper_gpu.contract import TrainInput
 from temper_gpu.store import open_store
 from temper_gpu.training.group import RankSettings
 from temper_gpu.training.group.member import take_part
 from temper_gpu.training.platform import make_deterministic
+from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import Ranks
+from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.trainer import Trainer
-from tests.training.samples import TinyLibrary
+from tests.training.samples import TinyLibrary, TinyOutlines, read_ids
 
 
 def enter(settings: RankSettings, rank: int, meeting: Path, pipe: Connection) -> None:
     make_deterministic(settings.threads)
-    take_part(partial(open_trainer, settings), rank, len(settings.devices), meeting, pipe)
+    ranks = Joined(rank, len(settings.devices), parts_on=settings.parts_on(rank))
+    take_part(partial(open_trainer, settings), ranks, meeting, pipe)
 
 
 def open_trainer(settings: RankSettings, ranks: Ranks) -> Trainer:
-    library: Any = TinyLibrary()
-    return Trainer(library, open_store(settings.store), threading.Lock(), ranks=ranks)
+    library: Any = TinyOutlines() if settings.shards else TinyLibrary()
+    trainer = Member(library, open_store(settings.store), threading.Lock(), read_turns=read_ids, ranks=ranks)
+    trainer.told = told_by(settings.store, ranks.count, ranks.rank)
+    return trainer
+
+
+class Member(Trainer):
+    """Tells, after each step, how much of the base model it holds."""
+
+    told: Path
+
+    def take_part(self, work: TrainInput) -> None:
+        super().take_part(work)
+        assert self._held is not None
+        self.told.write_text(str(frozen_bytes(self._held.policy)))
+
+
+def told_by(store: str, count: int, rank: int) -> Path:
+    return Path(urlsplit(store).path).parent / f"rank-{rank}-of-{count}"
+
+
+def frozen_bytes(policy: TrainablePolicy) -> int:
+    frozen = [p for p in policy._causal_lm.parameters() if not p.requires_grad]
+    return sum((p.to_local() if isinstance(p, DTensor) else p).nbytes for p in frozen)

@@ -6,15 +6,18 @@ import json
 import random
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from temper_gpu.commits.checkpoints import Manifest, load_policy, step_key
 from temper_gpu.contract import (
     Checkpoint,
     CispoLoss,
+    ExampleRendering,
     GroupRef,
     InitialiseInput,
     LoraConfig,
@@ -24,7 +27,9 @@ from temper_gpu.contract import (
 )
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.models import BaseModel
+from temper_gpu.model.outlines import without_numbers
 from temper_gpu.store import FileStore, Store
+from temper_gpu.training.examples import Turn
 from temper_gpu.training.groups import Attempt, Call, Group
 
 VOCABULARY = 37
@@ -52,17 +57,53 @@ def tiny_base() -> BaseModel:
 
 
 @cache
+def tiny_experts() -> BaseModel:
+    """A mixture in bfloat16, whose output head is its embedding."""
+    torch.manual_seed(8)
+    config = Qwen3MoeConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        num_experts=3,
+        num_experts_per_tok=2,
+        moe_intermediate_size=8,
+        max_position_embeddings=128,
+        tie_word_embeddings=True,
+        initializer_range=0.2,
+    )
+    model = Qwen3MoeForCausalLM(config).bfloat16().eval().requires_grad_(False)
+    tensors = {name: tensor.detach() for name, tensor in model.state_dict().items()}
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
+    return BaseModel("tiny-experts", config, tensors, None, buffers)
+
+
+@cache
 def tiny_model() -> PreTrainedModel:
     return tiny_base().instantiate("eager")
 
 
 class TinyLibrary:
-    """Stands for ModelLibrary: one model, whatever the name."""
+    """Stands for ModelLibrary."""
 
     def get(self, name: str) -> BaseModel:
-        if name != "tiny":
-            raise AssertionError(name)
-        return tiny_base()
+        return {"tiny": tiny_base, "tiny-experts": tiny_experts}[name]()
+
+
+class TinyOutlines(TinyLibrary):
+    """Stands for OutlineLibrary: whose weights come from elsewhere."""
+
+    def get(self, name: str) -> BaseModel:
+        base = super().get(name)
+        shapes = without_numbers(base.config, base.dtype, torch.device("meta"))
+        return replace(shapes, name=name, parts_on=torch.device("cpu"))
+
+
+def read_ids(base: BaseModel, chat: dict[str, Any], rendering: ExampleRendering) -> list[Turn]:
+    """Of chats whose messages are token ids, a prompt and its answer in turns."""
+    ids = [tuple(message["ids"]) for message in chat["messages"]]
+    return [(tuple(chain(*ids[:place])), ids[place]) for place in range(1, len(ids), 2)]
 
 
 def lora(rank: int = 4) -> LoraConfig:

@@ -1,12 +1,14 @@
 """Steps that several processes compute: what they come to, and what becomes of a step when one of them is lost."""
 
+import json
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 import torch
@@ -16,7 +18,7 @@ from safetensors.torch import load
 from torch import Tensor, nn
 
 from temper_gpu.commits.checkpoints import Commit, manifest_key
-from temper_gpu.contract import TrainInput
+from temper_gpu.contract import SupervisedStep, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training.group import GroupTrainer, RankSettings
@@ -24,18 +26,22 @@ from temper_gpu.training.group import group as group_module
 from temper_gpu.training.group.group import prepare
 from temper_gpu.training.packing import Packing, Row
 from temper_gpu.training.platform import make_deterministic
-from temper_gpu.training.ranks import ALONE, StepCancelled, deal_shares
+from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.ranks import ALONE, Alone, StepCancelled, deal_shares, plan_turns
 from temper_gpu.training.ranks import joined as joined_module
 from temper_gpu.training.ranks.joined import chunked
+from temper_gpu.training.sharding import ShardedBase
 from temper_gpu.training.tokens import pack_for_ranks
 from temper_gpu.training.trainer import Trainer
-from tests.training.ranks_program import enter
+from tests.training.ranks_program import enter, frozen_bytes, told_by
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
     lora,
     open_folder,
+    read_ids,
     sampled_groups,
+    tiny_base,
     train_config,
     train_input,
 )
@@ -47,6 +53,10 @@ prepare(enter)
 LIBRARY: Any = TinyLibrary()
 # A tenth of the gradient is AdamW's first moment, where nothing is clipped.
 UNCLIPPED = train_config().optimizer.model_copy(update={"max_grad_norm": 1e9})
+
+
+class Trainers(Protocol):
+    def __call__(self, count: int, shards: bool = False) -> GroupTrainer: ...
 
 
 def never() -> bool:
@@ -73,7 +83,7 @@ def test_every_rank_has_something_to_compute(packing: Packing):
 
 def test_alone_a_process_has_all_of_it():
     tensor = torch.ones(3)
-    assert list(ALONE.share(["a", "b"], len)) == ["a", "b"]
+    assert [turn.batch for turn in plan_turns(ALONE, ["a", "b"], len)] == ["a", "b"]
     assert ALONE.gather(tensor)[0] is ALONE.add(tensor) is tensor
 
 
@@ -106,15 +116,16 @@ HOOK = Hook()
 
 
 @pytest.fixture(scope="module")
-def trainers(store: FileStore) -> Iterator[Callable[[int], GroupTrainer]]:
+def trainers(store: FileStore) -> Iterator[Trainers]:
     """Of so many ranks, which live until the tests end. One fork server for all: it imports torch once."""
-    found: dict[int, GroupTrainer] = {}
+    found: dict[tuple[int, bool], GroupTrainer] = {}
 
-    def trainer_of(count: int) -> GroupTrainer:
-        if count not in found:
-            settings = RankSettings(store.uri, None, ("cpu",) * count, "float32", 1)
-            found[count] = GroupTrainer(LIBRARY, store, HOOK, lambda base_model: {}, enter=enter, settings=settings)
-        return found[count]
+    def trainer_of(count: int, shards: bool = False) -> GroupTrainer:
+        if (count, shards) not in found:
+            settings = RankSettings(store.uri, None, ("cpu",) * count, "float32", 1, shards)
+            given = (LIBRARY, store, HOOK, lambda base_model: {}, read_ids)
+            found[count, shards] = GroupTrainer(*given, enter=enter, settings=settings)
+        return found[count, shards]
 
     yield trainer_of
     for trainer in found.values():
@@ -125,11 +136,17 @@ def alone(store: FileStore) -> Trainer:
     return Trainer(LIBRARY, store, threading.Lock())
 
 
-def first_step(store: FileStore, run: str, adapter: str | None = None, **changes: Any) -> TrainInput:
-    trained = initialise_input(run, lora=changes.get("lora", lora()))
+def first_step(
+    store: FileStore, run: str, adapter: str | None = None, base_model: str = "tiny", **changes: Any
+) -> TrainInput:
+    trained = initialise_input(run, lora=changes.get("lora", lora()), base_model=base_model)
     parent = alone(store).initialise(trained).commit.checkpoint(run)
     groups = sampled_groups(adapter or parent.adapter_sha256, num_groups=3)
-    return train_input(store, parent, groups, train=train_config(optimizer=UNCLIPPED, **changes))
+    # Two attempts that nothing pulls.
+    groups[0] = replace(
+        groups[0], attempts=[replace(a, reward=r) for a, r in zip(groups[0].attempts, (1, 0, -1, 0), strict=True)]
+    )
+    return train_input(store, parent, groups, base_model=base_model, train=train_config(optimizer=UNCLIPPED, **changes))
 
 
 def gradients(store: FileStore, commit: Commit) -> dict[str, Tensor]:
@@ -161,7 +178,7 @@ def is_running(pid: int) -> bool:
 @pytest.mark.numerics
 @pytest.mark.parametrize("count", [2, 3])
 def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_packing(
-    store: FileStore, trainers: Callable[[int], GroupTrainer], count: int
+    store: FileStore, trainers: Trainers, count: int
 ):
     expected = gradients(store, alone(store).train(first_step(store, f"alone-{count}"), never).commit)
     assert any(tensor.any() for tensor in expected.values())
@@ -177,7 +194,7 @@ def test_ranks_come_to_the_gradient_of_one_whatever_the_micro_batches_and_the_pa
 
 @pytest.mark.numerics
 def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and_several_updates(
-    store: FileStore, trainers: Callable[[int], GroupTrainer]
+    store: FileStore, trainers: Trainers
 ):
     changes: dict[str, Any] = {"kl_coefficient": 0.1, "passes": 2, "lora": lora().model_copy(update={"dropout": 0.25})}
     changes |= {"correction": "token-truncate", "correction_cap": 2.0}
@@ -188,7 +205,84 @@ def test_ranks_measure_what_one_measures_with_corrections_references_dropout_and
         assert there[name] == pytest.approx(value, rel=1e-4, abs=1e-7), name
 
 
-def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+UNEQUAL: dict[str, Any] = {"max_logprob_mismatch": 1e9}
+# Several passes of each micro-batch, whose numbers are not even, and some of which have no gradient.
+PARTS: dict[str, dict[str, Any]] = {
+    "rows": {"micro_batch_tokens": 1},
+    "trees": {"packing": "tree", "kl_coefficient": 0.1, "correction": "token-truncate", "correction_cap": 2.0},
+    "lora": {"lora": lora().model_copy(update={"dropout": 0.25, "dora": True, "layers": [1]}), "passes": 2},
+    "experts": {**UNEQUAL, "base_model": "tiny-experts", "packing": "tree"},
+}
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranks_with_parts_of_the_base_model_come_to_the_bytes_of_ranks_that_have_all_of_it(
+    store: FileStore, trainers: Trainers, count: int, monkeypatch: pytest.MonkeyPatch
+):
+    # Of rank 0 alone: each decides it by its own memory.
+    monkeypatch.setattr(TrainablePolicy, "recomputes", lambda self, num_tokens: self.ranks.shards)
+    for name, changes in PARTS.items():
+        whole, parts = (
+            trainers(count, shards).train(first_step(store, f"{name}-{count}-{shards}".lower(), **changes), never)
+            for shards in (False, True)
+        )
+        assert parts.commit.manifest.metrics == whole.commit.manifest.metrics, name
+        assert parts.commit.manifest.adapter == whole.commit.manifest.adapter, name
+        assert parts.commit.manifest.optimizer == whole.commit.manifest.optimizer, name
+
+
+def test_supervised_steps_have_the_same_bytes_and_each_rank_holds_its_part_of_the_weights(
+    store: FileStore, trainers: Trainers
+):
+    chats = [{"messages": [{"ids": list(range(n))}, {"ids": [n, n + 1]}]} for n in range(1, 6)]
+    dataset = store.put_blob("\n".join(map(json.dumps, chats)).encode())
+    rendering = {"dataset": dataset, "turns": "all", "overlong": "mask"}
+    asked = {"rendering": rendering, "examples": [0, 1, 2, 4], "heldOut": [3], "scoresParent": True}
+    changes = {"groups": [], "supervised": SupervisedStep.model_validate(asked)}
+    work = [first_step(store, f"supervised-{kind}", micro_batch_tokens=1) for kind in ("whole", "parts")]
+    whole = trainers(3).train(work[0].model_copy(update=changes), never).commit.manifest
+    trainer = trainers(3, shards=True)
+    parts = trainer.train(work[1].model_copy(update=changes), never).commit.manifest
+    assert parts.metrics == whole.metrics
+    assert (parts.adapter, parts.optimizer) == (whole.adapter, whole.optimizer)
+    # Once the next step is through, all have told of this one.
+    trainer.train(first_step(store, "next-parts"), never)
+    assert trainer._held is not None
+    held = [frozen_bytes(trainer._held.policy), *(int(told_by(store.uri, 3, rank).read_text()) for rank in (1, 2))]
+    tensors = tiny_base().tensors
+    parts_of = {name: [part.nbytes for part in tensor.chunk(3)] for name, tensor in tensors.items()}
+    # It stands outside of the layers, and is small.
+    parts_of["model.norm.weight"] = [tensors["model.norm.weight"].nbytes] * 3
+    assert held == [sum(sizes[rank] for sizes in parts_of.values()) for rank in range(3)]
+    assert max(held) < sum(tensor.nbytes for tensor in tensors.values()) * 0.37
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=12), st.integers(1, 4))
+def test_ranks_with_parts_take_as_many_turns_forward_and_back_and_each_micro_batch_counts_once(
+    batches: list[tuple[int, bool]], count: int
+):
+    places = list(range(len(batches)))
+    whole, parts = (
+        [
+            plan_turns(Seat(rank, count, shards), places, lambda p: batches[p][0], lambda p: batches[p][1])
+            for rank in range(count)
+        ]
+        for shards in (False, True)
+    )
+    assert len({tuple(turn.goes_back for turn in turns) for turns in parts}) == 1
+    for own, turns in zip(whole, parts, strict=True):
+        assert [turn.batch for turn in turns if turn.counts] == [turn.batch for turn in own]
+        assert [turn.trains for turn in turns if turn.counts] == [batches[turn.batch][1] for turn in own]
+        assert not any(turn.trains and not turn.goes_back for turn in turns)
+    assert sorted(turn.batch for turns in whole for turn in turns) == places
+
+
+class Seat(Alone):
+    def __init__(self, rank: int, count: int, shards: bool) -> None:
+        self.rank, self.count, self.shards = rank, count, shards
+
+
+def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: Trainers):
     with pytest.raises(TemperError) as expected:
         alone(store).train(first_step(store, "mismatch-alone", "e" * 64), never)
     with pytest.raises(TemperError) as caught:
@@ -197,31 +291,58 @@ def test_an_error_of_the_step_is_the_same_as_alone(store: FileStore, trainers: C
     assert caught.value.message == expected.value.message.replace("mismatch-alone", "mismatch")
 
 
-def test_a_cancelled_step_commits_nothing_and_ends_its_ranks(store: FileStore, trainers: Callable[[int], GroupTrainer]):
-    trainer, cancelled = trainers(2), threading.Event()
-    undisturbed = trainer.train(first_step(store, "not-cancelled"), never).commit
+@pytest.mark.parametrize("moment", ["before", "backward"])
+def test_a_cancelled_step_commits_nothing_and_ends_its_ranks(
+    store: FileStore, trainers: Trainers, moment: str, monkeypatch: pytest.MonkeyPatch
+):
+    trainer, cancelled, run = trainers(2, moment != "before"), threading.Event(), f"cancelled-{moment}"
+    undisturbed = trainer.train(first_step(store, f"not-{run}"), never).commit
     before = pids(trainer)
-    HOOK.then = cancelled.set
+    at(moment, monkeypatch, cancelled.set)
     with pytest.raises(StepCancelled):
-        trainer.train(first_step(store, "cancelled"), cancelled.is_set)
-    assert store.read(manifest_key("cancelled", 0, 1)) is None
+        trainer.train(first_step(store, run), cancelled.is_set)
+    assert store.read(manifest_key(run, 0, 1)) is None
     expect_ended(before)
-    commit = trainer.train(first_step(store, "cancelled"), never).commit
+    commit = trainer.train(first_step(store, run), never).commit
     assert commit.manifest.adapter == undisturbed.manifest.adapter
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def at(moment: str, monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    """Once: when all ranks wait for the device; or, if they have parts of the base model, in the middle of a pass."""
+    if moment == "before":
+        HOOK.then = then
+        return
+    end, hook = ShardedBase.end_decoder, Hook()
+    hook.then = then
+
+    def end_decoder(self: ShardedBase, hidden_BTD: Tensor) -> None:
+        end(self, hidden_BTD)
+        if moment == "forward":
+            # Before the output head.
+            hook.__enter__()
+        elif hidden_BTD.requires_grad:
+            # Before the last layer.
+            hidden_BTD.register_hook(lambda _: hook.__enter__())
+
+    monkeypatch.setattr(ShardedBase, "end_decoder", end_decoder)
+
+
+@pytest.mark.parametrize(
+    ("number", "moment"),
+    [(signal.SIGKILL, "before"), (signal.SIGSTOP, "before"), (signal.SIGKILL, "backward"), (signal.SIGSTOP, "forward")],
+)
 def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
     store: FileStore,
-    trainers: Callable[[int], GroupTrainer],
+    trainers: Trainers,
     number: signal.Signals,
+    moment: str,
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(group_module, "SILENT_S", 2.0)
-    trainer, run = trainers(3), f"lost-{number.name.lower()}"
+    trainer, run = trainers(3, moment != "before"), f"lost-{number.name.lower()}-{moment}"
     undisturbed = trainer.train(first_step(store, f"un{run}"), never).commit
     before = pids(trainer)
-    HOOK.then = lambda: os.kill(before[1], number)
+    at(moment, monkeypatch, lambda: os.kill(before[1], number))
     with pytest.raises(TemperError, match=rf"step 1 of {run}: rank 2 of 3 must .*nothing was committed") as caught:
         trainer.train(first_step(store, run), never)
     assert caught.value.type == "TrainerFailed"
@@ -235,9 +356,7 @@ def test_a_step_whose_rank_is_lost_is_made_again_by_others_with_the_same_bytes(
     assert not set(before) & set(pids(trainer))
 
 
-def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(
-    store: FileStore, trainers: Callable[[int], GroupTrainer]
-):
+def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(store: FileStore, trainers: Trainers):
     trainer = trainers(2)
     trainer.train(first_step(store, "before-loss"), never)
     [lost] = pids(trainer)
@@ -247,7 +366,7 @@ def test_a_rank_that_is_lost_between_two_steps_is_replaced_before_the_next(
     assert pids(trainer) != [lost]
 
 
-def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, trainers: Trainers):
     trainers(3).train(first_step(store, "left"), never)
     before, group = pids(trainers(3)), trainers(3).group
     assert group is not None
@@ -258,7 +377,7 @@ def test_ranks_end_when_nobody_is_left_to_tell_them_work(store: FileStore, train
     trainers(3).close()
 
 
-def test_ranks_listen_on_this_host_alone(store: FileStore, trainers: Callable[[int], GroupTrainer]):
+def test_ranks_listen_on_this_host_alone(store: FileStore, trainers: Trainers):
     trainers(3).train(first_step(store, "listening"), never)
     addresses = {address for pid in [*pids(trainers(3)), os.getpid()] for address in listening(pid)}
     assert addresses

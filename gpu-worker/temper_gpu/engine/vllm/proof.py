@@ -98,7 +98,7 @@ def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int], temper
     model = base.instantiate(base.attention)
     if adapter is not None:
         model = attach(model, adapter)
-    ids_1T = torch.tensor([token_ids], device=base.device)
+    ids_1T = torch.tensor([token_ids], device=base.weights_on)
     logits_TV = model(input_ids=ids_1T, use_cache=False).logits[0, :-1].float()
     logits_TV[PROBE_TOKENS - 1 :] /= temperature
     return logits_TV.log_softmax(-1).gather(1, ids_1T[0, 1:, None])[:, 0].double().cpu()

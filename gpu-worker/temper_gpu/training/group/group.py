@@ -15,6 +15,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from temper_gpu.failures import FAILURE_TYPES, TemperError
 from temper_gpu.training.ranks import RankLost, StepCancelled
 from temper_gpu.training.ranks.joined import Joined
@@ -44,6 +46,11 @@ class RankSettings:
     dtype: str
     # Of each.
     threads: int
+    # Whether each holds a part of the base model alone.
+    shards: bool = False
+
+    def parts_on(self, rank: int) -> torch.device | None:
+        return torch.device(self.devices[rank]) if self.shards else None
 
 
 # In a process of its own, until that is ended: the settings, its rank, the file to meet at, the pipe to rank 0.

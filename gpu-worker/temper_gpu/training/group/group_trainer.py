@@ -26,7 +26,7 @@ class GroupTrainer(Trainer):
         enter: Enter,
         settings: RankSettings,
     ) -> None:
-        self._joined = Joined(0, len(settings.devices), self._watch)
+        self._joined = Joined(0, len(settings.devices), self._watch, settings.parts_on(0))
         super().__init__(library, store, device_lock, sampler, read_turns, self._joined)
         self._enter = enter
         self._settings = settings
@@ -43,6 +43,9 @@ class GroupTrainer(Trainer):
         if group is not None:
             group.close()
         self._joined.leave()
+        if self._settings.shards:
+            # What the next ranks are part of, they make together.
+            self._held = None
 
     def train(self, work: TrainInput, is_cancelled: Callable[[], bool]) -> Outcome:
         found = self._find(work.run, work.branch, work.step, work.inputs_sha256)

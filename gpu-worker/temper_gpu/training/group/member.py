@@ -25,13 +25,12 @@ _PARENT_DEATH = 1
 log = logging.getLogger(__name__)
 
 
-def take_part(trainer_of: Callable[[Joined], Trainer], rank: int, count: int, meeting: Path, pipe: Connection) -> None:
+def take_part(trainer_of: Callable[[Joined], Trainer], ranks: Joined, meeting: Path, pipe: Connection) -> None:
     """Joins the others, and computes steps with them until this process is ended."""
     die_with_parent()
     works: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, works), name="listen", daemon=True).start()
     tell = _Voice(pipe)
-    ranks = Joined(rank, count)
     trainer = trainer_of(ranks)
     tell(None)
     threading.Thread(target=_beat, args=(tell,), name="beat", daemon=True).start()
@@ -43,7 +42,7 @@ def take_part(trainer_of: Callable[[Joined], Trainer], rank: int, count: int, me
         except Exception as error:
             tell(describe(error))
             if not isinstance(error, TemperError):
-                log.exception("rank failed", extra={"rank": rank})
+                log.exception("rank failed", extra={"rank": ranks.rank})
             # Rank 0 ends the group. Connections that closed before might take what was sent along.
             threading.Event().wait()
 

@@ -1,20 +1,21 @@
 """One of several ranks, joined by gloo on this host's loopback, whatever device it computes on: what LoRA trains is
-small beside a step's work, and goes through host memory.
+small beside a step's work, and goes through host memory. Parts of a sharded base model go from GPU to GPU, by NCCL.
 
 What `all_reduce` adds up first is its own affair: sums are made here, of what was gathered, in the order of the ranks.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed import FileStore, ProcessGroupGloo  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed import FileStore, PrefixStore, ProcessGroupGloo  # pyright: ignore[reportPrivateImportUsage]
 
-from temper_gpu.training.ranks.ranks import RankLost, deal_shares
+from temper_gpu.training.ranks.ranks import RankLost
 
 # Its types leave out what it can do.
 GLOO: Any = ProcessGroupGloo
@@ -24,18 +25,32 @@ MEETING = timedelta(seconds=30)
 PATIENCE = timedelta(days=1)
 # Numbers of a gradient that are gathered at a time, from each rank (fp32: 64 MB).
 MOST_AT_ONCE = 1 << 24
-
-T = TypeVar("T")
+# Where NCCL's ranks find each other. Read when its first group begins.
+_NCCL_ON_LOOPBACK = ("NCCL_SOCKET_IFNAME", "=lo")
 
 
 class Joined:
-    """`watch`: asked again and again while the others are waited for; raises where that is of no use."""
+    """`watch`: asked again and again while the others are waited for; raises where that is of no use. `parts_on`: the
+    device where this rank has its part of the base model; None: it has all of it."""
 
-    def __init__(self, rank: int, count: int, watch: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        rank: int,
+        count: int,
+        watch: Callable[[], None] | None = None,
+        parts_on: torch.device | None = None,
+    ) -> None:
         self.rank = rank
         self.count = count
         self._watch = watch
+        self._parts_on = parts_on
         self._group: Any = None
+        # Of GPUs, for parts of the base model.
+        self._gpus: Any = None
+
+    @property
+    def shards(self) -> bool:
+        return self._parts_on is not None
 
     def join(self, meeting: Path) -> None:
         """`meeting`: a file that all ranks name, and nobody used before."""
@@ -48,15 +63,31 @@ class Joined:
             self._group = GLOO(store, self.rank, self.count, options)
         except RuntimeError as error:
             raise RankLost(str(error)) from error
+        if self._parts_on is not None and self._parts_on.type == "cuda":
+            self._join_gpus(store, self._parts_on)
+
+    def _join_gpus(self, store: FileStore, device: torch.device) -> None:
+        from torch.distributed import ProcessGroupNCCL  # pyright: ignore[reportPrivateImportUsage]
+
+        os.environ.setdefault(*_NCCL_ON_LOOPBACK)
+        torch.cuda.set_device(device)
+        nccl: Any = ProcessGroupNCCL
+        options = nccl.Options()
+        # Its watchdog would end this process.
+        options._timeout = PATIENCE
+        self._gpus = nccl(PrefixStore("gpus", store), self.rank, self.count, options)
+        # They find each other with the first thing that they send, as long as the store is there.
+        self.collect(torch.zeros(self.count, device=device), torch.zeros(1, device=device))
+        torch.cuda.synchronize(device)
 
     def leave(self) -> None:
-        self._group = None
+        gpus, self._group, self._gpus = self._gpus, None, None
+        if gpus is not None:
+            # A GPU waits for a lost rank's part for ever.
+            gpus.abort()
 
     def meet(self) -> None:
         self.gather(torch.zeros(1))
-
-    def share(self, batches: Sequence[T], size: Callable[[T], int]) -> Sequence[T]:
-        return [batches[place] for place in deal_shares([size(batch) for batch in batches], self.count)[self.rank]]
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         sent = tensor.detach().cpu().contiguous()
@@ -83,6 +114,14 @@ class Joined:
             for parameter, part in zip(chunk, values.split([p.numel() for p in chunk]), strict=True):
                 parameter.copy_(part.view_as(parameter))
 
+    def send(self, tensor: Tensor) -> None:
+        self._do(lambda group: group.broadcast(as_bytes(tensor), 0))
+
+    def collect(self, whole: Tensor, part: Tensor) -> None:
+        if whole.device.type == "cuda":
+            return self._do(lambda _: self._gpus._allgather_base(whole, part))
+        return self._do(lambda group: group._allgather_base(as_bytes(whole), as_bytes(part)))
+
     def _do(self, begin: Callable[[Any], Any]) -> None:
         try:
             work = begin(self._group)
@@ -91,6 +130,11 @@ class Joined:
             work.wait()
         except RuntimeError as error:
             raise RankLost(str(error)) from error
+
+
+def as_bytes(tensor: Tensor) -> Tensor:
+    """gloo knows few types of numbers."""
+    return tensor.detach().view(-1).view(torch.uint8)
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:

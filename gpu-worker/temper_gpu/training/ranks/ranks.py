@@ -1,15 +1,14 @@
 """What a step asks of the processes that compute it together. Alone, a process computes all of it.
 
-Every rank lays the same micro-batches and computes its share of them. What they found is added in the order of the
-ranks, whoever was first: as many ranks come to the same bits again. Rank 0 makes the optimizer step, and commits.
+Every rank lays the same micro-batches and computes its share of them (turns.py). What they found is added in the
+order of the ranks, whoever was first: as many ranks come to the same bits again. Rank 0 makes the optimizer step, and
+commits.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable
+from typing import Protocol
 
 from torch import Tensor, nn
-
-T = TypeVar("T")
 
 
 class StepCancelled(Exception):
@@ -27,12 +26,13 @@ class Ranks(Protocol):
     @property
     def count(self) -> int: ...
 
-    def meet(self) -> None:
-        """Returns once all ranks are here."""
+    @property
+    def shards(self) -> bool:
+        """Whether each holds a part of the base model alone: a pass of one is a pass of all then."""
         ...
 
-    def share(self, batches: Sequence[T], size: Callable[[T], int]) -> Sequence[T]:
-        """This rank's part of what all of them know, in order."""
+    def meet(self) -> None:
+        """Returns once all ranks are here."""
         ...
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
@@ -51,16 +51,22 @@ class Ranks(Protocol):
         """Each has the values of rank 0 then."""
         ...
 
+    def send(self, tensor: Tensor) -> None:
+        """In main memory: each has the bits of rank 0 then."""
+        ...
+
+    def collect(self, whole: Tensor, part: Tensor) -> None:
+        """Everybody's part, by rank, into the whole. On the device where parts of the base model are."""
+        ...
+
 
 class Alone:
     rank = 0
     count = 1
+    shards = False
 
     def meet(self) -> None:
         """Nobody else comes."""
-
-    def share(self, batches: Sequence[T], size: Callable[[T], int]) -> Sequence[T]:
-        return batches
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         return [tensor]
@@ -74,16 +80,12 @@ class Alone:
     def spread(self, parameters: Iterable[nn.Parameter]) -> None:
         """Nobody else has some."""
 
+    def send(self, tensor: Tensor) -> None:
+        """Nobody else wants it."""
+
+    def collect(self, whole: Tensor, part: Tensor) -> None:
+        """There is one part."""
+        whole.copy_(part)
+
 
 ALONE = Alone()
-
-
-def deal_shares(sizes: Sequence[int], count: int) -> list[list[int]]:
-    """Places by rank: the largest first, each to the rank that has the least so far. In order within a share."""
-    loads = [0] * count
-    shares: list[list[int]] = [[] for _ in range(count)]
-    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
-        rank = loads.index(min(loads))
-        loads[rank] += sizes[place]
-        shares[rank].append(place)
-    return [sorted(share) for share in shares]

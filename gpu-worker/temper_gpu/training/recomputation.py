@@ -1,6 +1,11 @@
-"""About what a backward pass needs: what decides whether layers are computed again."""
+"""Layers that the backward pass computes again, a third more work, instead of keeping what it needs of all at once."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig
@@ -36,3 +41,16 @@ def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None) -> in
     # [experts, inputs, outputs], or with the last two the other way round.
     written = sum(2 * weight.itemsize * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
     return linear + normed + experts_per_token(model.config) * written
+
+
+@contextmanager
+def computed_again(layers: Iterable[nn.Module]) -> Iterator[None]:
+    """A forward pass within keeps only what goes into each of these layers."""
+    found = [(layer, layer.forward) for layer in layers]
+    for layer, forward in found:
+        layer.forward = partial(checkpoint, forward, use_reentrant=False, preserve_rng_state=False)
+    try:
+        yield
+    finally:
+        for layer, forward in found:
+            layer.forward = forward

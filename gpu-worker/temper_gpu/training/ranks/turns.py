@@ -1,0 +1,56 @@
+"""Which micro-batch a rank computes when.
+
+Where the base model is sharded, a layer's weights come together for all ranks at once, or for none. So all of them make
+as many passes: a rank that has no micro-batch left, or none with a gradient, goes along, and nothing of it counts.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Generic, TypeVar
+
+from temper_gpu.training.ranks.ranks import Ranks
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Turn(Generic[T]):
+    """`counts`: it is this rank's own. `trains`: its gradient counts, too. `goes_back`: it has a backward pass."""
+
+    batch: T
+    counts: bool
+    trains: bool
+    goes_back: bool
+
+
+def plan_turns(
+    ranks: Ranks, batches: Sequence[T], size: Callable[[T], int], trains: Callable[[T], bool] = lambda batch: False
+) -> list[Turn[T]]:
+    """Of this rank, in order. All of them know all micro-batches."""
+    sizes = [size(batch) for batch in batches]
+    shares = deal_shares(sizes, ranks.count)
+    if not ranks.shards:
+        own = [(batches[place], trains(batches[place])) for place in shares[ranks.rank]]
+        return [Turn(batch, True, is_trained, is_trained) for batch, is_trained in own]
+    trained = [trains(batch) for batch in batches]
+    # What is computed for nothing is as little as there is.
+    least = min(range(len(sizes)), key=lambda place: sizes[place], default=0)
+    turns: list[Turn[T]] = []
+    for places in zip_longest(*shares):
+        own = places[ranks.rank]
+        place = least if own is None else own
+        goes_back = any(trained[each] for each in places if each is not None)
+        turns.append(Turn(batches[place], own is not None, own is not None and trained[own], goes_back))
+    return turns
+
+
+def deal_shares(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Places by rank: the largest first, each to the rank that has the least so far. In order within a share."""
+    loads = [0] * count
+    shares: list[list[int]] = [[] for _ in range(count)]
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        rank = loads.index(min(loads))
+        loads[rank] += sizes[place]
+        shares[rank].append(place)
+    return [sorted(share) for share in shares]
