@@ -6,7 +6,7 @@ import type { EngineConfig } from './config.ts';
 
 const WITHIN_MS = 10_000;
 
-type Asked = Pick<EngineConfig, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
+export type AskedDevices = Pick<EngineConfig, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
 
 export interface FoundDevices {
   /** Of the host, by name. */
@@ -18,7 +18,10 @@ export interface FoundDevices {
 }
 
 /** Asks NVIDIA's driver, not PyTorch, which takes seconds to load. */
-export async function findDevices({ device }: Pick<Asked, 'device'>, env: NodeJS.ProcessEnv): Promise<FoundDevices> {
+export async function findDevices(
+  { device }: Pick<AskedDevices, 'device'>,
+  env: NodeJS.ProcessEnv,
+): Promise<FoundDevices> {
   const [gpus, cores] = [await findGpus(env), availableParallelism()];
   if (device === 'cpu' || (device === 'auto' && gpus.length === 0))
     return { gpus, cores, count: cores, where: 'CPU cores' };
@@ -27,7 +30,7 @@ export async function findDevices({ device }: Pick<Asked, 'device'>, env: NodeJS
 }
 
 /** Before anything is installed or started; the GPU worker asks PyTorch, too. */
-export async function requireDevices(asked: Asked, env: NodeJS.ProcessEnv): Promise<void> {
+export async function requireDevices(asked: AskedDevices, env: NodeJS.ProcessEnv): Promise<void> {
   if (asked.devices === 1 && asked.shardBaseModel) throw unshardable('several --devices', '1', 'pass --devices 2');
   if (asked.devices === 1) return;
   if (process.platform !== 'linux') throw tooMany(asked, `1 on ${process.platform}`, 1);
@@ -48,7 +51,7 @@ function unshardable(rule: string, got: string, remedy: string): TemperError {
   );
 }
 
-function tooMany({ devices }: Asked, most: string, count: number): TemperError {
+function tooMany({ devices }: AskedDevices, most: string, count: number): TemperError {
   return new TemperError(
     'BadConfig',
     `--devices (engine.devices in temporal.config.ts) must be at most ${most}, got ${devices}; pass --devices ${Math.max(1, count)}`,

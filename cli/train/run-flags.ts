@@ -58,9 +58,9 @@ export function applyRunFlags(
   values: ReadonlyMap<string, unknown>,
   recorded: LossConfig | null = null,
 ): RunConfig {
-  refuseAdapterFlags(values, rowsOf(start));
-  const options = structuredClone(start) as unknown as Record<string, unknown>;
   const rows = rowsOf(start);
+  refuseAdapterFlags(values, rows);
+  const options = structuredClone(start) as unknown as Record<string, unknown>;
   const help = isSupervisedOnly(start) ? 'temper sft --help' : 'temper train --help';
   for (const [path, value] of values) {
     const found = rows.find(([, row]) => row.path === path);

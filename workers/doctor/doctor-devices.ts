@@ -1,12 +1,8 @@
 /** How many devices could train here, and how many are to. */
-import type { EngineConfig } from '../config.ts';
-import { findDevices, requireDevices } from '../devices.ts';
+import { findDevices, requireDevices, type AskedDevices } from '../devices.ts';
 
 /** Throws where the GPU worker would refuse to start. */
-export async function devicesState(
-  engine: Pick<EngineConfig, 'device' | 'devices' | 'shardBaseModel' | 'kind'>,
-  env: NodeJS.ProcessEnv,
-) {
+export async function devicesState(engine: AskedDevices, env: NodeJS.ProcessEnv) {
   await requireDevices(engine, env);
   const { gpus, cores, where } = await findDevices(engine, env);
   const here = `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'}${names(gpus)}, ${cores} CPU cores`;

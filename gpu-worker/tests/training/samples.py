@@ -50,10 +50,7 @@ def tiny_base() -> BaseModel:
         tie_word_embeddings=False,
         initializer_range=0.2,
     )
-    model = Qwen2ForCausalLM(config).eval().requires_grad_(False)
-    tensors = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
-    return BaseModel("tiny", config, tensors, None, buffers)
+    return base_of("tiny", Qwen2ForCausalLM(config))
 
 
 @cache
@@ -73,10 +70,14 @@ def tiny_experts() -> BaseModel:
         tie_word_embeddings=True,
         initializer_range=0.2,
     )
-    model = Qwen3MoeForCausalLM(config).bfloat16().eval().requires_grad_(False)
-    tensors = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-    buffers = {name: buffer for name, buffer in model.named_buffers() if name not in tensors}
-    return BaseModel("tiny-experts", config, tensors, None, buffers)
+    return base_of("tiny-experts", Qwen3MoeForCausalLM(config).bfloat16())
+
+
+def base_of(name: str, model: PreTrainedModel) -> BaseModel:
+    model.eval().requires_grad_(False)
+    tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
+    buffers = {key: buffer for key, buffer in model.named_buffers() if key not in tensors}
+    return BaseModel(name, model.config, tensors, None, buffers)
 
 
 @cache
