@@ -3,14 +3,18 @@ import { defineCommand } from '../command-line/command.ts';
 
 export const distillCommand = defineCommand({
   name: 'distill',
-  summary: "write a run's best attempts as a file of chats for temper sft",
+  summary: 'write the best attempts as a file of chats for temper sft',
   details: [
     'CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those',
-    'that this checkpoint played. Failed and truncated attempts and held-out scenarios are never taken. Reads the store',
-    'and needs no server.',
+    'that this checkpoint played. --attempts takes those that temper try --save wrote in place of a run, of a hosted model,',
+    'say. Failed and truncated attempts and held-out scenarios are never taken. Needs no server.',
   ],
-  examples: ['temper distill demo --top 25% --out best.jsonl', 'temper distill demo@40 --top 10% --out best.jsonl'],
-  arguments: { checkpoint: CHECKPOINT_ARGUMENT },
+  examples: [
+    'temper distill demo --top 25% --out best.jsonl',
+    'temper distill demo@40 --top 10% --out best.jsonl',
+    'temper distill --attempts teacher --top 50% --out best.jsonl',
+  ],
+  arguments: { checkpoint: { ...CHECKPOINT_ARGUMENT, optional: true } },
   flags: {
     top: {
       kind: 'text',
@@ -19,6 +23,7 @@ export const distillCommand = defineCommand({
       form: { pattern: /^(?:100|[1-9]?\d(?:\.\d+)?)%$/, rule: 'a percentage up to 100%', example: '25%' },
       required: 'pass --top 25%',
     },
+    attempts: { kind: 'text', placeholder: 'FOLDER', description: 'take attempts that temper try --save wrote there' },
     out: { kind: 'text', placeholder: 'FILE', description: 'output file', required: 'pass --out best.jsonl' },
   },
 });

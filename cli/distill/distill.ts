@@ -16,19 +16,16 @@ import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatNumber, plural } from '../terminal/format.ts';
 import type { distillCommand } from './command.ts';
+import { readSavedAttempts } from './saved-attempts.ts';
 
 export async function distillRun(context: CommandContext<typeof distillCommand>): Promise<number> {
-  const { flags, args, project, cwd, env, output } = context;
+  const { flags, cwd, output } = context;
   const share = Number.parseFloat(flags.top) / 100;
-  const name = readCheckpointName(args.checkpoint);
-  const store = await openProjectStore(project, env);
-  await requireRun(store, name.run);
-  const sampler = args.checkpoint === name.run ? null : (await findCheckpoint(store, name)).adapterSha256;
-  const played = await readAttempts(store, name.run, sampler);
+  const { source, played } = await readPlayed(context);
   const { attempts, examples, repeated } = distill(played, share);
   if (examples.length === 0)
     throw new UsageError(
-      `${args.checkpoint} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name another checkpoint`,
+      `${source} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name other attempts`,
     );
   const file = resolve(cwd, flags.out);
   await writeFile(file, examples.map(toLine).join(''));
@@ -38,6 +35,19 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
   );
   if (repeated > 0) output.line(`note: ${plural(repeated, 'repeated conversation')} left out`);
   return EXIT.ok;
+}
+
+/** Of a run, or of a folder: `source` is what was named. */
+async function readPlayed({ args, flags, project, cwd, env }: CommandContext<typeof distillCommand>) {
+  const source = args.checkpoint ?? flags.attempts;
+  if (source === null || (args.checkpoint !== null && flags.attempts !== null))
+    throw new UsageError('attempts must come from one place: name a CHECKPOINT, or pass --attempts FOLDER');
+  if (args.checkpoint === null) return { source, played: await readSavedAttempts(resolve(cwd, source)) };
+  const name = readCheckpointName(source);
+  const store = await openProjectStore(project, env);
+  await requireRun(store, name.run);
+  const sampler = source === name.run ? null : (await findCheckpoint(store, name)).adapterSha256;
+  return { source, played: await readAttempts(store, name.run, sampler) };
 }
 
 /** Its place in the file is its id. */

@@ -94,7 +94,7 @@ class Trial {
     const { plan, saveFolder } = this.#options;
     const options = this.#single(tried, attempt);
     const played = await playSingle(options);
-    const saved = saveAttempt(played, options);
+    const saved = saveAttempt(played, options, this.#options.plan.isHeldOut);
     if (saveFolder !== null) await writeSaved(saveFolder, saved);
     const { record, asked, seconds, thrown } = played;
     return {

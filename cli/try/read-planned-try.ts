@@ -23,6 +23,8 @@ export interface PlannedTry extends Players {
   readonly agentFile: AgentFile;
   readonly player: Player;
   readonly mode: RequestMode;
+  /** Whether the scenarios are those of evaluations. */
+  readonly isHeldOut: boolean;
   readonly rollout: RolloutConfig;
   readonly scenarios: readonly TriedScenario[];
   /** At each scenario. */
@@ -54,6 +56,7 @@ export async function readPlannedTry(context: TryContext): Promise<PlannedTry> {
     agentFile,
     player,
     mode: isHosted ? 'text' : flags.eval ? 'eval' : 'train',
+    isHeldOut: flags.eval,
     rollout: maxTokens === null ? player.rollout : { ...player.rollout, maxTokens },
     scenarios: await readTried(agentFile, flags),
     attempts: flags.attempts ?? DEFAULT_ATTEMPTS,

@@ -35,6 +35,8 @@ export interface SavedAttempt {
   readonly adapterSha256: string | null;
   /** Under which rules its requests stood. */
   readonly mode: RequestMode;
+  /** Of an evaluation: what trains may not learn from it. Absent where it is not. */
+  readonly isHeldOut?: true;
   readonly rollout: RolloutConfig;
   readonly scenario: Scenario;
   readonly scenarioIndex: number;
@@ -55,7 +57,11 @@ export interface SavedAttempt {
   readonly logs: readonly string[];
 }
 
-export function saveAttempt({ record, asked, entries }: SingleAttempt, options: SingleOptions): SavedAttempt {
+export function saveAttempt(
+  { record, asked, entries }: SingleAttempt,
+  options: SingleOptions,
+  isHeldOut = false,
+): SavedAttempt {
   const { agent, policy, mode, rollout, place, planned } = options;
   const answers = new Map<string, unknown>(
     entries.flatMap((entry) => ('k' in entry ? [[`${entry.k}/${entry.o}`, entry.r] as const] : [])),
@@ -71,6 +77,7 @@ export function saveAttempt({ record, asked, entries }: SingleAttempt, options: 
     model: policy.model,
     adapterSha256: policy.adapterSha256,
     mode,
+    ...(isHeldOut && { isHeldOut }),
     rollout,
     scenario: planned.scenario,
     scenarioIndex: planned.scenarioIndex,

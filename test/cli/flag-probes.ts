@@ -130,6 +130,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'runs --json': json('runs'),
   'show --json': json('show demo'),
   'distill --top': ['distill demo --top 1% --out a.jsonl', 'distill demo --top 100% --out a.jsonl'],
+  'distill --attempts': byTest('cli/distill.test.ts', 'a hosted teacher’s best attempts become chats to train on'),
   'distill --out': ['distill demo --top 9% --out a.jsonl', 'distill demo --top 9% --out b.jsonl'],
   'report --out': added('report demo', '--out here.html'),
   'rollback --step': STEERING,

@@ -15,7 +15,7 @@ test('temper alone lists every command', async () => {
       init         start a project: an agent that learns, its test, and the configuration
       train        start a training run or continue it, and show its progress
       sft          train on a file of chats (supervised), and show the progress
-      distill      write a run's best attempts as a file of chats for temper sft
+      distill      write the best attempts as a file of chats for temper sft
       fork         start a run from a checkpoint of another run, without copying it
       runs         list the runs of this project
       show         show one run: its state, its results and what it is waiting for

@@ -108,21 +108,23 @@ test('train', async () => {
 
 test('distill', async () => {
   expect(await help('distill')).toMatchInlineSnapshot(`
-    "write a run's best attempts as a file of chats for temper sft
+    "write the best attempts as a file of chats for temper sft
 
-    Usage: temper distill CHECKPOINT --top P% --out FILE
+    Usage: temper distill [CHECKPOINT] --top P% --out FILE [--attempts FOLDER]
 
     CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those
-    that this checkpoint played. Failed and truncated attempts and held-out scenarios are never taken. Reads the store
-    and needs no server.
+    that this checkpoint played. --attempts takes those that temper try --save wrote in place of a run, of a hosted model,
+    say. Failed and truncated attempts and held-out scenarios are never taken. Needs no server.
 
     Options:
-      --top P%    share of the attempts to take, by reward
-      --out FILE  output file
-      -h, --help  print this help
+      --top P%           share of the attempts to take, by reward
+      --attempts FOLDER  take attempts that temper try --save wrote there
+      --out FILE         output file
+      -h, --help         print this help
 
     Examples:
       temper distill demo --top 25% --out best.jsonl
-      temper distill demo@40 --top 10% --out best.jsonl"
+      temper distill demo@40 --top 10% --out best.jsonl
+      temper distill --attempts teacher --top 50% --out best.jsonl"
   `);
 });

@@ -9,63 +9,26 @@ import { readPlannedTry } from '../../cli/try/read-planned-try.ts';
 import { placeOfThrow } from '../../cli/try/thrown-at.ts';
 import { defineAgent } from '../../sdk/index.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
-import { startFakeEngine, type FakeEngine, type FakeEngineOptions } from '../fake-engine.ts';
+import { startFakeEngine } from '../fake-engine.ts';
 import { write } from './agents.ts';
-import { temporaryFolder } from './fixture-store.ts';
 import { contextOf, runCli } from './run-cli.ts';
-
-const SDK = new URL('../../sdk/index.ts', import.meta.url).href;
+import { makeProject, runTry, SDK, writeAsking } from './tried-project.ts';
 
 let project: string;
 beforeEach(async () => {
-  project = await temporaryFolder();
-  await write(join(project, 'package.json'), '{"type":"module"}');
+  project = await makeProject();
 });
-
-/** An agent that asks for its scenario's id in capitals, twice. */
-const ASKING = `
-  const messages = [{ role: 'user', content: scenario.id }];
-  for (const more of [', please', '']) {
-    const { choices } = await openai.chat.completions.create({ model, messages: [...messages] });
-    messages.push(choices[0].message, { role: 'user', content: 'Again' + more });
-  }
-  const said = String(messages.at(-2).content);`;
-
-async function writeAsking(rest: string, { evals = '', asking = ASKING } = {}): Promise<void> {
-  const text = `import { defineAgent } from '${SDK}';
-export default defineAgent({
-  name: 'echo',
-  scenarios: ['a', 'b', 'c', 'd'].map((id) => ({ id })),${evals}
-  async rollout({ scenario, openai, model, hosted, random, log }) {${asking}
-    ${rest}
-  },
-});
-`;
-  await write(join(project, 'agent.ts'), text);
-}
-
-let engine: FakeEngine;
-async function runTry(args: readonly string[], options: FakeEngineOptions = {}, signal?: AbortSignal) {
-  engine = await startFakeEngine({
-    answer: ({ messages }) => (messages[0]?.content ?? '').toUpperCase(),
-    ...options,
-  });
-  onTestFinished(() => engine.close());
-  const env = { OPENAI_BASE_URL: `${engine.url}/v1`, OPENAI_API_KEY: engine.key };
-  const line = ['try', 'agent.ts', '--model', 'openai/m', ...args];
-  return runCli(project, line, { env, ...(signal && { signal }) });
-}
 
 /** Without times; and vitest does not let Node read the source maps that lead to an agent's lines. */
 const settled = (text: string) =>
   text.replaceAll(/\d+\.\d s$/gm, '… s').replaceAll(/agent\.ts:\d+:\d+/g, 'agent.ts:LINE:COLUMN');
-const asked = () => engine.executed.map(({ request }) => request);
 
 test('each conversation with its outcome, then scenarios, warnings and notes', async () => {
   await writeAsking(
+    project,
     "if (said === 'B') throw new Error('cannot bear it');\n    return { reward: 1, metrics: { right: true } };",
   );
-  const { exitCode, stdout } = await runTry(['--scenarios', '2']);
+  const { exitCode, stdout } = await runTry(project, ['--scenarios', '2']);
   expect(exitCode).toBe(1);
   expect(settled(stdout)).toMatchInlineSnapshot(`
     "── a · attempt 1 of 2
@@ -112,8 +75,8 @@ test('each conversation with its outcome, then scenarios, warnings and notes', a
 });
 
 test('--json has the calls, without token ids', async () => {
-  await writeAsking('return 0.5;');
-  const { exitCode, stdout } = await runTry(['--scenario', 'c', '--attempts', '3', '--json']);
+  await writeAsking(project, 'return 0.5;');
+  const { exitCode, stdout } = await runTry(project, ['--scenario', 'c', '--attempts', '3', '--json']);
   expect(exitCode).toBe(0);
   const shown = JSON.parse(stdout) as { scenarios: { attempts: object[] }[] };
   expect(shown).toMatchObject({ agent: 'echo', model: 'openai/m', scenarios: [{ scenario: 'c', meanReward: 0.5 }] });
@@ -124,21 +87,30 @@ test('--json has the calls, without token ids', async () => {
 });
 
 test('what a person says of temperature and limits goes to the hosted model', async () => {
-  await writeAsking('return 1;');
-  await runTry(['--scenarios', '1', '--attempts', '1', '--temperature', '0.3', '--max-tokens', '9']);
-  expect(asked()[0]).toMatchObject({ temperature: 0.3, max_completion_tokens: 9 });
+  await writeAsking(project, 'return 1;');
+  const { asked } = await runTry(project, [
+    '--scenarios',
+    '1',
+    '--attempts',
+    '1',
+    '--temperature',
+    '0.3',
+    '--max-tokens',
+    '9',
+  ]);
+  expect(asked[0]).toMatchObject({ temperature: 0.3, max_completion_tokens: 9 });
 });
 
 test('--eval plays evalScenarios', async () => {
-  await writeAsking('return 1;', { evals: " evalScenarios: [{ id: 'exam' }]," });
-  const { stdout } = await runTry(['--eval']);
+  await writeAsking(project, 'return 1;', { evals: " evalScenarios: [{ id: 'exam' }]," });
+  const { stdout, asked } = await runTry(project, ['--eval']);
   expect(stdout).toContain('── exam · attempt 2 of 2');
-  expect(asked()[0]?.messages[0]?.content).toBe('exam');
+  expect(asked[0]?.messages[0]?.content).toBe('exam');
 });
 
 test('--save writes attempts that replayAttempt plays again', async () => {
-  await writeAsking('return random();');
-  const { stdout } = await runTry(['--scenario', 'd', '--attempts', '2', '--save', 'kept', '--json']);
+  await writeAsking(project, 'return random();');
+  const { stdout } = await runTry(project, ['--scenario', 'd', '--attempts', '2', '--save', 'kept', '--json']);
   expect(await readdir(join(project, 'kept'))).toEqual(['3-d-0.json', '3-d-1.json']);
   const { scenarios } = JSON.parse(stdout) as { scenarios: { attempts: { reward: number }[] }[] };
   const agent = defineAgent({
@@ -161,13 +133,13 @@ test('a hosted model beside the policy is shown with its cost, saved, and answer
     const messages = [{ role: 'user', content: 'is it good?' }];
     const { choices } = await other.openai.chat.completions.create({ model: other.model, messages });
     await openai.chat.completions.create({ model, messages: [{ role: 'user', content: choices[0].message.content }] });`;
-  await writeAsking('return 1;', { asking });
+  await writeAsking(project, 'return 1;', { asking });
   const provider = await startFakeEngine({ answer: () => 'fairly good' });
   onTestFinished(() => provider.close());
   vi.stubEnv('OPENROUTER_BASE_URL', `${provider.url}/v1`);
   vi.stubEnv('OPENROUTER_API_KEY', provider.key);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const { stdout } = await runTry(['--scenario', 'd', '--attempts', '1', '--save', 'kept', '--replay']);
+  const { stdout } = await runTry(project, ['--scenario', 'd', '--attempts', '1', '--save', 'kept', '--replay']);
   expect(stdout).toContain('hosted    openrouter/judge, 17 + 2 tokens, $0.000021: fairly good');
   expect(stdout).toContain('=> reward 1.000 · hostedCalls 1.000 · hostedUsd 2.1e-5');
   expect(stdout).not.toContain('when it was replayed');
@@ -177,21 +149,21 @@ test('a hosted model beside the policy is shown with its cost, saved, and answer
 });
 
 test('--replay finds an agent whose requests hang on chance', async () => {
-  await writeAsking('return random();');
-  expect((await runTry(['--replay', '--json'])).stdout).not.toContain('when it was replayed');
-  await writeAsking('return 1;', {
+  await writeAsking(project, 'return random();');
+  expect((await runTry(project, ['--replay', '--json'])).stdout).not.toContain('when it was replayed');
+  await writeAsking(project, 'return 1;', {
     asking:
       "await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'it is ' + Math.random() }] });",
   });
-  const { stdout } = await runTry(['--replay', '--scenarios', '1']);
+  const { stdout } = await runTry(project, ['--replay', '--scenarios', '1']);
   expect(stdout).toContain('warning: 2 attempts did something else when it was replayed');
   expect(stdout).toContain('recorded: "it is 0.');
 });
 
 test('control characters control nothing, and long messages are bounded', async () => {
-  await writeAsking("log('\\u001b[2J', 'x'.repeat(300)); return 1;");
+  await writeAsking(project, "log('\\u001b[2J', 'x'.repeat(300)); return 1;");
   const answer = () => Array.from({ length: 50 }, (_, line) => `line ${line} \u001b[31m`).join('\n');
-  const { stdout } = await runTry(['--scenarios', '1', '--attempts', '1'], { answer });
+  const { stdout } = await runTry(project, ['--scenarios', '1', '--attempts', '1'], { answer });
   expect(stdout).not.toContain('\u001b');
   expect(stdout).toContain('line 3 \\u001b[31m');
   expect(stdout).toContain('… 37 more lines');
@@ -222,18 +194,18 @@ test('a thrown error is placed in the agent’s own files, below its folder, and
 });
 
 test('Ctrl-C in the middle of a call ends it', async () => {
-  await writeAsking('return 1;');
+  await writeAsking(project, 'return 1;');
   const stop = new AbortController();
   const answer = (): string => {
     stop.abort('SIGINT');
     return 'late';
   };
-  const { exitCode, stderr } = await runTry([], { answer, delayMs: 20 }, stop.signal);
+  const { exitCode, stderr } = await runTry(project, [], { answer, delayMs: 20 }, stop.signal);
   expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
 });
 
 test('by default the working folder’s agent is played by the model that the project trains', async () => {
-  await writeAsking('return 1;');
+  await writeAsking(project, 'return 1;');
   const planned = () => readPlannedTry(contextOf(tryCommand, project, []));
   expect((await planned()).player.name).toBe('pocket');
   await write(join(project, 'temporal.config.ts'), "export default { train: { 'base-model': 'pocket-tools' } };\n");
@@ -250,7 +222,7 @@ describe('bad input is one line', () => {
     return stderr.replaceAll(project, 'PROJECT');
   }
 
-  beforeEach(() => writeAsking('return 1;'));
+  beforeEach(() => writeAsking(project, 'return 1;'));
 
   test.each([
     [['--scenario', 'bb'], 'temper: no scenario has the id "bb", of the 4 that were read; did you mean b?'],
@@ -281,7 +253,7 @@ describe('bad input is one line', () => {
   });
 
   test('a scenario file that is no JSON names its line', async () => {
-    await writeAsking('return 1;');
+    await writeAsking(project, 'return 1;');
     const file = join(project, 'agent.ts');
     await writeFile(join(project, 'package.json'), '{"type":"module"}');
     const text = `import { defineAgent } from '${SDK}';\nexport default defineAgent({ name: 'a', scenarios: './package.json', rollout: () => 1 });\n`;

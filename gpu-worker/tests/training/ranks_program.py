@@ -42,7 +42,10 @@ class Member(Trainer):
     def take_part(self, work: TrainInput) -> None:
         super().take_part(work)
         assert self._held is not None
-        self.told.write_text(str(frozen_bytes(self._held.policy)))
+        # Whoever reads it meanwhile finds the last step's: it is never half-written.
+        written = self.told.with_suffix(".new")
+        written.write_text(str(frozen_bytes(self._held.policy)))
+        written.replace(self.told)
 
 
 def told_by(store: str, count: int, rank: int) -> Path:

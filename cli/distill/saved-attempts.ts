@@ -1,0 +1,54 @@
+/** Attempts that `temper try --save` wrote: of any model, a hosted teacher above all. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RatedAttempt } from '../../core/distill.ts';
+import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
+import type { ChatMessage } from '../../store/records/trajectories.ts';
+import { UsageError } from '../command-line/errors.ts';
+
+/** Hosted models tell more of their answers, which no chat template writes. */
+const TAUGHT = new Set(['role', 'content', 'tool_calls', 'reasoning_content']);
+
+/** Those with a reward that were neither cut nor played at held-out scenarios, by scenario and attempt. */
+export async function readSavedAttempts(folder: string): Promise<RatedAttempt[]> {
+  const files = (await namesIn(folder)).filter((name) => name.endsWith('.json'));
+  if (files.length === 0)
+    throw new UsageError(
+      `--attempts must name a folder that temper try --save has written to, ${folder} has no attempts`,
+    );
+  const read = async (name: string) => parseSavedAttempt(await readFile(join(folder, name), 'utf8'), name);
+  const saved = await Promise.all(files.map(read));
+  const inOrder = saved.toSorted((a, b) => a.scenarioIndex - b.scenarioIndex || a.attempt - b.attempt);
+  return inOrder.flatMap(rate);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new UsageError(
+      `--attempts must name a folder that can be read, got ${folder} (${code}); see temper try --save`,
+    );
+  }
+}
+
+function rate(saved: SavedAttempt): RatedAttempt[] {
+  const { reward, failure, calls, scenarioIndex: scenario, attempt, isHeldOut } = saved;
+  const wasCut = calls.some(({ answer }) => answer.choices.some((choice) => choice.finish_reason === 'length'));
+  if (reward === null || failure !== null || wasCut || isHeldOut === true || calls.length === 0) return [];
+  return [{ reward, place: { scenario, attempt }, calls: calls.flatMap(callsOf) }];
+}
+
+function callsOf({ request: { messages, tools }, answer }: SavedAttempt['calls'][number]): RatedAttempt['calls'] {
+  return answer.choices.map(({ message }) => ({
+    messages: messages.map(taught),
+    tools: tools === undefined || tools.length === 0 ? null : (tools as object[]),
+    answer: taught(message),
+  }));
+}
+
+function taught(message: ChatMessage): ChatMessage {
+  if (message.role !== 'assistant') return message;
+  return Object.fromEntries(Object.entries(message).filter(([name]) => TAUGHT.has(name))) as ChatMessage;
+}
