@@ -73,7 +73,7 @@ async function startRun(run: Run): Promise<RunPosition> {
   const prepared = await activities.prepare({ config });
   if (run.goOn !== null) return startAgain(run, prepared);
 
-  board.waitFor('initialise', `make the adapter of ${config.baseModel}`, queues.gpu);
+  board.waitFor('initialise', `make checkpoint 0 of ${config.baseModel}`, queues.gpu);
   await board.record();
   const { checkpoint } = await activities.initialise(planInitialise(config, 0));
 

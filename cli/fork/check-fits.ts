@@ -1,15 +1,11 @@
 /** What a run may not do otherwise than the checkpoint that it begins with. */
 import type { RunConfig } from '../../core/contract.ts';
-import { NEUTRAL_LORA } from '../../core/run-defaults.ts';
 import { policyName } from '../../core/policy-name.ts';
 import type { ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { flagOf } from '../train/run-flags.ts';
+import { loraDifference } from '../train/lora-difference.ts';
 
 export type Parent = Pick<ConfiguredCheckpoint, 'checkpoint' | 'config'>;
-
-/** What an option is called that a configuration does not have. */
-const ABSENT = { ...NEUTRAL_LORA, layers: 'all' };
 
 /** An adapter goes on in its own shape on its own base model: anything else is another adapter. */
 export function checkFits({ checkpoint, config: recorded }: Parent, config: RunConfig): void {
@@ -25,12 +21,7 @@ export function checkFits({ checkpoint, config: recorded }: Parent, config: RunC
     throw new UsageError(
       `--full-fine-tuning must stay on (${because}); pass it, and leave the flags of LoRA (--lora-…) out`,
     );
-  const asked = new Map<string, unknown>(Object.entries({ ...ABSENT, ...config.train.lora }));
-  for (const [key, value] of Object.entries({ ...ABSENT, ...recorded.train.lora })) {
-    const [before, after] = [value, asked.get(key)].map((each) => JSON.stringify(each));
-    if (before !== after)
-      throw new UsageError(
-        `--${flagOf(`train.lora.${key}`)} must stay ${before} (${because}), got ${after}; leave it out`,
-      );
-  }
+  const found = loraDifference(recorded.train.lora ?? {}, config.train.lora ?? {});
+  if (found !== null)
+    throw new UsageError(`${found.flag} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
 }

@@ -6,7 +6,7 @@ import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-
 import type { Store } from '../../store/store.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { flagOf } from './run-flags.ts';
+import { loraDifference } from './lora-difference.ts';
 
 /** Null where none is given. A run keeps the one that it was `recorded` with. */
 export async function readKlReference(
@@ -32,9 +32,6 @@ async function findKept(store: Store, named: CheckpointName, kept: BlobRef | und
   return checkpoints.find(({ commit }) => commit.manifest.adapter.sha256 === kept.sha256) ?? named;
 }
 
-/** Of the trainer's options that say nothing of what an adapter computes. */
-const FREE = new Set(['dropout']);
-
 /** Its weights are laid into the place of the run's own. */
 export function checkReference(reference: TrainedPolicy | null, { baseModel, train }: RunConfig): void {
   if (reference === null) return;
@@ -48,14 +45,9 @@ export function checkReference(reference: TrainedPolicy | null, { baseModel, tra
     throw new UsageError(
       `--kl-reference must be a checkpoint of a run that trains the same: ${name} has ${kinds[0]}, the run trains ${kinds[1]}; name another checkpoint`,
     );
-  const [there, here] = [config.train.lora, train.lora].map(
-    (lora) => new Map<string, unknown>(Object.entries(lora ?? {})),
-  );
-  for (const key of new Set([...there!.keys(), ...here!.keys()])) {
-    const [its, own] = [there!.get(key), here!.get(key)].map((value) => JSON.stringify(value ?? null));
-    if (its !== own && !FREE.has(key))
-      throw new UsageError(
-        `--kl-reference must have the LoRA options of the run: ${name} has --${flagOf(`train.lora.${key}`)} ${its}, the run ${own}; pass that, or name another checkpoint`,
-      );
-  }
+  const found = loraDifference(config.train.lora ?? {}, train.lora ?? {}, ['dropout']);
+  if (found !== null)
+    throw new UsageError(
+      `--kl-reference must have the LoRA options of the run: ${name} has ${found.flag} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
+    );
 }

@@ -6,7 +6,7 @@ import { firstIssue, type LoraConfig, type RunConfig, type StartAdapter } from '
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { flagOf } from './run-flags.ts';
+import { loraDifference } from './lora-difference.ts';
 
 const CONFIG_FILE = 'adapter_config.json';
 const WEIGHTS_FILE = 'adapter_model.safetensors';
@@ -96,19 +96,11 @@ export function checkStartAdapter(adapter: ReadAdapter | null, config: RunConfig
     throw new UsageError(
       `--base-model must be the model that --adapter ${folder} was trained on, ${baseModel}, got ${config.baseModel}; pass that one, or correct base_model_name_or_path in its ${CONFIG_FILE} if both are the same model`,
     );
-  const asked = new Map<string, unknown>(Object.entries(config.train.lora ?? {}));
-  for (const [key, value] of Object.entries(lora)) {
-    const [own, given] = [value, asked.get(key)].map((each) => JSON.stringify(each));
-    if (own !== given)
-      throw new UsageError(
-        `--${flagOf(`train.lora.${key}`)} must stay ${own} (the run begins with --adapter ${folder}), got ${given}; leave it out`,
-      );
-  }
-  for (const key of ['rslora', 'dora', 'layers'] as const)
-    if (asked.has(key) && lora[key] === undefined)
-      throw new UsageError(
-        `--${flagOf(`train.lora.${key}`)} must stay off (the run begins with --adapter ${folder}, which has none of it); leave it out`,
-      );
+  const found = loraDifference(lora, config.train.lora ?? {}, ['dropout']);
+  if (found !== null)
+    throw new UsageError(
+      `${found.flag} must stay ${found.one} (the run begins with --adapter ${folder}), got ${found.other}; leave it out`,
+    );
 }
 
 async function readPart(folder: string, name: string): Promise<Uint8Array> {

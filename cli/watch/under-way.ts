@@ -10,7 +10,7 @@ interface Work {
 /** By activity. */
 const WORK: Readonly<Record<string, Work>> = {
   prepare: { phase: 'prepare', words: 'read the agent' },
-  initialise: { phase: 'initialise', words: 'make the adapter' },
+  initialise: { phase: 'initialise', words: 'make checkpoint 0' },
   evaluate: { phase: 'eval', words: 'evaluate the policy' },
   rollout: { phase: 'rollout', words: 'play a step' },
   judgeGroup: { phase: 'rollout', words: 'judge a group' },

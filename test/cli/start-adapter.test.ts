@@ -74,7 +74,7 @@ describe('temper train --adapter', () => {
       `"--lora-layers must stay [1] (the run begins with --adapter …/adapter), got [0,1]; leave it out"`,
     );
     expect(await refused('--lora-dora')).toMatchInlineSnapshot(
-      `"--lora-dora must stay off (the run begins with --adapter …/adapter, which has none of it); leave it out"`,
+      `"--lora-dora must stay false (the run begins with --adapter …/adapter), got true; leave it out"`,
     );
     await writeAdapter({ ...CONFIG, base_model_name_or_path: 'Qwen/Qwen3-4B@main' });
     expect(await refused()).toMatchInlineSnapshot(

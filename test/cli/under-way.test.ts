@@ -6,7 +6,7 @@ import { fixtureState } from './fixture-store.ts';
 const since = '2026-11-21T09:00:00.000Z';
 const none = { attempt: 1, pollers: null, lastFailure: null, nextTryAt: null, reason: null, text: '' };
 const evaluating = [{ ...none, activity: 'evaluate', queue: 'rollout/x', since }];
-const told = { ...fixtureState('demo', 3), waitingFor: 'make the adapter of pocket on queue gpu' };
+const told = { ...fixtureState('demo', 3), waitingFor: 'make checkpoint 0 of pocket on queue gpu' };
 
 test('a run whose store was told last of its adapter is shown in the evaluation that is under way', () => {
   const state = withPending({ ...told, state: 'running', phase: 'initialise' }, evaluating);

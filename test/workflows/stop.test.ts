@@ -89,7 +89,7 @@ test('a run that waits for a GPU worker says for what, where and since when', as
       ({ phase }) => phase === 'initialise',
     );
     const [what, since = ''] = (state.waitingFor ?? '').split(', since ');
-    expect(what).toBe(`make the adapter of pocket on queue ${input.queues.gpu}`);
+    expect(what).toBe(`make checkpoint 0 of pocket on queue ${input.queues.gpu}`);
     expect(Date.parse(since)).toBeLessThanOrEqual(Date.now());
   });
 });
