@@ -111,10 +111,15 @@ function checkMessages(messages: unknown, place: string): asserts messages is Re
     throw refused(place, 'have an assistant message, which is what is trained', 'none', 'add one');
 }
 
-function checkAnswer({ content, tool_calls: calls }: Record<string, unknown>, place: string): void {
+function checkAnswer(message: Record<string, unknown>, place: string): void {
+  if (isAnswer(message)) return;
+  throw refused(place, 'have content or tool_calls', message['content'], 'write what the assistant answers');
+}
+
+/** Whether the message of an assistant says anything that can be trained. */
+export function isAnswer({ content, tool_calls: calls }: Readonly<Record<string, unknown>>): boolean {
   const hasText = (typeof content === 'string' && content !== '') || (Array.isArray(content) && content.length > 0);
-  if (hasText || (Array.isArray(calls) && calls.length > 0)) return;
-  throw refused(place, 'have content or tool_calls', content, 'write what the assistant answers');
+  return hasText || (Array.isArray(calls) && calls.length > 0);
 }
 
 function refused(place: string, rule: string, got: unknown, remedy: string): TemperError {

@@ -1,5 +1,5 @@
 /** Attempts as examples: the best by reward, and their conversations. Pure. */
-import type { ChatExample } from './chat-examples.ts';
+import { isAnswer, type ChatExample } from './chat-examples.ts';
 import { canonicalJson } from './hashes.ts';
 
 type Message = Record<string, unknown>;
@@ -23,6 +23,8 @@ export interface Distilled {
   readonly examples: readonly ChatExample[];
   /** Conversations that another chosen attempt had word for word. */
   readonly repeated: number;
+  /** Conversations in which an answer says nothing: neither text nor calls. */
+  readonly empty: number;
 }
 
 /** `share` of 1 takes all. Of attempts with the same reward, those played first. */
@@ -32,8 +34,11 @@ export function distill(played: readonly RatedAttempt[], share: number): Distill
   const conversations = attempts.flatMap(({ calls, ...rated }) =>
     conversationsOf(calls).map((conversation) => ({ ...conversation, ...rated })),
   );
+  const answered = conversations.filter(({ messages }) =>
+    messages.every((message) => message['role'] !== 'assistant' || isAnswer(message)),
+  );
   const seen = new Set<string>();
-  const fresh = conversations.filter(({ messages, tools }) => {
+  const fresh = answered.filter(({ messages, tools }) => {
     const content = canonicalJson([messages, tools]);
     return !seen.has(content) && seen.add(content);
   });
@@ -43,7 +48,8 @@ export function distill(played: readonly RatedAttempt[], share: number): Distill
     ...(tools === null ? {} : { tools: tools as Message[] }),
     metadata: { ...place, reward },
   }));
-  return { attempts, examples, repeated: conversations.length - fresh.length };
+  const [repeated, empty] = [answered.length - fresh.length, conversations.length - answered.length];
+  return { attempts, examples, repeated, empty };
 }
 
 interface Conversation {

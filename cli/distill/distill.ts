@@ -22,7 +22,7 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
   const { flags, cwd, output } = context;
   const share = Number.parseFloat(flags.top) / 100;
   const { source, played } = await readPlayed(context);
-  const { attempts, examples, repeated } = distill(played, share);
+  const { attempts, examples, repeated, empty } = distill(played, share);
   if (examples.length === 0)
     throw new UsageError(
       `${source} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name other attempts`,
@@ -34,6 +34,7 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
     `${attempts.length} of ${plural(played.length, 'attempt')}, reward ${best} to ${worst}: ${plural(examples.length, 'example')} in ${file}`,
   );
   if (repeated > 0) output.line(`note: ${plural(repeated, 'repeated conversation')} left out`);
+  if (empty > 0) output.line(`note: ${plural(empty, 'conversation')} with an empty answer left out`);
   return EXIT.ok;
 }
 

@@ -34,9 +34,8 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 function rate(saved: SavedAttempt): RatedAttempt[] {
-  const { reward, failure, calls, scenarioIndex: scenario, attempt, isHeldOut } = saved;
-  const wasCut = calls.some(({ answer }) => answer.choices.some((choice) => choice.finish_reason === 'length'));
-  if (reward === null || failure !== null || wasCut || isHeldOut === true || calls.length === 0) return [];
+  const { reward, failure, calls, scenarioIndex: scenario, attempt, isHeldOut, truncated } = saved;
+  if (reward === null || failure !== null || isHeldOut || truncated || calls.length === 0) return [];
   return [{ reward, place: { scenario, attempt }, calls: calls.flatMap(callsOf) }];
 }
 

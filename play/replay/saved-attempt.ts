@@ -52,6 +52,8 @@ export interface SavedAttempt {
   /** The turn from which calls overlapped; null where none did. */
   readonly overlap: number | null;
   readonly reward: number | null;
+  /** A call met its token limit, or the conversation outgrew the model. Absent where not. */
+  readonly truncated?: true;
   readonly metrics: Readonly<Metrics>;
   readonly failure: string | null;
   readonly logs: readonly string[];
@@ -92,6 +94,7 @@ export function saveAttempt(
     once: Object.fromEntries(entries.flatMap((entry) => ('n' in entry ? [[entry.n, entry.v]] : []))),
     overlap: overlapOf(entries),
     reward: record.reward,
+    ...(record.truncated && { truncated: record.truncated }),
     metrics: record.metrics,
     failure: record.failure?.message ?? null,
     logs: record.logs,

@@ -32,6 +32,14 @@ test('the best attempts are taken, the earlier ones among equals, and what they 
   expect(repeated).toBe(1);
 });
 
+test('a conversation in which the model said nothing is left out, for no trainer takes it', () => {
+  const silent = attempt(0, 1, call('', user('q')));
+  const calling = { ...call('', user('r')), answer: { role: 'assistant', content: null, tool_calls: [{ id: 'c' }] } };
+  const { examples, empty } = distill([silent, attempt(1, 1, calling)], 1);
+  expect(examples.map(({ messages }) => messages.at(-1))).toEqual([{ role: 'assistant', tool_calls: [{ id: 'c' }] }]);
+  expect(empty).toBe(1);
+});
+
 test('calls that go on in one conversation are one example, others are examples of their own', () => {
   const first = call('a', user('q'));
   const second = call('b', user('q'), assistant('a'), user('r'));
