@@ -162,7 +162,11 @@ async function freezeInTrain(): Promise<{ run: string; step: number; running: Ru
     const running = start(run, LATE_FLAGS);
     const isStopped = () => hits().some((hit) => hit.row === run);
     await until('the second worker trains', () => isStopped() || running.child.exitCode !== null);
-    if (isStopped()) return { run, step: second.told('step begins', run).at(-1)!, running };
+    if (!isStopped()) continue;
+    // Step 0 is made without training. Its log is read a moment after it is written.
+    const trains = () => second.told('step begins', run).find((step) => step > 0);
+    await until('it says which step it trains', () => trains() !== undefined);
+    return { run, step: trains()!, running };
   }
   throw new Error(`in ${MOST_RUNS} runs the second worker was given no step to train`);
 }
