@@ -18,7 +18,7 @@ import { rollbackCommand } from './rollback/command.ts';
 import { runsCommand } from './runs/command.ts';
 import * as schedules from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
-import { sftCommand } from './sft/command.ts';
+import { SFT_PROJECT_FLAGS, sftCommand } from './sft/command.ts';
 import { setCommand } from './set/command.ts';
 import { setupCommand } from './setup/command.ts';
 import { showCommand } from './show/command.ts';
@@ -34,7 +34,7 @@ const describeForkFlags = async () => (await import('./train/describe-run-flags.
 const loadProjectFlags = async (surroundings: Surroundings) =>
   (await import('./train/project-flags.ts')).readProjectFlags(surroundings);
 const loadSftFlags = async (surroundings: Surroundings) =>
-  (await import('./train/project-flags.ts')).readProjectFlags(surroundings, sftCommand.flags);
+  (await import('./train/project-flags.ts')).readProjectFlags(surroundings, SFT_PROJECT_FLAGS);
 const loadSchedule = () => import('./schedule/schedule.ts');
 const loadScheduleFire = () => import('./schedule/schedule-fire.ts');
 

@@ -35,4 +35,8 @@ export const sftCommand = defineCommand({
   },
 });
 
+/** What a project says for all of its runs. How many steps an agent takes says nothing of a file of chats. */
+const { steps: _steps, ...projectFlags } = sftCommand.flags;
+export const SFT_PROJECT_FLAGS = projectFlags;
+
 export type SftContext = CommandContext<typeof sftCommand>;

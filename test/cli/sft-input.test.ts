@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { readProjectFlags } from '../../cli/train/project-flags.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
-import { sftCommand } from '../../cli/sft/command.ts';
+import { SFT_PROJECT_FLAGS, sftCommand } from '../../cli/sft/command.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -110,7 +110,10 @@ describe('flags of examples', () => {
   });
 
   test('of what train of temporal.config.ts gives to every run, those apply that such a run has', async () => {
-    await write(join(project, 'temporal.config.ts'), `export default { train: { 'lora-rank': 4, 'group-size': 6 } };`);
-    expect(await readProjectFlags({ project, env: {} }, sftCommand.flags)).toEqual(['--lora-rank=4']);
+    await write(
+      join(project, 'temporal.config.ts'),
+      `export default { train: { 'lora-rank': 4, 'group-size': 6, steps: 40 } };`,
+    );
+    expect(await readProjectFlags({ project, env: {} }, SFT_PROJECT_FLAGS)).toEqual(['--lora-rank=4']);
   });
 });
