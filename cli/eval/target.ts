@@ -1,6 +1,7 @@
 /** What `--model` names on the local stack: a checkpoint, or else a base model. */
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { parseCheckpointName, policyName, type Policy } from '../../core/policy-name.ts';
+import { isSupervisedOnly } from '../../core/supervised.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readPrepared, readRun, requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -11,6 +12,7 @@ export interface CheckpointTarget {
   readonly policy: Policy;
   readonly adapterSha256: string;
   readonly config: RunConfig;
+  /** The scenarios that its run was made for; null where it has none: of chats, say. */
   readonly prepared: Prepared | null;
 }
 
@@ -27,6 +29,6 @@ export async function findTarget(store: Store, model: string): Promise<Checkpoin
     policy,
     adapterSha256,
     config: file.config,
-    prepared: await readPrepared(store, run),
+    prepared: isSupervisedOnly(file.config) ? null : await readPrepared(store, run),
   };
 }

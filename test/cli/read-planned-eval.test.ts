@@ -6,6 +6,7 @@ import { readPlannedEval } from '../../cli/eval/read-planned-eval.ts';
 import { loadAgent } from '../../cli/train/load-agent.ts';
 import type { Prepared, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { SUPERVISED_AGENT } from '../../core/supervised.ts';
 import { readScenarios } from '../../play/scenarios.ts';
 import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
@@ -47,17 +48,24 @@ test("a path of scenarios is relative to the agent's file: for the command line 
 /** A run at step 3, which trained on some scenarios and held out others. */
 async function writeRun(run: string, { agent = 'guess', train = ['t1'], held = ['h1', 'h2'], temperature = 0.7 } = {}) {
   const config = defaultRunConfig({ run, agent, baseModel: 'pocket', seed: 9, rollout: { temperature } });
+  const lines = [...train, ...held].map((id) => ({ id, scenario: { id } }));
+  const scenarios = await store.putBlob(encodeJsonLines(lines));
+  return publishRun(config, { scenarios, trainScenarios: train.length, evalScenarios: held.length });
+}
+
+async function publishRun(
+  config: RunConfig,
+  split: Pick<Prepared, 'scenarios' | 'trainScenarios' | 'evalScenarios'>,
+): Promise<string> {
+  const { run } = config;
   const file = { schema: 1, config, agentCodeSha256: SHA, versions: {}, parent: null };
   await store.publish(runKey(run), encodeJson(file));
   const manifest = madeManifest({ branch: 0, step: 3 });
   const adapterSha256 = manifest.adapter.sha256;
   await store.replace(stateKey(run), encodeJson({ ...fixtureState(run, 3), adapterSha256 }));
   await store.publish(manifestKey({ run, branch: 0, step: 3 }), encodeJson(manifest));
-  const lines = [...train, ...held].map((id) => ({ id, scenario: { id } }));
-  const scenarios = await store.putBlob(encodeJsonLines(lines));
-  const counts = { trainScenarios: train.length, evalScenarios: held.length };
-  const prepared = { scenarios, ...counts, heldOut: true, agentCodeSha256: SHA };
-  await store.publish(preparedKey(run), encodeJson(prepared));
+  await store.publish(preparedKey(run), encodeJson({ ...split, heldOut: true, agentCodeSha256: SHA }));
+  return adapterSha256;
 }
 
 function plan(models: string[], flags: string[] = [], env: NodeJS.ProcessEnv = {}) {
@@ -105,6 +113,16 @@ test('a checkpoint that was trained on what another run held out is named', asyn
   await writeRun('other', { train: ['h1', 'h2', 'x'], held: ['t1'] });
   const planned = await plan(['demo', 'other']);
   expect(planned.notes).toEqual(['other@3 was trained on 2 of these 2 scenarios']);
+});
+
+test('a checkpoint of chats plays the agent’s own scenarios: its run was made for none', async () => {
+  const dataset = await store.putBlob(encodeJsonLines(['line 1', 'line 2'].map((id) => ({ id, messages: [] }))));
+  const supervised = { dataset, examples: 2, heldOut: 1, examplesPerStep: 1, turns: 'all', overlong: 'mask' } as const;
+  const config = defaultRunConfig({ run: 'chats', agent: SUPERVISED_AGENT, baseModel: 'pocket', supervised });
+  await publishRun(config, { scenarios: dataset, trainScenarios: 1, evalScenarios: 1 });
+  const planned = await plan(['chats']);
+  expect(planned.scenarios.map(({ id }) => id)).toEqual(['own-1', 'own-2']);
+  expect(planned.notes).toEqual([]);
 });
 
 test('a checkpoint of another agent lends its settings, and not its scenarios', async () => {
