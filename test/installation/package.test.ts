@@ -42,14 +42,12 @@ function lineOf(text: string, part: string): number {
   return text.split('\n').findIndex((line) => line.includes(part));
 }
 
-const nodenext = { module: 'nodenext', moduleResolution: 'nodenext' };
-const bundler = { module: 'esnext', moduleResolution: 'bundler' };
-// The older compiler takes most of a minute for each.
-const checks = [
-  { compiler: 'typescript', modules: nodenext },
-  { compiler: 'typescript-7', modules: nodenext },
-  { compiler: 'typescript-7', modules: bundler },
+const compilers = ['typescript', 'typescript-7'];
+const resolutions = [
+  { module: 'nodenext', moduleResolution: 'nodenext' },
+  { module: 'esnext', moduleResolution: 'bundler' },
 ];
+const checks = compilers.flatMap((compiler) => resolutions.map((modules) => ({ compiler, modules })));
 test.each(checks)('$compiler finds no mistake under $modules.moduleResolution', async ({ compiler, modules }) => {
   const strict = { strict: true, skipLibCheck: false, noEmit: true, target: 'es2023', types: ['node'] };
   const compilerOptions = { ...strict, ...modules };

@@ -64,8 +64,7 @@ async function runNarrow(showing: Showing): Promise<void> {
     ...numerics,
     'tests/engine/embedded/test_batch_invariance.py',
     'tests/engine/embedded/test_against_naive.py',
-    'tests/training/test_against_plain_torch.py',
-    'tests/training/test_trees.py',
+    'tests/training',
   ];
   const oldest = { ATEN_CPU_CAPABILITY: 'default', ONEDNN_MAX_CPU_ISA: 'SSE41' };
   await runPytestOf('numbers of engine and trainer without AVX', exact, oldest, showing);
