@@ -27,6 +27,14 @@ export interface Distilled {
   readonly empty: number;
 }
 
+/** As a trajectory or a saved attempt holds it: no tools are none that were offered. */
+export function recordedCall(
+  { messages, tools = [] }: { readonly messages: readonly object[]; readonly tools?: readonly unknown[] | undefined },
+  answer: object,
+): RecordedCall {
+  return { messages, tools: tools.length === 0 ? null : (tools as readonly object[]), answer };
+}
+
 /** `share` of 1 takes all. Of attempts with the same reward, those played first. */
 export function distill(played: readonly RatedAttempt[], share: number): Distilled {
   const ranked = played.toSorted((a, b) => b.reward - a.reward);

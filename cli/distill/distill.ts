@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ChatExample } from '../../core/chat-examples.ts';
-import { distill, type RatedAttempt } from '../../core/distill.ts';
+import { distill, recordedCall, type RatedAttempt } from '../../core/distill.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -80,9 +80,5 @@ function rate({ group, rollouts, judged }: PlayedGroup, step: number): RatedAtte
 }
 
 function callsOf({ calls }: AttemptRecord): RatedAttempt['calls'] {
-  return calls.map(({ request: { messages, tools }, message }) => ({
-    messages,
-    tools: tools === undefined || tools.length === 0 ? null : (tools as object[]),
-    answer: message,
-  }));
+  return calls.map(({ request, message }) => recordedCall(request, message));
 }

@@ -1,7 +1,7 @@
 /** Attempts that `temper try --save` wrote: of any model, a hosted teacher above all. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RatedAttempt } from '../../core/distill.ts';
+import { recordedCall, type RatedAttempt } from '../../core/distill.ts';
 import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { UsageError } from '../command-line/errors.ts';
@@ -39,12 +39,9 @@ function rate(saved: SavedAttempt): RatedAttempt[] {
   return [{ reward, place: { scenario, attempt }, calls: calls.flatMap(callsOf) }];
 }
 
-function callsOf({ request: { messages, tools }, answer }: SavedAttempt['calls'][number]): RatedAttempt['calls'] {
-  return answer.choices.map(({ message }) => ({
-    messages: messages.map(taught),
-    tools: tools === undefined || tools.length === 0 ? null : (tools as object[]),
-    answer: taught(message),
-  }));
+function callsOf({ request, answer }: SavedAttempt['calls'][number]): RatedAttempt['calls'] {
+  const asked = { ...request, messages: request.messages.map(taught) };
+  return answer.choices.map(({ message }) => recordedCall(asked, taught(message)));
 }
 
 function taught(message: ChatMessage): ChatMessage {
