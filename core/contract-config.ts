@@ -33,6 +33,8 @@ export type LoraConfig = z.infer<typeof LoraConfig>;
 
 export const OptimizerConfig = z
   .strictObject({
+    /** `adamw_8bit` keeps both moments in 8 bits, block by block (arXiv 2110.02861); absent: AdamW, in float32. */
+    kind: z.literal('adamw_8bit').optional(),
     beta1: z.number().min(0).lt(1),
     beta2: z.number().min(0).lt(1),
     epsilon: z.number().positive(),

@@ -268,6 +268,7 @@ class OptimizerConfig(BaseModel):
         populate_by_name=True,
         frozen=True,
     )
+    kind: Literal["adamw_8bit"] | None = None
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)]
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)]
     epsilon: Annotated[float, Field(gt=0.0)]
