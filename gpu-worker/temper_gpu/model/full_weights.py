@@ -33,7 +33,17 @@ class FullWeights:
 
 def initial_weights(base: "BaseModel") -> dict[str, Tensor]:
     """The base model's own."""
+    require_whole_weights(base)
     return {name: base.tensors[name].to(DTYPE) for name in base.parameter_names}
+
+
+def require_whole_weights(base: "BaseModel") -> None:
+    if base.packed:
+        raise TemperError(
+            "BadConfig",
+            f"a run that trains all weights must have them whole, but {base.name} is loaded in 4 bits; start the GPU "
+            "worker without --load-in-4bit, or leave --full-fine-tuning out",
+        )
 
 
 def weight_shapes(base: "BaseModel") -> dict[str, torch.Size]:

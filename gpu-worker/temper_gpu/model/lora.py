@@ -77,28 +77,30 @@ class LoraLinear(nn.Module):
         super().__init__()
         if gains_O is not None:
             b_OR = gains_O[:, None] * b_OR
-        self.weight, self.bias = frozen.weight, frozen.bias
+        self.frozen = frozen
+        weight = frozen.weight
         # Blocks of one size: which kernel multiplies them, and so the bits, does not depend on the adapter's rank.
         padding = -len(a_RI) % RANK_BLOCK
-        like = {"device": frozen.weight.device, "dtype": frozen.weight.dtype}
+        like = {"device": weight.device, "dtype": weight.dtype}
         self._a_blocks = F.pad(a_RI, (0, 0, 0, padding)).to(**like).split(RANK_BLOCK)
         self._b_blocks = [block.contiguous() for block in F.pad(b_OR, (0, padding)).to(**like).split(RANK_BLOCK, 1)]
         self._added_gains_O = None if gains_O is None else (gains_O - 1).to(**like)
 
     def forward(self, x: Tensor) -> Tensor:
         x_MI = x.reshape(-1, x.shape[-1])
-        out_MO = torch.addmm(self.product(x_MI), x_MI, self.weight.T)
-        return (out_MO if self.bias is None else out_MO + self.bias).view(*x.shape[:-1], -1)
+        weight, bias = self.frozen.weight, self.frozen.bias
+        out_MO = torch.addmm(self.product(x_MI, weight), x_MI, weight.T)
+        return (out_MO if bias is None else out_MO + bias).view(*x.shape[:-1], -1)
 
-    def product(self, x_MI: Tensor) -> Tensor:
-        """The adapter's alone."""
+    def product(self, x_MI: Tensor, weight: Tensor) -> Tensor:
+        """The adapter's alone, beside the frozen layer's weight."""
         (a_RI, b_OR), *others = zip(self._a_blocks, self._b_blocks, strict=True)
         low_MO = (x_MI @ a_RI.T) @ b_OR.T
         for a_RI, b_OR in others:
             low_MO = torch.addmm(low_MO, x_MI @ a_RI.T, b_OR.T)
         if self._added_gains_O is None:
             return low_MO
-        return torch.addcmul(low_MO, x_MI @ self.weight.T, self._added_gains_O)
+        return torch.addcmul(low_MO, x_MI @ weight.T, self._added_gains_O)
 
 
 def attach(model: "PreTrainedModel", adapter: Adapter) -> "PreTrainedModel":
@@ -149,7 +151,7 @@ def require_in_effect(base: "BaseModel", layer: Callable[[str], nn.Module], adap
     found = wanted = noise = 0.0
     eps = torch.finfo(base.dtype).eps
     for name in adapted_modules(adapter):
-        weight, bias = base.tensors[f"{name}.weight"], base.tensors.get(f"{name}.bias")
+        weight, bias = base.weight(f"{name}.weight"), base.tensors.get(f"{name}.bias")
         x_MI = _probe_inputs(weight.shape[1]).to(weight.device, base.dtype)
         plain_MO = F.linear(x_MI, weight, bias).double()
         wanted_MO = _change(adapter, name, weight, x_MI.float()).double()
@@ -189,7 +191,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 def merged_weights(base: "BaseModel", adapter: Adapter) -> dict[str, Tensor]:
     """W + s · B A for every adapted matrix, in storage of its own; in float32 alone."""
     return {
-        f"{module}.weight": merged_weight(base.tensors[f"{module}.weight"], adapter, module)
+        f"{module}.weight": merged_weight(base.weight(f"{module}.weight"), adapter, module)
         for module in adapted_modules(adapter)
     }
 
@@ -210,7 +212,7 @@ def merged_weight(weight: Tensor, adapter: Adapter, module: str) -> Tensor:
 
 def target_modules(model: "PreTrainedModel", wanted: list[str] | None) -> list[str]:
     """Sorted last parts of names: the wanted ones, or those of every linear layer but the output head."""
-    linear = {name for name, _ in _linear_layers(model)}
+    linear = {name for name, _ in linear_layers(model)}
     if wanted is None:
         return sorted({name.rsplit(".", 1)[-1] for name in linear})
     for target in wanted:
@@ -236,7 +238,7 @@ def adapted_layers(
     model: "PreTrainedModel", targets: Sequence[str], layers: Sequence[int] | None = None
 ) -> list[tuple[str, nn.Linear]]:
     """By name, sorted. `layers`: numbers of those that are adapted, from 0 on; None: all of them."""
-    found = [(name, layer) for name, layer in _linear_layers(model) if _is_target(name, targets)]
+    found = [(name, layer) for name, layer in linear_layers(model) if _is_target(name, targets)]
     if layers is None:
         return found
     count: int = model.config.num_hidden_layers
@@ -346,7 +348,7 @@ def lora_shape(config: bytes) -> str:
         raise TemperError("StoreCorrupt", f"an adapter must have PEFT's config, got {error}") from error
 
 
-def _linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
+def linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
     """But the output head. In a mixture of experts those of attention alone: experts' weights are no linear layers, and
     what stands beside them (routers, dense or shared experts) stays frozen, too."""
     head = model.get_output_embeddings()

@@ -37,8 +37,9 @@ def merge(base: BaseModel, policy: Adapter | FullWeights, dtype: torch.dtype) ->
         rounded = cast(names[0], wanted, dtype)
         merged |= dict.fromkeys(names, rounded)
         measured.add(exact, wanted, rounded)
-    tensors = {**cast_all(base.tensors, merged, dtype), **merged}
-    model = replace(base, tensors=tensors).instantiate(base.attention)
+    unpacked = {name: packed.unpack() for name, packed in base.packed.items() if name not in merged}
+    tensors = {**cast_all({**base.tensors, **unpacked}, merged, dtype), **merged}
+    model = replace(base, tensors=tensors, packed={}).instantiate(base.attention)
     if base.generation_config is not None:
         model.generation_config = base.generation_config
     # In the type that it was trained in, it was sampled from as it is here.
@@ -55,7 +56,7 @@ def _changed(base: BaseModel, policy: Adapter | FullWeights) -> Iterator[tuple[l
         return
     for module in adapted_modules(policy):
         name = f"{module}.weight"
-        exact = base.tensors[name].float()
+        exact = base.weight(name).float()
         yield [name], exact, merged_weight(exact, policy, module)
 
 

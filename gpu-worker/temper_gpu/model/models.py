@@ -29,6 +29,7 @@ from transformers.utils.quantization_config import Mxfp4Config
 from temper_gpu.contract import BUILT_IN_MODELS, HUB_PREFIX, S3_SCHEME
 from temper_gpu.failures import TemperError
 from temper_gpu.model.bucket import S3Model, find_pin, is_s3_model, parse_s3_model
+from temper_gpu.model.four_bit import PackedWeight, pack_layers, place_packed, require_packable
 from temper_gpu.model.hub import HubModel, Tell, find_commit, now_and_then, parse_hub_model
 from temper_gpu.model.layers import require_independent_tokens, require_known_attention
 from temper_gpu.model.memory import describe_error, is_out_of_memory, return_freed_memory
@@ -69,6 +70,8 @@ class BaseModel:
     folder: str | None = None
     # Where it is trained from parts, while its weights stay in main memory; None: where its weights are.
     parts_on: torch.device | None = None
+    # Frozen weights of linear layers in 4 bits, by their names; `tensors` has the others.
+    packed: dict[str, PackedWeight] = field(default_factory=dict)
 
     @property
     def attention(self) -> str:
@@ -90,6 +93,7 @@ class BaseModel:
                 "BadConfig",
                 f"weights to replace must exist in {self.name}, got {sorted(unknown)[0]}; make them from it",
             )
+        place_packed(model, self.packed)
         model.load_state_dict({**self.tensors, **(overrides or {})}, strict=True, assign=True)
         for name, buffer in self.buffers.items():
             path, _, leaf = name.rpartition(".")
@@ -97,11 +101,21 @@ class BaseModel:
             model.get_submodule(path).register_buffer(leaf, buffer.clone(), persistent=False)
         return model.eval().requires_grad_(False)
 
+    def weight(self, name: str) -> Tensor:
+        """By its name, unpacked where it is packed."""
+        return self.packed[name].unpack() if name in self.packed else self.tensors[name]
+
+    @property
+    def shapes(self) -> dict[str, torch.Size]:
+        """Of all weights, by name."""
+        return {name: weight.shape for name, weight in {**self.tensors, **self.packed}.items()}
+
     @cached_property
     def sha256(self) -> str:
         """Hash of names, shapes and bytes: two names for the same weights have the same hash."""
         digest = hashlib.sha256()
-        for name, tensor in sorted(self.tensors.items()):
+        parts = {f"{name} {part}": tensor for name, packed in self.packed.items() for part, tensor in packed.parts()}
+        for name, tensor in sorted({**self.tensors, **parts}.items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).flatten().numpy().data)
         return digest.hexdigest()
@@ -119,7 +133,8 @@ class BaseModel:
 
     @property
     def num_parameters(self) -> int:
-        return sum({tensor.data_ptr(): tensor.numel() for tensor in self.tensors.values()}.values())
+        plain = {tensor.data_ptr(): tensor.numel() for tensor in self.tensors.values()}
+        return sum(plain.values()) + sum(packed.shape.numel() for packed in self.packed.values())
 
     @property
     def context_window(self) -> int:
@@ -157,10 +172,12 @@ class ModelLibrary:
         device: torch.device,
         require_room: RequireRoom = lambda name, model: None,
         parts_on: torch.device | None = None,
+        load_in_4bit: bool = False,
     ) -> None:
         """`require_room` raises before the weights of what cannot fit are read. `parts_on`: where models are trained
-        from parts, while their weights stay on `device`."""
+        from parts, while their weights stay on `device`. `load_in_4bit`: with packed linear layers."""
         self._parts_on = parts_on
+        self._load_in_4bit = load_in_4bit
         self._sources = sources
         self._require_room = require_room
         self._dtype = dtype
@@ -213,7 +230,7 @@ class ModelLibrary:
         return self._read(name, source, None)
 
     def _read(self, name: str, folder: str, revision: str | None) -> BaseModel:
-        base = load_base(name, folder, self._dtype, self._device, revision, self._require_room)
+        base = load_base(name, folder, self._dtype, self._device, revision, self._require_room, self._load_in_4bit)
         return replace(base, parts_on=self._parts_on)
 
     def _require(self, name: str) -> str:
@@ -263,6 +280,7 @@ def load_base(
     device: torch.device,
     revision: str | None = None,
     require_room: RequireRoom = lambda name, model: None,
+    load_in_4bit: bool = False,
 ) -> BaseModel:
     """Reads config, tokenizer and safetensors from a folder; never code, never pickle."""
     options: Any = {"trust_remote_code": False, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
@@ -270,6 +288,8 @@ def load_base(
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         outlined = outline(folder)
         check_decoder(name, outlined)
+        if load_in_4bit:
+            require_packable(name, outlined)
         require_room(name, outlined)
         suit_memory(outlined, device)
         options |= unpacking(name, outlined.config)
@@ -277,6 +297,7 @@ def load_base(
     model, loading = loaded
     check_complete(name, loading["missing_keys"])
     check_usable(name, model)
+    packed = pack_layers(model, device) if load_in_4bit else {}
     # Tied weights are one tensor under two names, and stay one on the device.
     moved: dict[int, Tensor] = {}
     state = {key: moved.setdefault(id(tensor), tensor) for key, tensor in model.state_dict(keep_vars=True).items()}
@@ -284,7 +305,8 @@ def load_base(
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     ends = end_token_ids(model, tokenizer)
-    return BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision, folder)
+    base = BaseModel(name, model.config, tensors, tokenizer, buffers, ends, model.generation_config, revision, folder)
+    return replace(base, packed=packed)
 
 
 def suit_memory(model: PreTrainedModel, device: torch.device) -> None:

@@ -43,6 +43,8 @@ class Arguments:
     device: str
     # auto: bfloat16 on a GPU, float32 on a CPU.
     dtype: str
+    # Whether linear layers of base models are packed to NF4.
+    load_in_4bit: bool
     # That train. The engine has one of them.
     devices: int
     # Whether each of them has a part of the base model alone.
@@ -90,6 +92,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--standby", action="store_true", help="import everything, then wait for a byte on stdin")
     arguments = Arguments(**vars(parser.parse_args(argv)))
     _check_engine(parser, arguments)
+    if arguments.load_in_4bit:
+        _check_packing(parser, arguments)
     if arguments.devices > 1 and arguments.no_temporal:
         parser.error("--devices has no effect with --no-temporal, which trains nothing; remove it")
     if arguments.devices == 1 and arguments.shard_base_model:
@@ -127,6 +131,19 @@ def _check_engine(parser: argparse.ArgumentParser, arguments: Arguments) -> None
     return _refuse_idle(
         parser, idle, "has no effect with --vllm-url, the server is started by somebody else; remove it"
     )
+
+
+def _check_packing(parser: argparse.ArgumentParser, arguments: Arguments) -> None:
+    if arguments.engine != "embedded":
+        parser.error(
+            f"--load-in-4bit must come with --engine embedded, got {arguments.engine}, which reads weights by itself; "
+            "remove one of them"
+        )
+    if arguments.shard_base_model:
+        parser.error(
+            "--load-in-4bit must come with a whole base model on each device, got --shard-base-model; remove one of "
+            "them"
+        )
 
 
 def _refuse_idle(parser: argparse.ArgumentParser, values: Mapping[str, object], because: str) -> None:
@@ -245,6 +262,11 @@ def add_computing(parser: argparse.ArgumentParser) -> None:
         choices=DTYPES,
         default="auto",
         help="of the base model's weights; auto: bfloat16 on cuda, float32 on cpu (default)",
+    )
+    parser.add_argument(
+        "--load-in-4bit",
+        action="store_true",
+        help="pack the base model's linear layers to NF4 (QLoRA); adapters are trained and sampled beside them",
     )
 
 

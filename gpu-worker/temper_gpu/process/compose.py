@@ -29,6 +29,7 @@ from temper_gpu.engine.vllm.host import VllmHost
 from temper_gpu.engine.vllm.settings import VllmSettings, installed_version
 from temper_gpu.failures import TemperError
 from temper_gpu.model.chat_templates import check_template
+from temper_gpu.model.full_weights import require_whole_weights
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.memory import describe_error
@@ -93,7 +94,8 @@ async def _run(arguments: Arguments, keys: Keys, listener: socket.socket, store:
     if not arguments.no_temporal:
         read_turns = ChatTurns(templates.text)
         dtype = dtype_name(choose_dtype(arguments.dtype, device))
-        ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads, shards)
+        packs = arguments.load_in_4bit
+        ranks = RankSettings(arguments.store, arguments.models, devices, dtype, arguments.threads, shards, packs)
         trainer = open_trainer(sampling.models, store, sampling.training, sampling.recorded, read_turns, ranks)
         check = partial(check_run, sampling.models, store, templates, read_turns, sampling.machine)
         asked = (partial(probe, targets), check)
@@ -125,7 +127,8 @@ def open_sampling(arguments: Arguments, device: torch.device, vllm_key: str) -> 
     settings = engine_settings(arguments, device)
     if isinstance(settings, VllmSettings):
         settings = completed(settings, arguments, vllm_key)
-    machine = Machine(device, dtype, settings, arguments.devices, arguments.shard_base_model)
+    shards, packs = arguments.shard_base_model, arguments.load_in_4bit
+    machine = Machine(device, dtype, settings, arguments.devices, shards, packs)
     library = open_library(arguments.models, machine)
     if isinstance(settings, VllmSettings):
         vllm = VllmHost(library, settings)
@@ -140,7 +143,7 @@ def open_library(models: str | None, machine: Machine) -> ModelLibrary:
     folders, require_room = ModelFolders(models), partial(refuse_without_room, machine)
     if machine.shards:
         return ModelLibrary(folders, machine.dtype, torch.device("cpu"), require_room, parts_on=machine.device)
-    return ModelLibrary(folders, machine.dtype, machine.device, require_room)
+    return ModelLibrary(folders, machine.dtype, machine.device, require_room, load_in_4bit=machine.load_in_4bit)
 
 
 def completed(settings: VllmSettings, arguments: Arguments, key: str) -> VllmSettings:
@@ -221,6 +224,8 @@ def check_run(
             "are sharded; start the GPU worker without --shard-base-model, or leave --full-fine-tuning out",
         )
     base, given = models.get(work.base_model), work.chat_template_sha256
+    if work.lora is None:
+        require_whole_weights(base)
     if work.lora is None and base.folder is not None:
         refuse_without_room_to_train(machine, base.name, outline(base.folder))
     check_template(base.name, base.tokenizer, None if given is None else templates.text(given))

@@ -74,9 +74,10 @@ def find_policy(uri: str, name: str) -> StoredAdapter:
 
 
 def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
-    """In the type that it was trained in: it is known by the hash of its weights in that type."""
+    """As it was trained: it is known by the hash of its weights in that type, packed or whole."""
     import torch
 
+    from temper_gpu.model.four_bit import NF4
     from temper_gpu.model.models import ModelLibrary
     from temper_gpu.process.compose import ModelFolders
 
@@ -88,7 +89,10 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
             f"the type of a base model must be one of {', '.join(DTYPES)}, got {trained!r} in a manifest; restore it "
             "from a copy of the store",
         )
-    library = ModelLibrary(ModelFolders(models), getattr(torch, str(trained)), torch.device("cpu"))
+    is_packed = manifest.platform.get("quantization") == NF4
+    library = ModelLibrary(
+        ModelFolders(models), getattr(torch, str(trained)), torch.device("cpu"), load_in_4bit=is_packed
+    )
     base = library.get(manifest.base_model)
     if base.sha256 != manifest.base_model_sha256:
         other = "" if manifest.full_fine_tuning else ", or export the adapter alone with --format peft"

@@ -14,6 +14,7 @@ from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.engine.vllm import needs as vllm
 from temper_gpu.engine.vllm.process import is_shared
 from temper_gpu.engine.vllm.settings import External, VllmSettings
+from temper_gpu.model.four_bit import BITS_PER_WEIGHT, packed_layers
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.lora import adapted_layers, dtype_name, target_modules
 from temper_gpu.model.memory import free_bytes, total_bytes
@@ -29,6 +30,7 @@ from temper_gpu.model.memory_plan import (
 from temper_gpu.training import needs as trainer
 
 GIB = 1 << 30
+CPU = torch.device("cpu")
 # Of a GPU's memory, for keys and values. A request of 32k tokens takes 7.1 GiB in the embedded engine for Qwen2.5-7B.
 KV_CACHE_SHARE = 4
 # In tokens. A smaller one saves hardly any memory: what each row needs remains.
@@ -67,6 +69,8 @@ class Machine:
     num_ranks: int = 1
     # Whether each of them holds a part of the base model alone.
     shards: bool = False
+    # Whether the base model's linear layers are packed.
+    load_in_4bit: bool = False
 
 
 def default_kv_cache_bytes(device: torch.device) -> int:
@@ -110,12 +114,13 @@ def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig | No
 
 def base_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
     """Of the base model: on a CPU, of all ranks."""
-    weights, count = weights_part(model, machine.dtype), machine.num_ranks
+    weights, count = _weights_part(model, machine), machine.num_ranks
     is_on_cpu = machine.device.type == "cpu"
     if not machine.shards:
         others = count - 1
         rest = Part("always", "other ranks", others * weights.num_bytes, f"{others} × the weights")
-        return [weights, rest] if others and is_on_cpu else [weights]
+        own = [weights, *_unpacked_parts(model, machine)]
+        return [*own, rest] if others and is_on_cpu else own
     gathered = trainer.gathered_bytes(model, machine.dtype)
     what = "the largest layer, embedding or head, twice while it comes together"
     if is_on_cpu:
@@ -132,18 +137,36 @@ def base_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
     ]
 
 
+def _weights_part(model: PreTrainedModel, machine: Machine) -> Part:
+    if not machine.load_in_4bit:
+        return weights_part(model, machine.dtype)
+    packed = sum(layer.weight.numel() for layer in packed_layers(model).values())
+    rest, size = count_parameters(model) - packed, machine.dtype.itemsize
+    name = dtype_name(machine.dtype)
+    reason = f"{packed:,} weights × {BITS_PER_WEIGHT:g} bits, {rest:,} parameters × {size} bytes ({name})"
+    return Part("always", "weights", int(packed * BITS_PER_WEIGHT) // 8 + rest * size, reason)
+
+
+def _unpacked_parts(model: PreTrainedModel, machine: Machine) -> list[Part]:
+    """Whatever computes: one layer at a time."""
+    if not machine.load_in_4bit:
+        return []
+    largest = max(layer.weight.numel() for layer in packed_layers(model).values()) * machine.dtype.itemsize
+    return [Part("always", "unpacked layer", machine.num_ranks * largest, "the largest one, while it is computed")]
+
+
 def plan_main_memory(model: PreTrainedModel, machine: Machine) -> MemoryPlan | None:
     """Of what GPUs hold parts of, the first rank has the whole in main memory. None: there is nothing to reckon."""
     if not machine.shards or machine.device.type == "cpu":
         return None
-    return MemoryPlan((process_part(torch.device("cpu")), weights_part(model, machine.dtype)))
+    return MemoryPlan((process_part(CPU), weights_part(model, machine.dtype)))
 
 
 def embedded_parts(
     model: PreTrainedModel, machine: Machine, settings: EngineSettings, lora: LoraConfig | None, context: int | None
 ) -> list[Part]:
     dtype = machine.dtype
-    merged = is_merged(dtype, machine.device)
+    merged = is_merged(dtype, machine.device, machine.load_in_4bit)
     capacity = embedded.capacity_of(model, dtype, settings, context or 1)
     each, kind = policy_of(model, machine, lora)
     policies = embedded.loaded_policies(model, dtype, each, settings.max_policies)
@@ -161,7 +184,7 @@ def policy_of(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None)
     """What a loaded policy takes beside the base model, and what that is."""
     if lora is None:
         return count_parameters(model) * machine.dtype.itemsize, "all weights"
-    merged = is_merged(machine.dtype, machine.device)
+    merged = is_merged(machine.dtype, machine.device, machine.load_in_4bit)
     adapted = adapted_layers(model, target_modules(model, lora.target_modules), lora.layers)
     each = policy_bytes([layer.weight.shape for _, layer in adapted], lora.rank, machine.dtype, merged)
     num_layers = len(adapted)
@@ -265,9 +288,12 @@ def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> 
     """Before weights are read: what could not fit even if all memory were free. A run's own adapters may be larger."""
     plan = plan_serving(model, machine, USUAL_LORA, None)
     require_room(name, plan.parts, total_bytes(machine.device), remedy_of(machine))
+    if machine.load_in_4bit:
+        before = [process_part(CPU), weights_part(model, machine.dtype, whose=" before they are packed")]
+        require_room(name, before, total_bytes(CPU), "use a host with more main memory")
     whole = plan_main_memory(model, machine)
     if whole is not None:
-        require_room(name, whole.parts, total_bytes(torch.device("cpu")), "use a host with more main memory")
+        require_room(name, whole.parts, total_bytes(CPU), "use a host with more main memory")
 
 
 def refuse_without_room_to_train(machine: Machine, name: str, model: PreTrainedModel) -> None:

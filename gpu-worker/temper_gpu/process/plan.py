@@ -61,11 +61,12 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
     device = choose_device(arguments.device)
     settings = engine_settings(cast(EngineArguments, arguments), device)
     dtype = choose_dtype(arguments.dtype, device)
-    machine = Machine(device, dtype, settings, arguments.devices, arguments.shard_base_model)
+    machine = Machine(device, dtype, settings, arguments.devices, arguments.shard_base_model, arguments.load_in_4bit)
     name, template = arguments.model, read_template(arguments.chat_template)
     found = find(name, arguments.source)
     outline = open_outline(name, found.folder, template)
     window = context_window_of(outline.model.config)
+    refusal = outline.refusal or (refuse_packing(arguments, name, outline.model) if machine.load_in_4bit else None)
     return {
         "model": name,
         "commit": found.commit,
@@ -74,10 +75,26 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
         "contextWindow": window,
         "dtype": str(machine.dtype).removeprefix("torch."),
         "engine": arguments.engine,
-        "refusal": outline.refusal,
-        "templateGaps": [] if outline.refusal else gaps_of(name, outline.model.config, outline.tokenizer, template),
-        "memory": None if outline.refusal else plan(arguments, machine, outline.model),
+        "refusal": refusal,
+        "templateGaps": [] if refusal else gaps_of(name, outline.model.config, outline.tokenizer, template),
+        "memory": None if refusal else plan(arguments, machine, outline.model),
     }
+
+
+def refuse_packing(arguments: argparse.Namespace, name: str, model: "PreTrainedModel") -> str | None:
+    """Why its layers cannot be packed; None where they can."""
+    from temper_gpu.model.four_bit import require_packable
+
+    if arguments.full_fine_tuning:
+        raise TemperError(
+            "BadConfig",
+            "--full-fine-tuning must come with whole weights, got --load-in-4bit; remove one of them",
+        )
+    try:
+        require_packable(name, model)
+    except TemperError as error:
+        return error.message
+    return None
 
 
 def read_template(path: str | None) -> str | None:

@@ -33,6 +33,7 @@ def open_trainer(settings: RankSettings, rank: int, ranks: Ranks) -> Trainer:
     device = choose_device(settings.devices[rank])
     store = open_store(settings.store)
     kind = OutlineLibrary if settings.shards else ModelLibrary
-    library = kind(ModelFolders(settings.models), getattr(torch, settings.dtype), device)
+    dtype = getattr(torch, settings.dtype)
+    library = kind(ModelFolders(settings.models), dtype, device, load_in_4bit=settings.load_in_4bit)
     read_turns = ChatTurns(StoredTemplates(store).text)
     return Trainer(library, store, nullcontext(), lambda base_model: {}, read_turns, ranks)

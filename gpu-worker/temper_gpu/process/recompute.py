@@ -115,9 +115,12 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     devices = devices_like(recorded, device)
     # One device has nothing to share with.
     shards = arguments.shard_base_model and len(devices) > 1
-    ranks = RankSettings(arguments.store, arguments.models, devices, dtype_name(dtype), arguments.threads, shards)
+    packs = arguments.load_in_4bit or is_packed(recorded)
+    names = (arguments.store, arguments.models, devices, dtype_name(dtype))
+    ranks = RankSettings(*names, arguments.threads, shards, packs)
     weights_on = torch.device("cpu") if shards else device
-    library = ModelLibrary(ModelFolders(arguments.models), dtype, weights_on, parts_on=ranks.parts_on(0))
+    folders = ModelFolders(arguments.models)
+    library = ModelLibrary(folders, dtype, weights_on, parts_on=ranks.parts_on(0), load_in_4bit=packs)
     trainer = open_trainer(library, cast(Any, forgetful), nullcontext(), lambda base_model: sampler, read_turns, ranks)
     try:
         outcome = trainer.train(work, lambda: False) if isinstance(work, TrainInput) else trainer.initialise(work)
@@ -143,6 +146,12 @@ def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, 
         device if on_gpu or device != "auto" else "cpu",
         str(platform.get("dtype", DEFAULT_DTYPE)) if dtype == "auto" else dtype,
     )
+
+
+def is_packed(recorded: Commit | None) -> bool:
+    from temper_gpu.model.four_bit import NF4
+
+    return recorded is not None and recorded.manifest.platform.get("quantization") == NF4
 
 
 def devices_like(recorded: Commit | None, device: "torch.device") -> tuple[str, ...]:

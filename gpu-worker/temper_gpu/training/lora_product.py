@@ -12,30 +12,32 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class _LoraProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, a_RI: Tensor, b_OR: Tensor, scale: float):
+    def forward(ctx: Any, x: Tensor, frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor, scale: float):
         x_MI = x.reshape(-1, x.shape[-1])
         low_MR = x_MI @ a_RI.T
-        out_MO = F.linear(x_MI, weight, bias).addmm_(low_MR, b_OR.T, alpha=scale)
-        ctx.save_for_backward(x, weight, a_RI, b_OR, low_MR)
-        ctx.scale = scale
+        out_MO = F.linear(x_MI, frozen.weight, frozen.bias).addmm_(low_MR, b_OR.T, alpha=scale)
+        ctx.save_for_backward(x, a_RI, b_OR, low_MR)
+        # Not its weight, which may be packed.
+        ctx.frozen, ctx.scale = frozen, scale
         return out_MO.view(*x.shape[:-1], -1)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         [grad] = grads
-        x, weight, a_RI, b_OR, low_MR = ctx.saved_tensors
+        x, a_RI, b_OR, low_MR = ctx.saved_tensors
         grad_MO, x_MI = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
         # Scaled where it is smallest.
         low_grad_MR = (grad_MO @ b_OR).mul_(ctx.scale)
         b_grad_OR = (grad_MO.T @ low_MR).mul_(ctx.scale)
         # What stands before the first adapted layer asks for none.
-        x_grad = (grad_MO @ weight).addmm_(low_grad_MR, a_RI).view(x.shape) if ctx.needs_input_grad[0] else None
-        return x_grad, None, None, low_grad_MR.T @ x_MI, b_grad_OR, None
+        needs_x = ctx.needs_input_grad[0]
+        x_grad = (grad_MO @ ctx.frozen.weight).addmm_(low_grad_MR, a_RI).view(x.shape) if needs_x else None
+        return x_grad, None, low_grad_MR.T @ x_MI, b_grad_OR, None
 
 
 def compute_as_one(layer: Any) -> None:
@@ -48,4 +50,4 @@ def _forward(layer: Any, x: Tensor) -> Tensor:
     if layer.disable_adapters:
         return frozen(x)
     a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
-    return _LoraProduct.apply(x, frozen.weight, frozen.bias, a, b, layer.scaling["default"])
+    return _LoraProduct.apply(x, frozen, a, b, layer.scaling["default"])

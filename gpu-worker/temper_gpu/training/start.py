@@ -13,6 +13,7 @@ from torch import Tensor
 from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, LoraConfig, StartAdapter
 from temper_gpu.failures import TemperError
+from temper_gpu.model.four_bit import NF4
 from temper_gpu.model.full_weights import full_config_bytes, initial_weights
 from temper_gpu.model.lora import (
     adapter_bytes,
@@ -182,6 +183,15 @@ def _require_same_lora(name: str, recorded: bytes, base_model: str, lora: LoraCo
 
 
 def require_same_base(manifest: Manifest, base: BaseModel) -> None:
+    was_packed, is_packed = manifest.platform.get("quantization") == NF4, bool(base.packed)
+    if was_packed != is_packed:
+        ways = ("whole", "in 4 bits")
+        raise TemperError(
+            "BadConfig",
+            f"a run must keep the way its base model is loaded: step {manifest.step} was trained with "
+            f"{manifest.base_model} {ways[was_packed]}, but this GPU worker loads it {ways[is_packed]}; start it "
+            f"{'with' if was_packed else 'without'} --load-in-4bit",
+        )
     recorded, here = str(manifest.platform.get("dtype", DEFAULT_DTYPE)), dtype_name(base.dtype)
     if recorded != here:
         raise TemperError(

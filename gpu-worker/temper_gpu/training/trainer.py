@@ -34,7 +34,7 @@ from temper_gpu.store import Store
 from temper_gpu.training.examples import TurnReader, refuse_turns
 from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
-from temper_gpu.training.platform import fix_threads, platform_fingerprint, ranks_fingerprint
+from temper_gpu.training.platform import base_fingerprint, fix_threads, platform_fingerprint, ranks_fingerprint
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.reference import read_reference
@@ -183,7 +183,7 @@ class Trainer:
             return parent, held, self._step(work, held.policy, parent, supervision or groups, compared, is_cancelled)
 
     def _platform(self, base: BaseModel) -> dict[str, str | int]:
-        return {**platform_fingerprint(base.device, base.dtype), **self._sampler(base.name)}
+        return {**platform_fingerprint(base.device, base.dtype), **base_fingerprint(base), **self._sampler(base.name)}
 
     def _step(
         self,

@@ -78,10 +78,19 @@ def test_a_run_does_not_begin_without_a_template_that_works(tmp_path: Path, bare
         assert caught.value.type == "BadConfig"
 
 
-def test_a_run_that_trains_all_weights_does_not_begin_where_the_base_model_is_sharded(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("load_in_4bit", "machine", "reason"),
+    [
+        (False, replace(MACHINE, num_ranks=2, shards=True), "only frozen weights are sharded; start the GPU worker"),
+        (True, replace(MACHINE, load_in_4bit=True), "pocket is loaded in 4 bits; start the GPU worker without"),
+    ],
+)
+def test_a_run_that_trains_all_weights_does_not_begin_where_the_base_model_is_not_whole(
+    load_in_4bit: bool, machine: Machine, reason: str, tmp_path: Path
+):
     store = FileStore(tmp_path / "store")
-    models = ModelLibrary(dict, torch.float32, torch.device("cpu"))
+    models = ModelLibrary(dict, torch.float32, torch.device("cpu"), load_in_4bit=load_in_4bit)
     templates = StoredTemplates(store)
-    machine = replace(MACHINE, num_ranks=2, shards=True)
-    with pytest.raises(TemperError, match="only frozen weights are sharded; start the GPU worker without"):
-        check_run(models, store, templates, ChatTurns(templates.text), machine, initialise_input(lora=None))
+    work = initialise_input(lora=None, base_model="pocket")
+    with pytest.raises(TemperError, match=reason):
+        check_run(models, store, templates, ChatTurns(templates.text), machine, work)

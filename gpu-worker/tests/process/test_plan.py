@@ -208,6 +208,33 @@ def test_7b_in_bfloat16_fits_on_80_gb_by_default_with_conversations_of_32k(monke
     assert count_parameters(model) == 7_615_616_512
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_base_model_in_4_bits_takes_what_its_packed_weights_take(pocket: PreTrainedModel, dtype: torch.dtype):
+    base = load_base("pocket", str(POCKET_FOLDER), dtype, CPU, load_in_4bit=True)
+    held = [part for packed in base.packed.values() for _, part in packed.parts()]
+    own = {tensor.data_ptr(): tensor.nbytes for tensor in base.tensors.values()}
+    machine = needs.Machine(CPU, dtype, EngineSettings(), load_in_4bit=True)
+    weights, unpacked = needs.base_parts(pocket, machine)
+    assert weights.num_bytes == sum(own.values()) + nbytes(held)
+    assert unpacked.num_bytes == max(weight.shape.numel() for weight in base.packed.values()) * dtype.itemsize
+
+
+def test_7b_in_4_bits_takes_two_fifths_of_bfloat16(monkeypatch: pytest.MonkeyPatch):
+    model, gpu = shape_of(QWEN_7B), torch.device("cuda")
+    machine = needs.Machine(gpu, torch.bfloat16, EngineSettings(), load_in_4bit=True)
+    weights, unpacked = needs.base_parts(model, machine)
+    assert "6,525,288,448 weights × 4.5 bits, 1,090,328,064 parameters × 2 bytes (bfloat16)" in weights.reason
+    assert weights.num_bytes / (2 * count_parameters(model)) == pytest.approx(0.38, abs=0.01)
+    assert unpacked.num_bytes == 2 * 18944 * 3584
+    # A GPU's weights are packed in main memory, of which they take what they are.
+    memory = {"cuda": 16 * GIB, "cpu": 14 * GIB}
+    monkeypatch.setattr(needs, "total_bytes", lambda device: memory[device.type])
+    with pytest.raises(TemperError, match=r"weights before they are packed 14.2 GiB.*use a host with more main memory"):
+        needs.refuse_without_room(machine, "m", model)
+    memory["cpu"] = 16 * GIB
+    needs.refuse_without_room(machine, "m", model)
+
+
 def test_a_model_that_exceeds_the_device_is_refused_before_its_weights_are_read(tmp_path: Path, monkeypatch):
     folder = Path(shutil.copytree(POCKET_FOLDER, tmp_path / "model"))
     next(folder.glob("*.safetensors")).write_bytes(b"weights that nobody reads")

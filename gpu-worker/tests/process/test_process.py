@@ -355,6 +355,8 @@ RUNNING = ("--engine", "vllm", "--vllm-url", "http://host:8000")
         ),
         (["--vllm-devices", "1"], "--vllm-devices has no effect with --engine embedded"),
         (["--shard-base-model"], "--shard-base-model must come with several --devices, got 1"),
+        (["--load-in-4bit", "--engine", "vllm", "--vllm-python", "p"], "must come with --engine embedded, got vllm"),
+        (["--load-in-4bit", "--shard-base-model", "--devices", "2"], "a whole base model on each device"),
         (["--vllm-devices", "1;2"], "must be numbers with commas between them"),
         (["--vllm-url", "http://host:8000"], "--vllm-url has no effect with --engine embedded"),
         (["--vllm-adapters", "/mnt"], "--vllm-adapters has no effect with --engine embedded"),

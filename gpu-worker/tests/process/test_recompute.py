@@ -37,7 +37,14 @@ def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) ->
     file = tmp_path / "input.json"
     file.write_text(work.model_dump_json(by_alias=True, exclude_unset=True))
     arguments = Namespace(
-        store=store.uri, input=str(file), models=None, device="auto", dtype="auto", threads=1, shard_base_model=True
+        store=store.uri,
+        input=str(file),
+        models=None,
+        device="auto",
+        dtype="auto",
+        threads=1,
+        shard_base_model=True,
+        load_in_4bit=False,
     )
     return again.recompute(arguments, again.find_step(arguments))
 

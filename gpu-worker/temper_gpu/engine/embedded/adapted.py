@@ -14,7 +14,6 @@ from itertools import repeat
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -84,7 +83,7 @@ class AdaptedLinear(nn.Module):
 
     def __init__(self, frozen: nn.Linear, running: RunningPass) -> None:
         super().__init__()
-        self.weight, self.bias = frozen.weight, frozen.bias
+        self.frozen = frozen
         self.policies: dict[str | None, LoraLinear] = {}
         self._running = running
 
@@ -93,27 +92,28 @@ class AdaptedLinear(nn.Module):
         if sharing.shares:
             return self._shared(x, sharing)
         own = self.policies.get(sharing.sole)
-        return F.linear(x, self.weight, self.bias) if own is None else own(x)
+        return self.frozen(x) if own is None else own(x)
 
     def _shared(self, x: Tensor, sharing: Sharing) -> Tensor:
         adapted = [(share, self.policies[share.policy]) for share in sharing.shares if share.policy in self.policies]
         if not adapted:
-            return F.linear(x, self.weight, self.bias)
+            return self.frozen(x)
         x_MI = x.reshape(-1, x.shape[-1])
         plain_M1 = sharing.plain(tuple(share.policy for share, _ in adapted), len(x_MI))
-        out_MO = torch.addmm(self._starts(x_MI, adapted, plain_M1 is not None), x_MI, self.weight.T)
-        if self.bias is not None:
-            biased_MO = out_MO + self.bias
+        weight, bias = self.frozen.weight, self.frozen.bias
+        out_MO = torch.addmm(self._starts(x_MI, weight, adapted, plain_M1 is not None), x_MI, weight.T)
+        if bias is not None:
+            biased_MO = out_MO + bias
             out_MO = biased_MO if plain_M1 is None else torch.where(plain_M1, out_MO, biased_MO)
         return out_MO.view(*x.shape[:-1], -1)
 
-    def _starts(self, x_MI: Tensor, adapted: list[tuple[Share, LoraLinear]], has_plain: bool) -> Tensor:
+    def _starts(self, x_MI: Tensor, weight: Tensor, adapted: list[tuple[Share, LoraLinear]], has_plain: bool) -> Tensor:
         """What the product of the frozen weights is added to."""
-        starts_MO = x_MI.new_zeros(len(x_MI), len(self.weight))
-        if has_plain and self.bias is not None:
-            starts_MO.copy_(self.bias)
+        starts_MO = x_MI.new_zeros(len(x_MI), len(weight))
+        if has_plain and self.frozen.bias is not None:
+            starts_MO.copy_(self.frozen.bias)
         for share, own in adapted:
-            product_PO = own.product(x_MI.index_select(0, share.padded_P))
+            product_PO = own.product(x_MI.index_select(0, share.padded_P), weight)
             starts_MO.index_copy_(0, share.rows_N, product_PO[: len(share.rows_N)])
         return starts_MO
 

@@ -300,7 +300,7 @@ def threads(number: int) -> Iterator[None]:
 def find_sizes(base: BaseModel, candidates: Sizes, max_slots: int) -> tuple[Sizes, Mixing]:
     """The first time that the model is run here: what it cannot do shows."""
     try:
-        if is_merged(base.dtype, base.device):
+        if is_merged(base.dtype, base.device, bool(base.packed)):
             return prove_sizes(base, candidates, max_slots), "none"
         return prove_mixing(base, candidates, max_slots)
     except Exception as error:

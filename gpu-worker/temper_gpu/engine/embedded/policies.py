@@ -39,10 +39,10 @@ KEPT_TIMES, LONGEST_KEPT_S = 10, 20.0
 ROOM_POLL_S = 0.05
 
 
-def is_merged(dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether adapters become part of the weights. Below float32 they would be rounded away (model/lora.py); on a GPU a
-    copy of the weights is dear, and two small products are cheap."""
-    return dtype == torch.float32 and device.type == "cpu"
+def is_merged(dtype: torch.dtype, device: torch.device, load_in_4bit: bool) -> bool:
+    """Whether adapters become part of the weights. Below float32 they would be rounded away (model/lora.py); on a GPU,
+    and beside weights of 4 bits, a copy of the weights is dear, and two small products are cheap."""
+    return dtype == torch.float32 and device.type == "cpu" and not load_in_4bit
 
 
 def policy_bytes(shapes: Iterable[Sequence[int]], rank: int, dtype: torch.dtype, merged: bool) -> int:
@@ -133,7 +133,7 @@ class Policies:
         self._device_lock = device_lock
         self._max_policies = max_policies
         self._max_bytes = most_bytes(base.num_parameters * base.dtype.itemsize)
-        self._is_merged = is_merged(base.dtype, base.device)
+        self._is_merged = is_merged(base.dtype, base.device, bool(base.packed))
         self._placed = WholeModels(base, MergedModels(base) if self._is_merged else AdaptedModel(base, sizes, mixing))
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._changed = threading.Condition()

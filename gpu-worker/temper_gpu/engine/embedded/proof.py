@@ -111,16 +111,17 @@ def first_layers(base: BaseModel) -> BaseModel:
     be."""
     windows = attention_windows(base.config)
     kinds: dict[int, set[tuple[str, object]]] = {}
-    for name, tensor in base.tensors.items():
+    for name, shape in base.shapes.items():
         if (layer := layer_of(name)) is not None:
             kind = kinds.setdefault(layer, {("window", windows[layer])})
-            kind.add((name.split(f".{layer}.", 1)[1], tensor.shape))
+            kind.add((name.split(f".{layer}.", 1)[1], shape))
     firsts = [layer for layer in sorted(kinds) if not any(kinds[layer] == kinds[other] for other in range(layer))]
     least = 2 if base.num_parameters <= MAX_PARAMETERS_FOR_TWO_LAYERS else 1
     num_layers = min(max(firsts[-1] + 1, least), len(kinds)) if firsts else base.config.num_hidden_layers
     config = shortened(base.config, num_layers)
     tensors = {name: tensor for name, tensor in base.tensors.items() if (layer_of(name) or 0) < num_layers}
-    return replace(base, config=config, tensors=tensors)
+    packed = {name: weight for name, weight in base.packed.items() if (layer_of(name) or 0) < num_layers}
+    return replace(base, config=config, tensors=tensors, packed=packed)
 
 
 def layer_of(name: str) -> int | None:

@@ -48,6 +48,7 @@ class RankSettings:
     threads: int
     # Whether each holds a part of the base model alone.
     shards: bool = False
+    load_in_4bit: bool = False
 
     def parts_on(self, rank: int) -> torch.device | None:
         return torch.device(self.devices[rank]) if self.shards else None

@@ -119,7 +119,7 @@ def test_a_policy_below_float32_takes_no_second_copy_of_its_matrices(bfloat16: B
     loaded.load(Held("a", lambda: adapter), 1)
     layer = loaded.for_pass([("a", 1)]).get_submodule("model.layers.1.mlp.down_proj")
     assert isinstance(layer, AdaptedLinear)
-    for weight in (layer.weight, layer.policies["a"].weight):
+    for weight in (layer.frozen.weight, layer.policies["a"].frozen.weight):
         assert weight.data_ptr() == bfloat16.tensors["model.layers.1.mlp.down_proj.weight"].data_ptr()
 
 

@@ -45,7 +45,7 @@ REQUESTS = [asked(index) for index in range(24)]
 def unmerged(request: pytest.FixtureRequest, base: BaseModel, bfloat16: BaseModel) -> Iterator[BaseModel]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         for module in (policies, engine_module):
-            monkeypatch.setattr(module, "is_merged", lambda dtype, device: False)
+            monkeypatch.setattr(module, "is_merged", lambda *_: False)
         yield bfloat16 if request.param == "bfloat16" else base
 
 
@@ -148,8 +148,8 @@ def test_rows_that_differ_in_company_compute_alone(
 ):
     starts = AdaptedLinear._starts
 
-    def careless(self, x_MI, adapted, has_plain: bool):
-        return starts(self, x_MI, adapted, has_plain) + (0.01 if has_plain or not is_plain_row_alone else 0)
+    def careless(self, x_MI, weight, adapted, has_plain: bool):
+        return starts(self, x_MI, weight, adapted, has_plain) + (0.01 if has_plain or not is_plain_row_alone else 0)
 
     monkeypatch.setattr(AdaptedLinear, "_starts", careless)
     sizes, mixing = prove_mixing(bfloat16, SIZES, 128)
@@ -162,7 +162,7 @@ def test_where_rows_are_as_alone_any_policies_share_a_pass(bfloat16: BaseModel, 
     """By computing each policy for all rows, whatever this processor's bits are."""
 
     def by_policy(self, x_1MI, sharing):
-        out_1MO = torch.nn.functional.linear(x_1MI, self.weight, self.bias)
+        out_1MO = self.frozen(x_1MI)
         for share in sharing.shares:
             if share.policy is not None:
                 out_1MO[:, share.rows_N] = self.policies[share.policy](x_1MI)[:, share.rows_N]
