@@ -13,7 +13,6 @@ Shapes: O outputs, I inputs, N blocks.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from temper_gpu.failures import TemperError
+from temper_gpu.model.bits import import_bitsandbytes
 from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.lora import linear_layers
 
@@ -57,7 +57,7 @@ class PackedWeight:
 def pack(weight: Tensor, device: torch.device) -> PackedWeight:
     """Packed where it is, and brought to that device: each step is of one weight or the largest of a block, so that
     all machines find the same bytes."""
-    import_bitsandbytes()
+    import_bitsandbytes("--load-in-4bit")
     blocks_NB = weight.detach().reshape(-1, BLOCK)
     codes, magnitudes_N = torch.ops.bitsandbytes.quantize_4bit(blocks_NB, BLOCK, NF4, torch.uint8)
     return PackedWeight(codes.to(device), magnitudes_N.to(device), weight.shape, weight.dtype)
@@ -130,16 +130,3 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         [grad] = grads
         return grad @ ctx.packed.unpack(), None, None
-
-
-def import_bitsandbytes() -> ModuleType:
-    """Takes seconds, and registers the operators of this module."""
-    try:
-        import bitsandbytes
-    except ImportError as error:
-        raise TemperError(
-            "BadConfig",
-            f"--load-in-4bit needs the Python package bitsandbytes, which cannot be imported ({error}); install it "
-            "into this Python (TEMPER_PYTHON), or leave --load-in-4bit out",
-        ) from error
-    return bitsandbytes

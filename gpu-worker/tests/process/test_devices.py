@@ -1,12 +1,16 @@
 """Which devices train, and what is refused before anything is loaded."""
 
 import os
+from pathlib import Path
 
 import pytest
 import torch
 
 from temper_gpu.failures import TemperError
+from temper_gpu.process.ranks import open_trainer
 from temper_gpu.process.training import choose_devices, require_shardable
+from temper_gpu.training.group import RankSettings
+from temper_gpu.training.ranks import ALONE
 
 CPU = torch.device("cpu")
 CORES = len(os.sched_getaffinity(0))
@@ -44,3 +48,10 @@ def test_an_engine_that_holds_the_whole_base_model_on_a_gpu_is_refused_where_it_
     ) as caught:
         require_shardable("embedded", torch.device("cuda:0"))
     assert caught.value.type == "BadConfig"
+
+
+def test_other_ranks_load_the_base_model_as_the_first_one_does(tmp_path: Path):
+    settings = RankSettings(f"file://{tmp_path}", None, ("cpu", "cpu"), "bfloat16", 1, load_in_4bit=True)
+    base = open_trainer(settings, 1, ALONE)._library.get("pocket")
+    assert base.packed
+    assert base.dtype == torch.bfloat16

@@ -1,0 +1,47 @@
+"""bitsandbytes, which packs weights and moments: imported where somebody asks for them, because that takes seconds."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from temper_gpu.failures import TemperError
+
+NAME, REQUIREMENT = "bitsandbytes", "bitsandbytes==0.50.2"
+# Warns on import about a kernel that nothing here uses.
+_NOISY = "bitsandbytes.backends.cpu.ops"
+
+
+@cache
+def import_bitsandbytes(option: str) -> Any:
+    """Also registers its operators. `option`: who needs it."""
+    logger = logging.getLogger(_NOISY)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        import bitsandbytes
+    except (ImportError, OSError, RuntimeError) as error:
+        raise TemperError(
+            "BadConfig",
+            f"{option} needs bitsandbytes, but {sys.executable} cannot import it ({error}); install {REQUIREMENT} "
+            f"there, or leave {option} out",
+        ) from error
+    finally:
+        logger.setLevel(level)
+    return bitsandbytes
+
+
+@contextmanager
+def without_bitsandbytes() -> Iterator[None]:
+    """What is imported and made within finds none, unless something else has imported it already."""
+    modules: dict[str, Any] = sys.modules
+    if NAME in modules:
+        yield
+        return
+    modules[NAME] = None
+    try:
+        yield
+    finally:
+        del modules[NAME]
