@@ -222,7 +222,8 @@ def check_run(
         )
     base, given = models.get(work.base_model), work.chat_template_sha256
     if work.lora is None and base.folder is not None:
-        refuse_without_room_to_train(machine, base.name, outline(base.folder))
+        # Its steps name its optimizer: here only what would not fit with the smaller one is refused.
+        refuse_without_room_to_train(machine, base.name, outline(base.folder), "adamw_8bit")
     check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
     if work.supervised is not None:
         check_examples(Dataset(store, work.supervised.dataset), base, work.supervised, read_turns)

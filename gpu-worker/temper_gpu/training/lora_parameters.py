@@ -1,8 +1,9 @@
 """LoRA in training: PEFT's modules in the places of the adapted layers of a frozen model."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -69,7 +70,8 @@ class LoraParameters:
 
 def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping) -> nn.Module:
     """PEFT's modules in the places of the adapted ones, with dropout of our own."""
-    import peft  # seconds; the engine answers its first calls meanwhile
+    with _without_bitsandbytes():
+        import peft  # seconds; the engine answers its first calls meanwhile
 
     alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
     config = peft.LoraConfig(
@@ -85,7 +87,8 @@ def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dro
     layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
     is_half = bool(layers) and layers[0].weight.dtype != torch.float32
     # eval(): a base model's dropout would make trainer and sampler disagree.
-    adapted: Any = peft.get_peft_model(model, config).eval()
+    with _without_bitsandbytes():
+        adapted: Any = peft.get_peft_model(model, config).eval()
     for name, layer in adapted.named_modules():
         if not isinstance(layer, peft.tuners.lora.Linear):
             continue
@@ -100,6 +103,30 @@ def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dro
         elif not lora.dropout:
             compute_as_one(layer)
     return adapted
+
+
+@contextmanager
+def _without_bitsandbytes() -> Iterator[None]:
+    """Hides it from PEFT, which would import it wherever it is installed: seconds, for types of weights that are not
+    in use unless something else has imported it already."""
+    modules, name = cast(dict[str, Any], sys.modules), "bitsandbytes"
+    if name in modules:
+        yield
+        return
+    modules[name] = None
+    try:
+        yield
+    finally:
+        del modules[name]
+        _forget_availability()
+
+
+def _forget_availability() -> None:
+    """PEFT remembers what it found: another policy may have bitsandbytes imported by then."""
+    from peft import import_utils
+
+    import_utils.is_bnb_available.cache_clear()
+    import_utils.is_bnb_4bit_available.cache_clear()
 
 
 def _lora_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
