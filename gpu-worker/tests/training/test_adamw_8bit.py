@@ -59,7 +59,7 @@ CONFIG = OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0.1, 
 LEARNING_RATE = 1e-2
 # Of a whole tensor: neither a multiple of a block nor of what is updated at once.
 COUNT = 10_007
-# bitsandbytes looks codes up in a table on CPUs: it may miss the nearest by a place of the table, as a share of a block.
+# On CPUs bitsandbytes looks codes up in a table, and may miss the nearest by a place of it (a share of the block).
 PLACE = 2**-15
 # 4,096 numbers and more of the tiny model's adapter.
 WIDE = lora(256)
@@ -156,7 +156,7 @@ def test_many_steps_come_as_near_to_a_minimum_as_float32_does():
         optimizer = fresh(kind(weights), weights)
         for step in range(300):
             weights["w"].grad = slopes * (weights["w"].detach() - target)
-            optimizer.step(CONFIG.model_copy(update={"weight_decay": 0}), 0.05 * 0.98**step)
+            optimizer.step(CONFIG.model_copy(update={"weight_decay": 0}), 0.2 * 0.98**step)
         found.append(float((slopes * (weights["w"].detach() - target) ** 2).mean()))
     assert max(found) < 1e-4 * float((slopes * (parameter(6).detach() - target) ** 2).mean())
 
@@ -242,7 +242,7 @@ def test_steps_after_a_restart_have_the_bytes_of_steps_in_one_go(store: FileStor
 
 
 def test_a_run_goes_on_with_another_optimizer(store: FileStore):
-    """As a fork would. The policy in memory is made again."""
+    """As a fork would. The policy in memory is made again. Some of its tensors are small, and stay float32."""
     trainer = open_trainer(store)
     place, dtypes, versions = begin(trainer, "demo"), [], []
     for kind in (None, "adamw_8bit", None):
@@ -252,7 +252,7 @@ def test_a_run_goes_on_with_another_optimizer(store: FileStore):
         dtypes.append({t.dtype for name, t in tensors.items() if name.startswith("exp_avg")})
         versions.append("bitsandbytes" in commit.manifest.platform)
         assert tensors["step"] == commit.manifest.step
-    assert dtypes == [{torch.float32}, {torch.uint8, torch.float32}, {torch.float32}] or dtypes[1] == {torch.uint8}
+    assert dtypes == [{torch.float32}, {torch.uint8, torch.float32}, {torch.float32}]
     assert versions == [False, True, False]
 
 
