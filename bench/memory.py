@@ -33,8 +33,9 @@ from temper_gpu.model.models import POCKET_FOLDER, BaseModel, load_base, outline
 from temper_gpu.process.needs import Machine, micro_batch_part, plan_all, plan_serving
 from temper_gpu.training import policy as policy_module
 from temper_gpu.training.needs import MicroBatches
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, pack
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 
 CPU = torch.device("cpu")
 LORA = LoraConfig(rank=16, alpha=32, target_modules=None)

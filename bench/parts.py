@@ -20,7 +20,8 @@ from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel, ModelLibrary
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.training.groups import Attempt, Call, Group
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.optimizers import initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
 
 PARENT = "0" * 64  # stands for the adapter that sampled: the base model is one with zero adapter

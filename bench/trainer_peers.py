@@ -22,8 +22,9 @@ from temper_gpu.contract import CispoLoss, LoraConfig, OptimizerConfig, TrainCon
 from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.training.groups import Attempt, Call, Group
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import attempt_rows
 from temper_gpu.training.step import train_step
 

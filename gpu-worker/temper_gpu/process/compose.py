@@ -227,7 +227,8 @@ def check_run(
     if work.lora is None:
         require_whole_weights(base)
     if work.lora is None and base.folder is not None:
-        refuse_without_room_to_train(machine, base.name, outline(base.folder))
+        # Its steps name its optimizer: here only what would not fit with the smaller one is refused.
+        refuse_without_room_to_train(machine, base.name, outline(base.folder), "adamw_8bit")
     check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
     if work.supervised is not None:
         check_examples(Dataset(store, work.supervised.dataset), base, work.supervised, read_turns)

@@ -28,6 +28,7 @@ from temper_gpu.model.memory_plan import (
     weights_part,
 )
 from temper_gpu.training import needs as trainer
+from temper_gpu.training.optimizers import BLOCK, OptimizerKind
 
 GIB = 1 << 30
 CPU = torch.device("cpu")
@@ -213,10 +214,11 @@ def plan_all(
     context: int,
     micro_batch_tokens: int,
     trains_entropy: bool = False,
+    optimizer: OptimizerKind = None,
 ) -> MemoryPlan:
     """Of the trainer's device, where conversations have up to `context` tokens."""
     serving = plan_serving(model, machine, lora, context)
-    parts = (*serving.parts, *training_parts(model, machine, lora))
+    parts = (*serving.parts, *training_parts(model, machine, lora, optimizer))
     batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
     total = total_bytes(machine.device)
     left = None if total is None else total - MemoryPlan(parts).of("always")
@@ -225,14 +227,16 @@ def plan_all(
     return MemoryPlan((*plan.parts, *commit_parts(model, machine, lora, plan.of("training"))))
 
 
-def training_parts(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None) -> list[Part]:
+def training_parts(
+    model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, optimizer: OptimizerKind = None
+) -> list[Part]:
     """What is taken whatever is trained. On a CPU, all ranks share one memory."""
     state, rounded = trainer.state_bytes(model, lora), trainer.rounded_bytes(model, lora, machine.dtype)
     numbers = f"{state // trainer.STATE_DTYPE.itemsize:,} numbers × {trainer.STATE_DTYPE.itemsize} bytes"
     what = "adapter in training" if lora is not None else "weights in training"
     parts = [
         Part("always", what, state, numbers),
-        Part("always", "optimizer", trainer.optimizer_bytes(model, lora), f"two moments, {numbers}"),
+        optimizer_part(model, lora, optimizer, numbers),
         Part("training", "gradients", state, numbers),
     ]
     if rounded:
@@ -243,23 +247,35 @@ def training_parts(model: PreTrainedModel, machine: Machine, lora: LoraConfig | 
     return parts
 
 
+def optimizer_part(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind, numbers: str) -> Part:
+    held = numbers if optimizer is None else f"1 byte a number, 4 for each {BLOCK} of them; small tensors in float32"
+    return Part("always", "optimizer", trainer.optimizer_bytes(model, lora, optimizer), f"two moments, {held}")
+
+
 def commit_parts(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, training: int) -> list[Part]:
     """What a commit takes more than training did before it: the micro-batch is gone then, and so are the gradients."""
     more = trainer.commit_bytes(model, lora) - training
     if machine.device.type != "cpu" or more <= 0:
         return []
+    # Of any optimizer: step 0 is float32.
     return [Part("training", "commit", more, "both moments as one file, beside a copy, less the gradients before it")]
 
 
 def fit_micro_batch(
-    model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, window: int, most: int, trains_entropy: bool
+    model: PreTrainedModel,
+    machine: Machine,
+    lora: LoraConfig | None,
+    window: int,
+    most: int,
+    trains_entropy: bool,
+    optimizer: OptimizerKind = None,
 ) -> tuple[int, MemoryPlan]:
     """The largest micro-batch, halved from `most` on, whose plan fits into what is free now, with conversations no
     longer than that; the least one where none does."""
     free = free_bytes(machine.device)
     num_tokens = most
     while True:
-        plan = plan_all(model, machine, lora, min(window, num_tokens), num_tokens, trains_entropy)
+        plan = plan_all(model, machine, lora, min(window, num_tokens), num_tokens, trains_entropy, optimizer)
         if free is None or plan.num_bytes <= free or num_tokens // 2 < LEAST_MICRO_BATCH:
             return num_tokens, plan
         num_tokens //= 2
@@ -296,9 +312,11 @@ def refuse_without_room(machine: Machine, name: str, model: PreTrainedModel) -> 
         require_room(name, whole.parts, total_bytes(CPU), "use a host with more main memory")
 
 
-def refuse_without_room_to_train(machine: Machine, name: str, model: PreTrainedModel) -> None:
+def refuse_without_room_to_train(
+    machine: Machine, name: str, model: PreTrainedModel, optimizer: OptimizerKind = None
+) -> None:
     """The same for a run that trains all weights, before it begins. Without its micro-batches, which may be small."""
-    parts = [*plan_serving(model, machine, None, None).parts, *training_parts(model, machine, None)]
+    parts = [*plan_serving(model, machine, None, None).parts, *training_parts(model, machine, None, optimizer)]
     training = MemoryPlan(tuple(parts)).of("training")
     remedy = f"train an adapter (leave --full-fine-tuning out), {remedy_of(machine)}"
     require_room(name, [*parts, *commit_parts(model, machine, None, training)], total_bytes(machine.device), remedy)

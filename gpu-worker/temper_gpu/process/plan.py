@@ -126,12 +126,13 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
 
     lora = lora_of(arguments)
     window, most, trains_entropy = context_window_of(model.config), arguments.micro_batch_tokens, arguments.entropy
+    optimizer = None if arguments.optimizer == "adamw" else arguments.optimizer
     if arguments.fit:
-        most, found = fit_micro_batch(model, machine, lora, window, most, trains_entropy)
+        most, found = fit_micro_batch(model, machine, lora, window, most, trains_entropy, optimizer)
         context = min(window, most)
     else:
         context = min(window, arguments.context or USUAL_CONTEXT)
-        found = plan_all(model, machine, lora, context, most, trains_entropy)
+        found = plan_all(model, machine, lora, context, most, trains_entropy, optimizer)
     plans = [(machine.device, found)]
     capacity = None
     if isinstance(machine.engine, EngineSettings):
@@ -216,6 +217,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--lora-layers", nargs="+", type=whole(0, 1 << 20), metavar="N", help="default: all layers")
     parser.add_argument("--lora-dora", action="store_true", help="with magnitudes")
     parser.add_argument("--lora-dropout", action="store_true", help="of the inputs of adapted layers")
+    parser.add_argument("--optimizer", choices=["adamw", "adamw_8bit"], default="adamw", help="whose moments are kept")
     parser.add_argument("--entropy", action="store_true", help="the loss has an entropy term")
     parser.add_argument("--fit", action="store_true", help="find the largest micro-batch that fits into free memory")
     add_computing(parser)

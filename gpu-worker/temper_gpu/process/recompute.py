@@ -200,14 +200,16 @@ def _difference(
     from safetensors import SafetensorError
     from safetensors.torch import load
 
+    from temper_gpu.training.optimizers import without_scales
+
     if part(ours.manifest) == part(recorded.manifest):
         return {"max": 0.0, "share": 0.0}
     try:
-        theirs = load(store.get_blob(part(recorded.manifest)))
-        start = None if before is None else load(store.get_blob(part(before.manifest)))
+        theirs = without_scales(load(store.get_blob(part(recorded.manifest))))
+        start = None if before is None else without_scales(load(store.get_blob(part(before.manifest))))
     except (TemperError, SafetensorError):
         return None
-    mine = load(made.blobs[part(ours.manifest).sha256])
+    mine = without_scales(load(made.blobs[part(ours.manifest).sha256]))
     if mine.keys() != theirs.keys():
         return None
     step = 0.0 if start is None else _distance(mine, start)

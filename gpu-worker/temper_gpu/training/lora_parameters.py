@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
+from temper_gpu.model.bits import without_bitsandbytes
 from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.dropout import Dropping, PrefixDropout
@@ -69,7 +70,7 @@ class LoraParameters:
 
 def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping) -> nn.Module:
     """PEFT's modules in the places of the adapted ones, with dropout of our own."""
-    import peft  # seconds; the engine answers its first calls meanwhile
+    from temper_gpu.training.peft_alone import peft  # seconds; the engine answers its first calls meanwhile
 
     alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
     config = peft.LoraConfig(
@@ -85,7 +86,8 @@ def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], dro
     layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
     is_half = bool(layers) and layers[0].weight.dtype != torch.float32
     # eval(): a base model's dropout would make trainer and sampler disagree.
-    adapted: Any = peft.get_peft_model(model, config).eval()
+    with without_bitsandbytes():
+        adapted: Any = peft.get_peft_model(model, config).eval()
     for name, layer in adapted.named_modules():
         if not isinstance(layer, peft.tuners.lora.Linear):
             continue

@@ -21,11 +21,12 @@ from temper_gpu.model.lora import adapter_shapes
 from temper_gpu.model.memory_plan import count_parameters
 from temper_gpu.model.models import BaseModel
 from temper_gpu.model.outlines import shortened, without_numbers
+from temper_gpu.training.optimizers import OptimizerKind, moments_bytes
 from temper_gpu.training.packing import MicroBatch, Row, pack
-from temper_gpu.training.policy import MOMENTS, TrainablePolicy
+from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.recomputation import is_recomputed, saved_bytes_per_token
 
-# What trains is float32, whatever the base model's type, and so are its gradient and moments.
+# What trains is float32, whatever the base model's type, and so are its gradient and, by default, its moments.
 STATE_DTYPE = torch.float32
 # Of one file of a checkpoint, while it is made: once as a list of parts, once in one piece.
 COPIES_OF_FILE = 2
@@ -40,8 +41,9 @@ def state_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
     return sum(shape.numel() for shape in adapter_shapes(model, lora).values()) * STATE_DTYPE.itemsize
 
 
-def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
-    return len(MOMENTS) * state_bytes(model, lora)
+def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind = None) -> int:
+    shapes = [p.shape for p in model.parameters()] if lora is None else adapter_shapes(model, lora).values()
+    return moments_bytes(shapes, optimizer)
 
 
 def rounded_bytes(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.dtype) -> int:
@@ -50,7 +52,8 @@ def rounded_bytes(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.
 
 
 def commit_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
-    """In main memory, once the gradients are gone: of an adapter too little to count."""
+    """In main memory, once the gradients are gone: of an adapter too little to count. With any optimizer, since step 0
+    has float32 moments, which the first step reads."""
     return 0 if lora is not None else COPIES_OF_FILE * optimizer_bytes(model, lora)
 
 

@@ -1,5 +1,5 @@
-"""The policy in training: a model, what of it trains (trained.py), and AdamW. Modules are made once; steps load values
-in place.
+"""The policy in training: a model, what of it trains (trained.py), and its optimizer (optimizers.py). Modules are made
+once; steps load values in place.
 
 Shapes: B rows, T tokens, N sampled tokens, D hidden size, V vocabulary.
 """
@@ -27,13 +27,13 @@ from temper_gpu.training.dropout import Dropping, prefix_keys
 from temper_gpu.training.full_parameters import FullParameters
 from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
 from temper_gpu.training.lora_parameters import LoraParameters
+from temper_gpu.training.optimizers import OptimizerKind, create_optimizer
 from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.recomputation import computed_again, is_recomputed
 from temper_gpu.training.trained import Trained
 from temper_gpu.training.tree_attention import TREE_ATTENTION, TreePlan
 
-MOMENTS = ("exp_avg", "exp_avg_sq")
 # Logits are made for at most this many numbers at a time (fp32: 256 MB), never for a whole prompt.
 MAX_LOGITS = 1 << 26
 _PROBE_TOKENS = 4
@@ -54,7 +54,9 @@ class TokenScores(NamedTuple):
 class TrainablePolicy:
     """Not thread-safe, and mid-step its tensors are dirty: the trainer alone holds it."""
 
-    def __init__(self, base: BaseModel, lora: LoraConfig | None, ranks: Ranks = ALONE) -> None:
+    def __init__(
+        self, base: BaseModel, lora: LoraConfig | None, ranks: Ranks = ALONE, optimizer: OptimizerKind = None
+    ) -> None:
         """`lora`: None trains all weights. `ranks`: each has a copy of what trains; rank 0 alone has the
         optimizer's state."""
         self.base = base
@@ -65,7 +67,7 @@ class TrainablePolicy:
             FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping, ranks)
         )
         self._attention_of_rows = self._causal_lm.config._attn_implementation
-        self._optimizer = torch.optim.AdamW(list(self.parameters.values()), fused=True)
+        self._optimizer = create_optimizer(optimizer, self.parameters)
         self._require_plain_head()
 
     @property
@@ -85,16 +87,13 @@ class TrainablePolicy:
         return self.base.device
 
     def load(self, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
-        """In place: allocations, and what AdamW knows of its parameters, stay."""
+        """In place: allocations stay."""
         self._trained.require_same("the checkpoint that a step trains", tensors)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
                 parameter.copy_(tensors[name])
-                state = self._optimizer.state.setdefault(parameter, _zero_state(parameter))
-                for moment in MOMENTS:
-                    state[moment].copy_(optimizer[f"{moment}/{name}"])
-                state["step"].copy_(optimizer["step"])
-                parameter.grad = None
+            self._optimizer.load(optimizer)
+        self.zero_grad()
         self._trained.updated()
 
     def with_adapter(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
@@ -105,9 +104,7 @@ class TrainablePolicy:
         return {name: parameter.detach().cpu() for name, parameter in self.parameters.items()}
 
     def optimizer_tensors(self) -> dict[str, Tensor]:
-        states = {name: self._optimizer.state[parameter] for name, parameter in self.parameters.items()}
-        moments = {f"{moment}/{name}": state[moment].cpu() for name, state in states.items() for moment in MOMENTS}
-        return {**moments, "step": next(iter(states.values()))["step"].cpu().clone()}
+        return self._optimizer.tensors()
 
     def without_adapter(self) -> AbstractContextManager[None]:
         """The base model, to be asked within."""
@@ -277,11 +274,8 @@ class TrainablePolicy:
         return nn.utils.get_total_norm(list(self.parameters.values())).item()
 
     def optimizer_step(self, config: OptimizerConfig, learning_rate: float) -> None:
-        for group in self._optimizer.param_groups:
-            group["lr"], group["betas"] = learning_rate, (config.beta1, config.beta2)
-            group["eps"], group["weight_decay"] = config.epsilon, config.weight_decay
         if self.ranks.rank == 0:
-            self._optimizer.step()
+            self._optimizer.step(config, learning_rate)
         # Before the commit, which takes memory, too.
         self.zero_grad()
         self.ranks.spread(self.parameters.values())
@@ -304,11 +298,6 @@ class TrainablePolicy:
             )
 
 
-def initial_optimizer_tensors(adapter: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    zeros = {f"{moment}/{name}": torch.zeros_like(tensor) for name, tensor in adapter.items() for moment in MOMENTS}
-    return {**zeros, "step": torch.tensor(0.0)}
-
-
 def _score_tokens(
     head: Callable[[Tensor], Tensor], hidden_ND: Tensor, targets_N: Tensor, temperatures_N: Tensor, trains_entropy: bool
 ) -> tuple[Tensor, Tensor]:
@@ -317,8 +306,3 @@ def _score_tokens(
     with torch.set_grad_enabled(trains_entropy and torch.is_grad_enabled()):
         entropy_N = -(logprobs_NV.exp() * logprobs_NV).sum(-1)
     return -F.nll_loss(logprobs_NV, targets_N, reduction="none"), entropy_N
-
-
-def _zero_state(parameter: nn.Parameter) -> dict[str, Tensor]:
-    step = torch.tensor(0.0, device=parameter.device)
-    return {"step": step, **{moment: torch.zeros_like(parameter) for moment in MOMENTS}}

@@ -26,7 +26,7 @@ from temper_gpu.model.lora import (
 )
 from temper_gpu.model.models import BaseModel, Models
 from temper_gpu.store import Store
-from temper_gpu.training.policy import initial_optimizer_tensors
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 
 # Fields of PEFT's config that decide what an adapter computes, beside its tensors; and what they are where absent.
 SHAPING: Mapping[str, object] = {"r": None, "lora_alpha": None, "use_rslora": False, "use_dora": False}

@@ -26,7 +26,7 @@ from temper_gpu.commits.checkpoints import (
     require_kept,
     require_same_inputs,
 )
-from temper_gpu.contract import InitialiseInput, LoraConfig, TrainInput
+from temper_gpu.contract import InitialiseInput, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import adapter_bytes
 from temper_gpu.model.models import BaseModel, Models
@@ -34,6 +34,7 @@ from temper_gpu.store import Store
 from temper_gpu.training.examples import TurnReader, refuse_turns
 from temper_gpu.training.groups import Group, load_groups, require_groups
 from temper_gpu.training.metrics import Metrics, on_the_wire
+from temper_gpu.training.optimizers import optimizer_fingerprint
 from temper_gpu.training.platform import base_fingerprint, fix_threads, platform_fingerprint, ranks_fingerprint
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE, Ranks
@@ -61,7 +62,7 @@ class Outcome:
 class _Held:
     """The one policy in memory, and the manifest it stands for (None: dirty)."""
 
-    shape: tuple[str, str]
+    shape: tuple[str, str, str]
     policy: TrainablePolicy
     manifest_sha256: str | None = None
 
@@ -148,7 +149,9 @@ class Trainer:
             groups=work.groups,
             learning_rate=work.learning_rate,
             metrics=on_the_wire(metrics),
-            platform=self._platform(held.policy.base) | ranks_fingerprint(self._ranks.count),
+            platform=self._platform(held.policy.base)
+            | ranks_fingerprint(self._ranks.count)
+            | optimizer_fingerprint(work.train.optimizer.kind),
             seed=work.seed,
             train=work.train,
             sampler=work.sampler,
@@ -172,7 +175,7 @@ class Trainer:
         groups = load_groups(self._store, work.run, work.branch, work.step, work.groups)
         require_kept(self._store, work.parent.run, parent.manifest)
         compared = (read_sampler(self._store, work), read_reference(self._store, work.train))
-        held = self._load_policy(parent, work.train.lora)
+        held = self._load_policy(parent, work.train)
         supervision = self._load_supervision(work, held.policy.base)
         self._clock.begin("wait")
         self._ranks.meet()
@@ -216,15 +219,16 @@ class Trainer:
             require_same_inputs(commit, inputs_sha256, manifest_key(run, branch, step))
         return commit
 
-    def _load_policy(self, parent: Commit, lora: LoraConfig | None) -> _Held:
+    def _load_policy(self, parent: Commit, config: TrainConfig) -> _Held:
         base = self._library.get(parent.manifest.base_model)
         if self._ranks.rank == 0 or not self._ranks.shards:
             # Another one's weights are those of rank 0.
             require_same_base(parent.manifest, base)
-        shape = (base.name, "" if lora is None else lora.model_dump_json())
+        lora, optimizer = config.lora, config.optimizer.kind
+        shape = (base.name, "" if lora is None else lora.model_dump_json(), optimizer or "")
         if self._held is None or self._held.shape != shape:
             self._held = None  # frees the old one before the new one is made
-            self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks))
+            self._held = _Held(shape, TrainablePolicy(base, lora, self._ranks, optimizer))
         held = self._held
         if held.manifest_sha256 != parent.sha256:
             held.manifest_sha256 = None

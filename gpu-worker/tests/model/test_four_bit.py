@@ -20,9 +20,10 @@ from temper_gpu.model.full_weights import initial_weights
 from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.merging import merge
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row
 from temper_gpu.training.packing import pack as batches_of
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import SHAPE, Held, ask, open_engine, request, tiny_base
 
 pytestmark = pytest.mark.numerics

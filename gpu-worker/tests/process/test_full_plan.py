@@ -18,8 +18,9 @@ from temper_gpu.process import needs
 from temper_gpu.process.compose import check_for_vllm
 from temper_gpu.process.plan import main
 from temper_gpu.training.needs import MicroBatches
+from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.packing import pack
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import held
 from tests.process.test_plan import CONFIGS, CPU, DTYPES, nbytes, random_base, row, shape_of
 
@@ -44,9 +45,12 @@ def test_a_micro_batch_takes_what_is_reckoned_without_numbers(
     assert real * 0.99 <= planned <= real * (1.1 if kind == "experts" else 1.01)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_parts_are_those_of_the_tensors(dtype: torch.dtype, capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize(("dtype", "optimizer"), [*((dtype, None) for dtype in DTYPES), (torch.bfloat16, "adamw_8bit")])
+def test_the_parts_are_those_of_the_tensors(
+    dtype: torch.dtype, optimizer: OptimizerKind, capsys: pytest.CaptureFixture[str]
+):
     flags = ["--full-fine-tuning", "--micro-batch-tokens=512", "--context=256", "--device=cpu"]
+    flags += [f"--optimizer={optimizer or 'adamw'}"]
     assert (
         main(["--model=pocket", "--kv-cache-bytes=8388608", f"--dtype={str(dtype).removeprefix('torch.')}", *flags])
         == 0
@@ -56,7 +60,7 @@ def test_the_parts_are_those_of_the_tensors(dtype: torch.dtype, capsys: pytest.C
 
     base = load_base("pocket", str(POCKET_FOLDER), dtype, CPU)
     frozen = {tensor.data_ptr() for tensor in base.tensors.values()}
-    policy, start = TrainablePolicy(base, None), initial_weights(base)
+    policy, start = TrainablePolicy(base, None, optimizer=optimizer), initial_weights(base)
     policy.load(start, initial_optimizer_tensors(start))
     assert parts["weights in training"] == parts["gradients"] == nbytes(policy.parameters.values())
     assert parts["optimizer"] == nbytes(t for name, t in policy.optimizer_tensors().items() if name != "step")

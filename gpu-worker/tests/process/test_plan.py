@@ -47,8 +47,9 @@ from temper_gpu.model.outlines import without_numbers
 from temper_gpu.process import needs
 from temper_gpu.process.plan import main
 from temper_gpu.training.needs import MicroBatches, optimizer_bytes, state_bytes
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, pack
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import held
 
 CPU = torch.device("cpu")

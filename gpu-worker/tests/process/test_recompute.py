@@ -8,15 +8,25 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load
 
 import temper_gpu.process.recompute as again
-from temper_gpu.contract import InitialiseInput, TrainInput
+from temper_gpu.contract import InitialiseInput, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, limit_as
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.store import FileStore
+from temper_gpu.training.optimizers import without_scales
 from temper_gpu.training.trainer import Trainer
-from tests.training.samples import TinyLibrary, initialise_input, open_folder, sampled_groups, train_input
+from tests.training.samples import (
+    TinyLibrary,
+    initialise_input,
+    lora,
+    open_folder,
+    sampled_groups,
+    train_config,
+    train_input,
+)
 
 
 @pytest.fixture
@@ -25,12 +35,15 @@ def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FileStor
     monkeypatch.setattr("temper_gpu.model.models.ModelLibrary", lambda *_, **__: TinyLibrary())
     store = open_folder(tmp_path)
     library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
-    trainer = Trainer(library, store, again.nullcontext())
-    first = initialise_input()
+    return store, *commit_two(store, Trainer(library, store, again.nullcontext()), train_config())
+
+
+def commit_two(store: FileStore, trainer: Trainer, train: TrainConfig) -> tuple[InitialiseInput, TrainInput]:
+    first = initialise_input(lora=train.lora)
     parent = trainer.initialise(first).commit.checkpoint("demo")
-    work = train_input(store, parent, sampled_groups(parent.adapter_sha256))
+    work = train_input(store, parent, sampled_groups(parent.adapter_sha256), train=train)
     trainer.train(work, lambda: False)
-    return store, first, work
+    return first, work
 
 
 def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) -> dict[str, object]:
@@ -77,6 +90,29 @@ def test_another_step_is_told_by_how_much_it_differs(committed, tmp_path: Path):
     # Twice the way: what differs is half of what this step changed.
     assert differences["adapter"]["share"] == pytest.approx(0.5, abs=0.01)
     assert differences["adapter"]["max"] == pytest.approx(work.learning_rate, rel=0.01)
+
+
+def test_moments_in_8_bits_are_compared_as_the_numbers_that_they_stand_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With those of step 0, too, which are float32."""
+    monkeypatch.setattr("temper_gpu.model.models.ModelLibrary", lambda *_, **__: TinyLibrary())
+    store = open_folder(tmp_path)
+    library: ModelLibrary = TinyLibrary()  # pyright: ignore[reportAssignmentType]  (only `get` is used)
+    optimizer = train_config().optimizer.model_copy(update={"kind": "adamw_8bit", "max_grad_norm": 1e9})
+    config = train_config(lora=lora(256), optimizer=optimizer)
+    _, work = commit_two(store, Trainer(library, store, again.nullcontext()), config)
+    same = {"max": 0.0, "share": 0.0}
+    assert run(store, work, tmp_path)["differences"] == {"adapter": same, "optimizer": same}
+    faster = config.model_copy(update={"optimizer": optimizer.model_copy(update={"beta1": 0.8})})
+    differences = run(store, work.model_copy(update={"train": faster}), tmp_path)["differences"]
+    assert isinstance(differences, dict)
+    # The first moments are twice as large, and much larger than the second ones.
+    recorded = again.read_commit(store, "demo", 0, 1)
+    assert recorded is not None
+    moments = without_scales(load(store.get_blob(recorded.manifest.optimizer)))
+    largest = max(float(tensor.abs().max()) for name, tensor in moments.items() if name != "step")
+    assert differences["optimizer"]["max"] == pytest.approx(largest, rel=0.05)
 
 
 def test_bytes_that_were_pruned_are_compared_by_hash_alone(committed, tmp_path: Path):

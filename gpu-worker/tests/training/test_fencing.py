@@ -11,6 +11,7 @@ import torch
 from temper_gpu.commits.checkpoints import Commit, manifest_key
 from temper_gpu.contract import Checkpoint
 from temper_gpu.store import FileStore
+from temper_gpu.training.optimizers import Float32AdamW
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
@@ -102,7 +103,9 @@ def test_a_worker_frozen_at_any_micro_batch_boundary_finds_the_others_commit_and
 def inside_the_optimizer_step(trainer: Trainer, happen: Callable[[], None]) -> None:
     """A seam in AdamW: it updates the first half of the tensors and their moments, then `happen`, then the rest."""
     assert trainer._held is not None
-    optimizer = trainer._held.policy._optimizer
+    ours = trainer._held.policy._optimizer
+    assert isinstance(ours, Float32AdamW)
+    optimizer = ours._adamw
     whole_step = optimizer.step
 
     def step() -> None:

@@ -20,9 +20,10 @@ from temper_gpu.model.full_weights import initial_weights
 from temper_gpu.model.models import BaseModel
 from temper_gpu.store import FileStore
 from temper_gpu.training.groups import Group
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.platform import make_deterministic
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import ALONE
 from temper_gpu.training.ranks.joined import Joined
 from temper_gpu.training.step import train_step

@@ -26,8 +26,9 @@ from temper_gpu.model.lora import (
 )
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.dropout import kept, prefix_keys
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Packing, Row, pack
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.step import train_step
 from tests.training.samples import lora, sampled_groups, tiny_base, train_config
 

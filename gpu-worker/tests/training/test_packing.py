@@ -7,8 +7,9 @@ from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import PREFIX, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.losses import find_loss
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, deal, pack
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
 from tests.process.test_plan import CONFIGS, random_base
 from tests.process.test_plan import row as row_of

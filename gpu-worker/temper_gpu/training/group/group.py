@@ -60,7 +60,7 @@ Enter = Callable[[RankSettings, int, Path, Connection], None]
 
 def prepare(enter: Enter) -> None:
     """Begins to import what ranks need, beside this process: the first group is there at once then."""
-    multiprocessing.set_forkserver_preload([enter.__module__, "peft"])
+    multiprocessing.set_forkserver_preload([enter.__module__, "temper_gpu.training.peft_alone"])
     forkserver.ensure_running()
 
 

@@ -26,8 +26,9 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
 from temper_gpu.training.last_layer import MOST_PREDICTING
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Row, pack
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.test_against_naive import greedy
 from tests.engine.embedded.tiny import SHAPE, ask, ask_together, open_engine, request
 

@@ -10,8 +10,9 @@ from temper_gpu.engine.interface import AdapterSource
 from temper_gpu.failures import TemperError
 from temper_gpu.model.full_weights import FullWeights, initial_weights
 from temper_gpu.model.models import BaseModel
+from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Row, pack
-from temper_gpu.training.policy import TrainablePolicy, initial_optimizer_tensors
+from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
 
 PROMPTS = [request(index, 20 + 30 * index, 12, 1.0 if index % 2 else 0) for index in range(4)]
