@@ -44,6 +44,7 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
     dtype: asked.dtype,
     devices: asked.devices,
     shardBaseModel: asked['shard-base-model'],
+    loadIn4bit: asked['load-in-4bit'],
     context: microBatchTokens,
     fit: !hasOwnMicroBatch,
   });
