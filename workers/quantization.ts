@@ -1,4 +1,4 @@
-/** Base models in 4 bits (`--load-in-4bit`): what they cannot go with, refused before anything is started. */
+/** Base models in 4 bits (`--load-in-4bit`): what they cannot go with, and which checkpoints were trained on one. */
 import { TemperError } from '../core/failures.ts';
 import type { EngineKind } from './engine-choices.ts';
 
@@ -11,6 +11,7 @@ interface Asked {
   readonly shardBaseModel: boolean;
 }
 
+/** Refused before anything is started. */
 export function checkQuantization({ loadIn4bit, kind, shardBaseModel }: Asked): void {
   if (!loadIn4bit) return;
   if (kind === 'vllm')
@@ -31,8 +32,17 @@ export function refuseQuantizedTraining({ loadIn4bit }: Pick<Asked, 'loadIn4bit'
     );
 }
 
-export function isQuantized({ platform }: { readonly platform: Readonly<Record<string, unknown>> }): boolean {
+interface Trained {
+  readonly platform: Readonly<Record<string, unknown>>;
+}
+
+export function isQuantized({ platform }: Trained): boolean {
   return platform['quantization'] === NF4;
+}
+
+/** The type of numbers of a manifest's base model; float32 where it names none. */
+export function trainedDtype({ platform }: Trained): 'float32' | 'bfloat16' {
+  return platform['dtype'] === 'bfloat16' ? 'bfloat16' : 'float32';
 }
 
 function unquantizable(rule: string): TemperError {

@@ -87,7 +87,7 @@ function remedyOf(device: Device, { context, microBatchTokens }: Memory): string
     of('training') > of('serving')
       ? `pass a smaller ${longest} (now ${count(microBatchTokens)})`
       : 'lower engine.slots in temporal.config.ts';
-  return `to make it fit: ${ways}, lower engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model`;
+  return `to make it fit: ${ways}, lower engine.kvCacheBytes, pass --dtype bfloat16 (with LoRA and the embedded engine also --load-in-4bit), or use a smaller model`;
 }
 
 const gib = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(bytes < 1024 ** 3 / 10 ? 3 : 2)} GiB`;

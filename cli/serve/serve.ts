@@ -2,7 +2,7 @@ import { aborted } from 'node:util';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
-import { isQuantized } from '../../workers/quantization.ts';
+import { isQuantized, trainedDtype } from '../../workers/quantization.ts';
 import { openConfiguredStore } from '../../workers/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
@@ -13,9 +13,6 @@ import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { ServeContext } from './command.ts';
 import { servedJson, servedLines } from './lines.ts';
 import { planServe, SERVE_KEY_VARIABLE } from './plan-serve.ts';
-
-/** The type of numbers of checkpoints whose manifest names none. */
-const DEFAULT_DTYPE = 'float32';
 
 export async function serve(context: ServeContext): Promise<number> {
   const { args, project, env, output, signal, flags } = context;
@@ -55,11 +52,10 @@ function startEngine(
   const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
   const { device, dtype } = flags;
   // In another type of numbers the same policy gives other tokens.
-  const trainedIn = manifest.platform['dtype'] === 'bfloat16' ? 'bfloat16' : DEFAULT_DTYPE;
   const engine = {
     ...config.engine,
     device: device ?? config.engine.device,
-    dtype: dtype ?? trainedIn,
+    dtype: dtype ?? trainedDtype(manifest),
     devices: 1,
     shardBaseModel: false,
     // Beside other weights, too.

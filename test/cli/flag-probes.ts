@@ -205,7 +205,11 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'workers/install/vllm-environment.test.ts',
     'is installed from its locked packages, PyTorch first for the CPU build, once',
   ),
-  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'shard-base-model', 'load-in-4bit', 'threads']),
+  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'shard-base-model', 'threads']),
+  'gpu-worker --load-in-4bit': byTest(
+    'cli/gpu-worker.test.ts',
+    'base models are in 4 bits by flag or configuration, but not for vLLM',
+  ),
   'worker --agent': byTest(
     'crash/frozen.test.ts',
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
@@ -234,5 +238,9 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
       'micro-batch-tokens',
     ],
   ),
-  ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype', 'load-in-4bit']),
+  ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype']),
+  'doctor --load-in-4bit': byTest(
+    'cli/doctor-model.test.ts',
+    'a base model in 4 bits is planned so; what it cannot go with is refused',
+  ),
 };
