@@ -5,7 +5,6 @@ import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
-import { isQuantized } from '../../workers/quantization.ts';
 import { runPythonProgram } from '../../workers/python/run-program.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
@@ -22,7 +21,7 @@ export type Merged = z.infer<typeof MergedSchema> & { readonly dtype: string };
 export async function mergePolicy(
   folder: string,
   store: Store,
-  { name, config, manifest }: TrainedPolicy,
+  { name, config }: TrainedPolicy,
   { flags, project, env, output, signal }: ExportContext,
 ): Promise<Merged> {
   const dtype = flags.dtype ?? 'float32';
@@ -31,12 +30,7 @@ export async function mergePolicy(
   const place = ['--store', store.uri, '--policy', name, '--models', models, '--to', folder, '--dtype', dtype];
   const { answer, lastLine } = await runPythonProgram({
     name: 'export',
-    args: [
-      ...place,
-      ...(template === undefined ? [] : ['--chat-template-sha256', template]),
-      // The adapter is merged into the weights that it was trained beside.
-      ...(isQuantized(manifest) ? ['--load-in-4bit'] : []),
-    ],
+    args: template === undefined ? place : [...place, '--chat-template-sha256', template],
     env,
     cache: cacheFolder(env),
     signal,

@@ -199,7 +199,11 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'cli/serve.test.ts',
     'an address that is open to other machines needs a key of the environment, and names of its own',
   ),
-  ...shownBy(STACK_WORKER, ['train', 'sft', 'fork', 'dev'], ['device', 'dtype', 'load-in-4bit', 'devices', 'shard-base-model']),
+  ...shownBy(
+    STACK_WORKER,
+    ['train', 'sft', 'fork', 'dev'],
+    ['device', 'dtype', 'load-in-4bit', 'devices', 'shard-base-model'],
+  ),
   ...shownBy(VLLM_WORKER, ['train', 'sft', 'fork', 'dev'], ['engine']),
   'setup --build': byTest(
     'workers/install/vllm-environment.test.ts',

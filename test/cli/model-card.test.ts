@@ -107,13 +107,13 @@ describe('the model card', () => {
       model = PeftModel.from_pretrained(model, ".")
       \`\`\`
 
-      With vLLM, as the model \`demo@2\`. It reads the base model without rounding it to 4 bits, so its answers differ; for the weights of training, serve \`temper export demo@2 --to FOLDER --format merged\`:
+      With vLLM, as the model \`demo@2\`:
 
       \`\`\`sh
       vllm serve Qwen/Qwen3-4B --enable-lora --max-lora-rank 32 --lora-modules demo@2=.
       \`\`\`
 
-      Ollama needs merged weights: \`temper export demo@2 --to FOLDER --format merged\`.
+      vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training; Ollama needs them, too: \`temper export demo@2 --to FOLDER --format merged\`.
       "
     `);
     const merged = { dtype: 'float32', kept: null };

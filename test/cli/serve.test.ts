@@ -218,7 +218,9 @@ describe('with an engine', () => {
     writeFileSync(join(project, 'temporal.config.ts'), 'export default { engine: { loadIn4bit: true } };\n');
     expect(await lineOf('demo@2')).not.toContain('--load-in-4bit');
     writeFileSync(join(project, 'temporal.config.ts'), "export default { engine: { kind: 'vllm' } };\n");
-    expect(await complain(['packed@1', '--port', '0'], { TEMPER_SERVE_KEY: KEY })).toMatchInlineSnapshot(`"temper: packed@1 must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded"`);
+    expect(await complain(['packed@1', '--port', '0'], { TEMPER_SERVE_KEY: KEY })).toMatchInlineSnapshot(
+      `"temper: packed@1 must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded"`,
+    );
   });
 
   test('an engine that ends is told, with where to look', async () => {

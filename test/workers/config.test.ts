@@ -251,25 +251,11 @@ describe('the GPU worker', () => {
     for (const sharded of [await commandLine(two, { shardBaseModel: true }), await commandLine(parts)])
       expect(sharded).toContain('--slots 128 --shard-base-model');
     expect(await commandLine({})).not.toContain('--load-in-4bit');
-    for (const packed of [await commandLine({}, { loadIn4bit: true }), await commandLine({ engine: { loadIn4bit: true } })])
+    for (const packed of [
+      await commandLine({}, { loadIn4bit: true }),
+      await commandLine({ engine: { loadIn4bit: true } }),
+    ])
       expect(packed).toContain('--slots 128 --load-in-4bit');
-  });
-
-  it.each([
-    [
-      'vLLM',
-      { kind: 'vllm' },
-      'the embedded engine, because vLLM reads the weights of the model itself, got vllm; choose the embedded engine (--engine, engine.kind)',
-    ],
-    [
-      'parts of the base model',
-      { device: 'cpu', devices: 2, shardBaseModel: true },
-      'a whole base model on each device, because weights in 4 bits cannot be sharded, got --shard-base-model; leave that out (engine.shardBaseModel)',
-    ],
-  ])('loads no base model in 4 bits for %s', async (_, engine, rule) => {
-    const complaint = `--load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with ${rule}, or leave --load-in-4bit out`;
-    await expect(commandLine({ engine: { ...engine, loadIn4bit: true } })).rejects.toThrow(complaint);
-    await expect(commandLine({ engine }, { loadIn4bit: true })).rejects.toThrow(complaint);
   });
 
   it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {
