@@ -48,6 +48,9 @@ export const NEUTRAL_TRAIN = {
 /** The same of LoRA's options. */
 export const NEUTRAL_LORA = { dropout: 0, rslora: false, dora: false } satisfies Partial<LoraConfig>;
 
+/** Of the optimizer's: the schema does not know its name, so that it cannot be recorded. */
+export const NEUTRAL_OPTIMIZER = { kind: 'adamw' } as const;
+
 /**
  * Of a correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of its
  * inverse where only a policy that has moved far is meant (0.5 nats a token, what TRL begins with).
@@ -81,6 +84,10 @@ const RUN: Omit<RunConfig, 'run' | 'agent' | 'baseModel' | 'finalLearningRateSha
 /** Where all weights are trained: about a tenth of an adapter's. */
 const FULL_LEARNING_RATE = 5e-6;
 
+type OptimizerOptions = Partial<Omit<OptimizerConfig, 'kind'>> & {
+  kind?: OptimizerConfig['kind'] | typeof NEUTRAL_OPTIMIZER.kind;
+};
+
 /** What a starter must say (`run`, `agent`, `baseModel`) and may say. */
 export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
   Partial<Omit<RunConfig, 'rollout' | 'train'>> & {
@@ -88,7 +95,7 @@ export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
     train?: Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer'>> & {
       lora?: Partial<LoraConfig> | null;
       loss?: Partial<LossConfig>;
-      optimizer?: Partial<OptimizerConfig>;
+      optimizer?: OptimizerOptions;
     };
   };
 
@@ -114,11 +121,15 @@ export function defaultRunConfig(options: RunOptions, recorded: LossConfig | nul
       ...penaltyOf(train),
       lora: train.lora === null ? null : withoutNeutral({ ...LORA, ...train.lora }, NEUTRAL_LORA),
       loss: fillLoss(train.loss ?? {}),
-      optimizer: { ...OPTIMIZER, ...train.optimizer },
+      optimizer: fillOptimizer(train.optimizer ?? {}),
     },
   };
   checkRunConfig(config, recorded);
   return config;
+}
+
+function fillOptimizer({ kind, ...others }: OptimizerOptions): OptimizerConfig {
+  return { ...OPTIMIZER, ...others, ...(kind === undefined || kind === NEUTRAL_OPTIMIZER.kind ? {} : { kind }) };
 }
 
 function capOf({

@@ -21,6 +21,7 @@ import { DEVICE } from './engine-choices.ts';
 import { explainImport } from './explain-import.ts';
 import { CONFIG_FILE } from './folders.ts';
 import { importDefault } from './import-file.ts';
+import { checkQuantization } from './quantization.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);
@@ -58,6 +59,8 @@ export const TemperConfigSchema = z.strictObject({
       devices: z.int().min(1).max(MOST_DEVICES).prefault(1),
       /** Each of them holds a part of the base model, and never all of it. */
       shardBaseModel: z.boolean().prefault(false),
+      /** The linear layers of the base model take 4 bits per weight (NF4). Of `embedded` alone. */
+      loadIn4bit: z.boolean().prefault(false),
       /** Memory that keys and values of requests may take; null: 4 GiB, on a GPU a quarter of its memory. */
       kvCacheBytes: z.int().min(LEAST_KV_CACHE_BYTES).nullable().prefault(null),
       /** The most of them for prompts that are kept to be reused; 0 keeps none, null: a quarter. */
@@ -165,6 +168,7 @@ const FIELDS_OF = {
 
 /** Of the GPU worker that is about to be started: flags may have chosen another engine than the configuration. */
 export function checkEngineKind(engine: EngineConfig): void {
+  checkQuantization(engine);
   const other = engine.kind === 'vllm' ? 'embedded' : 'vllm';
   const idle = FIELDS_OF[other].find((path) => !isDefault({ engine }, path));
   if (idle !== undefined)
@@ -195,6 +199,7 @@ const LOCAL_ENGINE = [
   'engine.dtype',
   'engine.devices',
   'engine.shardBaseModel',
+  'engine.loadIn4bit',
   'engine.kvCacheBytes',
   'engine.prefixCacheBytes',
   'engine.slots',

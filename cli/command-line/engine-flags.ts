@@ -1,4 +1,4 @@
-/** `--engine`, `--device`, `--dtype`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
+/** `--engine`, `--device`, `--dtype`, `--load-in-4bit`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
 import { DTYPES, ENGINES, MOST_DEVICES } from '../../core/wire-constants.ts';
 import { DEVICE } from '../../workers/engine-choices.ts';
 import type { Flags, FlagValues } from './command.ts';
@@ -22,6 +22,10 @@ export const SAMPLING_FLAGS = {
     choices: DTYPES,
     placeholder: 'NAME',
     description: 'type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]',
+  },
+  'load-in-4bit': {
+    kind: 'boolean',
+    description: 'load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM',
   },
 } satisfies Flags;
 

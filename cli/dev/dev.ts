@@ -21,6 +21,7 @@ export async function dev(context: CommandContext<typeof devCommand>): Promise<n
     dtype,
     devices,
     shardBaseModel: flags['shard-base-model'],
+    loadIn4bit: flags['load-in-4bit'],
     enginePort: flags['engine-port'],
     signal,
     env,

@@ -37,6 +37,7 @@ export const doctorCommand = defineCommand({
     'lora-layers': RUN_FLAGS['lora-layers'],
     'lora-dora': RUN_FLAGS['lora-dora'],
     'lora-dropout': RUN_FLAGS['lora-dropout'],
+    optimizer: RUN_FLAGS.optimizer,
     'entropy-coefficient': RUN_FLAGS['entropy-coefficient'],
     'micro-batch-tokens': RUN_FLAGS['micro-batch-tokens'],
     ...SAMPLING_FLAGS,

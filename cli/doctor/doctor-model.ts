@@ -17,12 +17,13 @@ type Device = Memory['devices'][number];
 export async function doctorModel(context: CommandContext<typeof doctorCommand>, model: string): Promise<number> {
   const { flags, project, cwd, env, output, signal } = context;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
-  const { context: tokens, engine, device, dtype } = flags;
+  const { context: tokens, engine, device, dtype, 'load-in-4bit': loadIn4bit } = flags;
   const planned = await readPlannedFlags(context);
   const place = { project, cwd, env, cache: cacheFolder(env), signal, onEvent };
   const template = (await readChatTemplate(planned['chat-template'], cwd))?.file ?? null;
   const train = trainOf(planned);
-  const report = await reportOnModel({ ...place, model, template, context: tokens, train, engine, device, dtype });
+  const computing = { engine, device, dtype, loadIn4bit };
+  const report = await reportOnModel({ ...place, model, template, context: tokens, train, ...computing });
   if (flags.json) printJson(output, report);
   else output.line(renderModel(report, output.isTerminal));
   const fits = report.memory?.devices.every((each) => each.fits !== false) ?? false;
@@ -86,7 +87,7 @@ function remedyOf(device: Device, { context, microBatchTokens }: Memory): string
     of('training') > of('serving')
       ? `pass a smaller ${longest} (now ${count(microBatchTokens)})`
       : 'lower engine.slots in temporal.config.ts';
-  return `to make it fit: ${ways}, lower engine.kvCacheBytes, pass --dtype bfloat16, or use a smaller model`;
+  return `to make it fit: ${ways}, lower engine.kvCacheBytes, pass --dtype bfloat16 (with LoRA and the embedded engine also --load-in-4bit), or use a smaller model`;
 }
 
 const gib = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(bytes < 1024 ** 3 / 10 ? 3 : 2)} GiB`;

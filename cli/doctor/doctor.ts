@@ -14,7 +14,7 @@ export async function doctor(context: CommandContext<typeof doctorCommand>): Pro
   if (flags.model !== null && flags.agent.length > 0)
     throw new UsageError('--agent has no effect with --model; run temper doctor twice');
   if (flags.model !== null) return doctorModel(context, flags.model);
-  const idle = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype'] as const;
+  const idle = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype', 'load-in-4bit'] as const;
   const given = idle.find((name) => isGiven(flags[name]));
   if (given !== undefined) throw new UsageError(`--${given} has no effect without --model; pass both, or leave it out`);
   const checks = await examine({ project, env, agents: flags.agent });

@@ -15,6 +15,7 @@ const TRAINED = [
   'lora-layers',
   'lora-dora',
   'lora-dropout',
+  'optimizer',
   'entropy-coefficient',
   'micro-batch-tokens',
 ] as const;

@@ -7,6 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config.ts';
 import { sourceOfName } from '../../workers/base-model.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
+import { isQuantized, trainedDtype } from '../../workers/quantization.ts';
 import type { ExportContext } from './command.ts';
 import { readLineage } from './lineage.ts';
 import type { Merged } from './merge.ts';
@@ -35,6 +36,7 @@ export async function readCardFacts(
     base: {
       ...describeBase(manifest.baseModel, known, merged),
       sha256: manifest.baseModelSha256,
+      unpackedTo: isQuantized(manifest) ? trainedDtype(manifest) : null,
     },
     chatTemplateSha256: config.rollout.chatTemplateSha256 ?? null,
     lora: config.train.lora,

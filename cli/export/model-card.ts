@@ -39,6 +39,8 @@ export interface BaseFacts {
   readonly revision: string | null;
   /** Where it ships with Temper, below its package. */
   readonly packageFolder: string | null;
+  /** The type of numbers that its packed weights were unpacked to in training; null: they were not packed. */
+  readonly unpackedTo: string | null;
 }
 
 interface MergedFacts {
@@ -93,6 +95,7 @@ function identity({ run, step, steps, base, lora, merged, ...facts }: CardFacts)
     ['base model on the hub', base.hubId],
     ['base model, revision', base.revision],
     ['base model, sha256 of its weights', base.sha256],
+    ['base model in training', base.unpackedTo && 'linear layers in 4 bits (NF4, blocks of 64)'],
     ['run', run],
     ['step', `${step} of ${steps}`],
     ['agent', facts.agent],
@@ -154,15 +157,10 @@ function loadAdapter({ base, policy, lora, chatTemplateSha256 }: CardFacts): str
         ];
   return `## Load it
 
-With transformers and PEFT, from this folder:
+With transformers and PEFT, from this folder${base.unpackedTo === null ? '' : ' (4 bits also need bitsandbytes)'}:
 
 \`\`\`python
-from peft import PeftModel
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-base = ${JSON.stringify(source)}
-tokenizer = AutoTokenizer.from_pretrained(base)
-${line}model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), ".")
+${loadingLines(base.unpackedTo, source, line)}
 \`\`\`
 
 With vLLM, as the model \`${name}\`:
@@ -171,7 +169,35 @@ With vLLM, as the model \`${name}\`:
 vllm serve ${source} --enable-lora --max-lora-rank ${rank} --lora-modules ${name}=.${flag}
 \`\`\`
 
-Ollama needs merged weights: \`temper export ${policy} --to FOLDER --format merged\`.`;
+${base.unpackedTo === null ? 'Ollama needs merged weights' : UNROUNDED}: \`temper export ${policy} --to FOLDER --format merged\`.`;
+}
+
+const UNROUNDED =
+  'vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training; Ollama needs them, too';
+
+/** `unpackedTo`: as of the base model. */
+function loadingLines(unpackedTo: string | null, source: string, templateLine: string): string {
+  const tokenizer = `base = ${JSON.stringify(source)}
+tokenizer = AutoTokenizer.from_pretrained(base)
+${templateLine}`;
+  if (unpackedTo === null)
+    return `from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+${tokenizer}model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), ".")`;
+  // As Temper packs it: with other options it is another base model.
+  return `import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+${tokenizer}in_4bit = BitsAndBytesConfig(
+    load_in_4bit=True,
+    bnb_4bit_quant_type="nf4",
+    bnb_4bit_use_double_quant=False,
+    bnb_4bit_compute_dtype=torch.${unpackedTo},
+)
+model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.${unpackedTo}, quantization_config=in_4bit)
+model = PeftModel.from_pretrained(model, ".")`;
 }
 
 function loadMerged({ policy, run, lora }: CardFacts): string {

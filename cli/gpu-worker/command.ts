@@ -35,6 +35,11 @@ export const gpuWorkerCommand = defineCommand({
       description:
         'each of several devices holds a part of the base model [engine.shardBaseModel of temporal.config.ts]',
     },
+    'load-in-4bit': {
+      kind: 'boolean',
+      description:
+        'load the linear layers of base models in 4 bits per weight (NF4) [engine.loadIn4bit of temporal.config.ts]',
+    },
     threads: {
       kind: 'integer',
       minimum: 1,

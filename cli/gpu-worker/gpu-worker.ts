@@ -1,4 +1,6 @@
+import { loadConfig } from '../../workers/config.ts';
 import { runGpuWorker } from '../../workers/local-stack/gpu-worker.ts';
+import { checkQuantization } from '../../workers/quantization.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
@@ -8,6 +10,9 @@ type Context = CommandContext<typeof gpuWorkerCommand>;
 
 export async function serveAndTrain({ flags, project, env, output, signal }: Context): Promise<number> {
   const onEvent = createEventPrinter((line) => output.line(line));
+  const { engine } = await loadConfig(project, env);
+  const shardBaseModel = flags['shard-base-model'] || engine.shardBaseModel;
+  checkQuantization({ kind: engine.kind, shardBaseModel, loadIn4bit: flags['load-in-4bit'] || engine.loadIn4bit });
   const code = await runGpuWorker({ project, env, signal, onEvent, flags: pythonFlags(flags) });
   // The worker itself has said what is wrong with its host, its port or its store.
   if (code === EXIT.ok || code === EXIT.usage) return code;
@@ -16,9 +21,10 @@ export async function serveAndTrain({ flags, project, env, output, signal }: Con
 }
 
 function pythonFlags(flags: Context['flags']): string[] {
-  const { host, port, devices, threads, 'allow-host': allowed, 'shard-base-model': shards } = flags;
+  const { host, port, devices, threads, 'allow-host': allowed } = flags;
   const single = Object.entries({ host, port, devices, threads }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name}=${value}`],
   );
-  return [...single, ...(shards ? ['--shard-base-model'] : []), ...allowed.map((name) => `--allow-host=${name}`)];
+  const switches = (['shard-base-model', 'load-in-4bit'] as const).filter((name) => flags[name]);
+  return [...single, ...switches.map((name) => `--${name}`), ...allowed.map((name) => `--allow-host=${name}`)];
 }

@@ -38,6 +38,10 @@ export const serveCommand = defineCommand({
       description: 'where the engine computes [engine.device of temporal.config.ts, or "auto": a GPU if there is one]',
     },
     dtype: { ...ENGINE_FLAGS.dtype, description: 'type of the base model; default: that of the checkpoint' },
+    'load-in-4bit': {
+      ...ENGINE_FLAGS['load-in-4bit'],
+      description: 'load the base model in 4 bits per weight (NF4); default: as the checkpoint was trained',
+    },
     json: { ...JSON_FLAG, description: 'print one JSON object when it is ready; needs TEMPER_SERVE_KEY' },
   },
 });

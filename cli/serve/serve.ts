@@ -2,19 +2,17 @@ import { aborted } from 'node:util';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
+import { isQuantized, trainedDtype } from '../../workers/quantization.ts';
 import { openConfiguredStore } from '../../workers/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
 import { readCheckpointName } from '../command-line/checkpoint-names.ts';
-import { EXIT, WorkFailed } from '../command-line/errors.ts';
+import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { ServeContext } from './command.ts';
 import { servedJson, servedLines } from './lines.ts';
 import { planServe, SERVE_KEY_VARIABLE } from './plan-serve.ts';
-
-/** The type of numbers of checkpoints whose manifest names none. */
-const DEFAULT_DTYPE = 'float32';
 
 export async function serve(context: ServeContext): Promise<number> {
   const { args, project, env, output, signal, flags } = context;
@@ -49,19 +47,24 @@ export async function serve(context: ServeContext): Promise<number> {
 function startEngine(
   { project, env, output, signal, flags }: ServeContext,
   config: TemperConfig,
-  { manifest }: TrainedPolicy,
+  { manifest, name }: TrainedPolicy,
 ): Promise<ServedEngine> {
   const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
   const { device, dtype } = flags;
   // In another type of numbers the same policy gives other tokens.
-  const trainedIn = manifest.platform['dtype'] === 'bfloat16' ? 'bfloat16' : DEFAULT_DTYPE;
   const engine = {
     ...config.engine,
     device: device ?? config.engine.device,
-    dtype: dtype ?? trainedIn,
+    dtype: dtype ?? trainedDtype(manifest),
     devices: 1,
     shardBaseModel: false,
+    // Beside other weights, too.
+    loadIn4bit: flags['load-in-4bit'] || isQuantized(manifest),
   };
+  if (engine.loadIn4bit && engine.kind === 'vllm')
+    throw new UsageError(
+      `${name} must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded`,
+    );
   return startServedEngine({
     project,
     env: others,

@@ -1,6 +1,6 @@
 /** What help says of a run's flags that follows from the contract and the defaults, which a command's definition does not import. */
 import { DEFAULT_LOSS, LOSS_NAMES } from '../../core/contract.ts';
-import { defaultRunConfig, NEUTRAL_LORA, NEUTRAL_TRAIN } from '../../core/run-defaults.ts';
+import { defaultRunConfig, NEUTRAL_LORA, NEUTRAL_OPTIMIZER, NEUTRAL_TRAIN } from '../../core/run-defaults.ts';
 import type { RunFlag } from './run-flag.ts';
 import { RUN_FLAG_ROWS } from './run-flag-table.ts';
 
@@ -9,7 +9,8 @@ const LOSS = `${DEFAULT_LOSS}; with --passes or --mini-batches above 1 also ${OT
 
 const CONFIG = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
 const LORA = { ...NEUTRAL_LORA, ...CONFIG.train.lora };
-const DEFAULTS: object = { ...CONFIG, train: { ...NEUTRAL_TRAIN, ...CONFIG.train, lora: LORA } };
+const OPTIMIZER = { ...NEUTRAL_OPTIMIZER, ...CONFIG.train.optimizer };
+const DEFAULTS: object = { ...CONFIG, train: { ...NEUTRAL_TRAIN, ...CONFIG.train, lora: LORA, optimizer: OPTIMIZER } };
 /** Its default depends on another flag, or is none. */
 const NO_DEFAULT = new Set(['baseModel', 'finalLearningRateShare', 'train.loss.epsilonLow', 'train.loss.epsilonHigh']);
 

@@ -6,7 +6,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig, type EngineConfig } from '../../workers/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
@@ -44,12 +44,13 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
     dtype: asked.dtype,
     devices: asked.devices,
     shardBaseModel: asked['shard-base-model'],
+    loadIn4bit: asked['load-in-4bit'],
     context: microBatchTokens,
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why
   const [full] = memory.devices.filter(({ fits }) => fits === false);
-  if (full !== undefined) throw tooLarge(config, memory.microBatchTokens, full);
+  if (full !== undefined) throw tooLarge(config, memory.microBatchTokens, full, canQuantize(configured.engine, asked));
   if (hasOwnMicroBatch || memory.microBatchTokens === microBatchTokens) return plan;
   output.errorLine(
     `note: micro-batches have ${memory.microBatchTokens} tokens instead of ${microBatchTokens}, to fit into the free memory; --micro-batch-tokens sets them`,
@@ -64,21 +65,28 @@ function isSmall({ baseModel, train }: PlannedRun['config'], source: string | un
   return names !== null && names.reduce((sum, name) => sum + statSync(join(source, name)).size, 0) < small;
 }
 
+/** Not where it is so already, nor for vLLM. */
+function canQuantize({ kind, loadIn4bit }: EngineConfig, asked: EngineFlags): boolean {
+  return (asked.engine ?? kind) === 'embedded' && !asked['load-in-4bit'] && !loadIn4bit;
+}
+
 type Device = NonNullable<ModelReport['memory']>['devices'][number];
 
 function tooLarge(
   { baseModel, train }: PlannedRun['config'],
   tokens: number,
   { device, bytes, needed, parts }: Device,
+  canBeQuantized: boolean,
 ): TemperError {
   const largest = parts.toSorted((a, b) => b.bytes - a.bytes).slice(0, 4);
   const figures = largest.map((part) => `${part.name} ${gib(part.bytes)}`).join(', ');
   const isFull = train.lora === null;
   const adapter = isFull ? 'leave --full-fine-tuning out, ' : '';
+  const smaller = `pass --dtype bfloat16${isFull || !canBeQuantized ? '' : ' or --load-in-4bit'}`;
   const sharding = isFull ? '' : 'shard it over several GPUs (--devices N --shard-base-model --engine vllm), ';
   return new TemperError(
     'BadConfig',
-    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16, ${sharding}or use a smaller model (temper doctor --model shows the plan)`,
+    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower --micro-batch-tokens or engine.kvCacheBytes, ${smaller}, ${sharding}or use a smaller model (temper doctor --model shows the plan)`,
   );
 }
 

@@ -25,11 +25,12 @@ async function showCompleted(context: Surroundings, plan: PlannedRun, asked: Eng
 }
 
 /** Said and not refused: "run the same command to continue" holds for a run that has ended meanwhile, too. */
-function idleFlags({ engine, device, dtype, devices, 'shard-base-model': shards }: EngineFlags): string | null {
+function idleFlags({ engine, device, dtype, devices, ...switches }: EngineFlags): string | null {
   const given = Object.entries({ engine, device, dtype, devices }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name} ${value}`],
   );
-  if (shards) given.push('--shard-base-model');
+  if (switches['load-in-4bit']) given.push('--load-in-4bit');
+  if (switches['shard-base-model']) given.push('--shard-base-model');
   if (given.length === 0) return null;
   const [have, them] = given.length === 1 ? ['has', 'it'] : ['have', 'them'];
   return `note: ${given.join(' and ')} ${have} no effect, because a complete run computes nothing; leave ${them} out, or pass --run NAME`;
@@ -54,8 +55,8 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   };
   const viewer = createViewer(output, { run, before, hint: 'Ctrl-C stops watching; run the same command to continue' });
   try {
-    const { engine, device, dtype, devices, 'shard-base-model': shardBaseModel } = asked;
-    const computing = { engine, device, dtype, devices, shardBaseModel };
+    const { engine, device, dtype, devices, 'shard-base-model': shardBaseModel, 'load-in-4bit': loadIn4bit } = asked;
+    const computing = { engine, device, dtype, devices, shardBaseModel, loadIn4bit };
     await playSession({ plan, project, viewer, signal, env, ...computing, onLeft });
     viewer.close();
   } catch (error) {

@@ -94,6 +94,13 @@ export const RUN_FLAGS = {
     path: 'train.optimizer.maxGradNorm',
     description: 'gradient clipping norm',
   },
+  optimizer: {
+    kind: 'choice',
+    choices: ['adamw', 'adamw_8bit'],
+    placeholder: 'NAME',
+    path: 'train.optimizer.kind',
+    description: 'adamw or adamw_8bit, which keeps its moments in 8 bits, for less memory',
+  },
   beta1: { kind: 'number', placeholder: 'X', path: 'train.optimizer.beta1', description: 'beta1 of AdamW' },
   beta2: { kind: 'number', placeholder: 'X', path: 'train.optimizer.beta2', description: 'beta2 of AdamW' },
   'adam-epsilon': {

@@ -86,10 +86,12 @@ function refuseAdapterFlags(values: ReadonlyMap<string, unknown>, rows: FlagRows
 }
 
 export function checkField(
-  { path, because }: RunFlag,
+  { path, because, kind }: RunFlag,
   value: unknown,
   { name, help }: { readonly name: string; readonly help: string },
 ): void {
+  // One of its choices, when it was read: the neutral one is none of the schema's.
+  if (kind === 'choice') return;
   const result = fieldSchema(path).safeParse(value);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;

@@ -19,8 +19,9 @@ import type { Viewer } from '../watch/viewer.ts';
 import { awaitRun } from './await-run.ts';
 import { checkSameConfig, type PlannedRun } from './read-planned-run.ts';
 
-export interface Session extends Omit<EngineFlags, 'shard-base-model'> {
+export interface Session extends Omit<EngineFlags, 'shard-base-model' | 'load-in-4bit'> {
   readonly shardBaseModel: boolean;
+  readonly loadIn4bit: boolean;
   readonly plan: PlannedRun;
   readonly project: string;
   readonly viewer: Viewer;
@@ -32,7 +33,7 @@ export interface Session extends Omit<EngineFlags, 'shard-base-model'> {
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, engine, device, dtype, devices, shardBaseModel, onLeft } = session;
+  const { plan, project, viewer, signal, env, engine, device, dtype, devices, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
@@ -41,7 +42,8 @@ export async function playSession(session: Session): Promise<void> {
     device,
     dtype,
     devices,
-    shardBaseModel,
+    shardBaseModel: session.shardBaseModel,
+    loadIn4bit: session.loadIn4bit,
     onEvent: (event) => viewer.stack(event),
     signal,
     env,

@@ -12,6 +12,7 @@ const NAMES = [
   'warmup-steps',
   'weight-decay',
   'max-grad-norm',
+  'optimizer',
   'beta1',
   'beta2',
   'adam-epsilon',

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { runCommand } from '../../workers/command.ts';
 import { GPU_WORKER_FOLDER, projectFolders } from '../../workers/folders.ts';
+import { isQuantized } from '../../workers/quantization.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { formatNumber } from '../terminal/format.ts';
 import type { RecomputePlan } from './read-recompute-plan.ts';
@@ -58,7 +59,9 @@ async function runPython(plan: RecomputePlan, input: string, options: RecomputeO
   // As many threads as the recorded step had: sums depend on it.
   args.push('--threads', String(plan.manifest.platform['threads'] ?? 2));
   if (existsSync(models)) args.push('--models', models);
-  if (options.shardBaseModel) args.push('--shard-base-model');
+  // Weights in 4 bits are not sharded.
+  if (isQuantized(plan.manifest)) args.push('--load-in-4bit');
+  else if (options.shardBaseModel) args.push('--shard-base-model');
   const { code, output } = await runCommand(options.python, args, {
     cwd: GPU_WORKER_FOLDER,
     env: options.env,

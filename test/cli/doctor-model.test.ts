@@ -78,6 +78,23 @@ test('engine, device, type and length of conversations are those of the flags; J
   );
 });
 
+test('a base model in 4 bits is planned so; what it cannot go with is refused', async () => {
+  const plan = async (flags: readonly string[], config: object = {}) =>
+    (JSON.parse((await doctor(['pocket', ...flags, '--json'], REPORT, config)).stdout) as ModelReport).model;
+  expect(await plan(['--load-in-4bit'])).toContain(' --threads 2 --load-in-4bit');
+  expect(await plan([], { engine: { loadIn4bit: true } })).toContain(' --threads 2 --load-in-4bit');
+  expect(await plan([])).not.toContain('--load-in-4bit');
+  const refusal = async (flags: readonly string[], config: object = {}) => {
+    const { exitCode, stderr } = await doctor(['pocket', '--load-in-4bit', ...flags], REPORT, config);
+    expect(exitCode).toBe(2);
+    return stderr;
+  };
+  expect(await refusal(['--engine', 'vllm'])).toContain('must come with the embedded engine');
+  expect(await refusal(['--full-fine-tuning'])).toContain('must come with a LoRA adapter to train');
+  const sharded = { engine: { devices: 2, shardBaseModel: true } };
+  expect(await refusal([], sharded)).toContain('must come with a whole base model on each device');
+});
+
 test('a vLLM server elsewhere is named, because it takes no memory here', async () => {
   const vllm = { url: 'http://gpu-host:8000', adapters: { folder: '/mnt/adapters' } };
   const { stdout } = await doctor(['pocket', '--json'], REPORT, { engine: { kind: 'vllm', vllm } });
@@ -95,8 +112,12 @@ test('what would be trained is what flags say, then what the project gives to ev
   expect((JSON.parse(more.stdout) as ModelReport).model).toContain(
     '--lora-rank 16 --lora-layers 0 1 5 --lora-dora --lora-dropout --entropy --micro-batch-tokens 16384 ',
   );
-  const full = await doctor(['pocket', '--full-fine-tuning', '--json'], REPORT);
-  expect((JSON.parse(full.stdout) as ModelReport).model).toContain('--full-fine-tuning --micro-batch-tokens 16384 ');
+  const full = await doctor(['pocket', '--full-fine-tuning', '--optimizer', 'adamw_8bit', '--json'], REPORT);
+  expect((JSON.parse(full.stdout) as ModelReport).model).toContain(
+    '--full-fine-tuning --optimizer adamw_8bit --micro-batch-tokens 16384 ',
+  );
+  const usual = await doctor(['pocket', '--optimizer', 'adamw', '--json'], REPORT);
+  expect((JSON.parse(usual.stdout) as ModelReport).model).not.toContain('--optimizer');
 });
 
 test('a flag of a run is held to the same rule as in temper train', async () => {
@@ -113,6 +134,7 @@ test.each([
   [['--context', '8'], '--context has no effect without --model; pass both, or leave it out'],
   [['--chat-template', 'x'], '--chat-template has no effect without --model; pass both, or leave it out'],
   [['--lora-rank', '8'], '--lora-rank has no effect without --model; pass both, or leave it out'],
+  [['--load-in-4bit'], '--load-in-4bit has no effect without --model; pass both, or leave it out'],
   [['--dtype', 'float32'], '--dtype has no effect without --model; pass both, or leave it out'],
   [['--model', 'pocket', '--agent', 'a'], '--agent has no effect with --model; run temper doctor twice'],
 ])('%j is refused', async (flags, message) => {
@@ -143,11 +165,13 @@ test('help', async () => {
       --lora-layers N-M,N        numbers of the layers to adapt, from 0; default: all
       --lora-dora                also train the lengths of the matrices' rows (DoRA); not with vLLM
       --lora-dropout X           share of the adapter's inputs to drop in training [0]
+      --optimizer NAME           adamw or adamw_8bit, which keeps its moments in 8 bits, for less memory ["adamw"]
       --entropy-coefficient X    what a nat of entropy is worth in the loss [0]
       --micro-batch-tokens N     tokens per micro-batch; more is faster and needs more memory [16384]
       --engine NAME              what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME              where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME               type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --load-in-4bit             load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --json                     print one JSON object
       -h, --help                 print this help
 

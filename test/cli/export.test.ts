@@ -231,6 +231,17 @@ describe('merged weights', () => {
     expect(card).not.toContain('PeftModel');
   });
 
+  test('of a base model in 4 bits are described so; how it was loaded, Python reads in the manifest', async () => {
+    await makeRun(store, { run: 'packed', steps: 1, platform: { quantization: 'nf4', dtype: 'bfloat16' } });
+    const env = pythonThat(`${WEIGHTS} console.log('{"revision":null,"kept":1}');`);
+    const { exitCode, stderr } = await exporting(['packed@1', ...MERGED.slice(1)], env);
+    expect(exitCode, stderr).toBe(0);
+    expect(read('out', 'model.safetensors')).toMatch(/ --dtype float32$/);
+    expect(read('out', 'README.md')).toContain('| base model in training | linear layers in 4 bits');
+    await exporting(['packed@1', '--to', 'adapter']);
+    expect(read('adapter', 'README.md')).toContain('bnb_4bit_compute_dtype=torch.bfloat16,');
+  });
+
   test('have the chat template of their run', async () => {
     const { config } = await makeRun(store, { run: 'spoken', chatTemplate: '{{ messages[0].content }}' });
     const env = pythonThat(`${WEIGHTS} console.log('{"revision":null,"kept":1}');`);

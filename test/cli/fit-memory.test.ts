@@ -31,7 +31,7 @@ async function fitted(flags: readonly string[], device: { needed: number; fits: 
   };
   const facts = { model: 'mine', commit: null, architecture: 'X', parameters: 1, contextWindow: 1, dtype: 'float32' };
   const report = { ...facts, engine: 'embedded', refusal: null, templateGaps: [] };
-  const tokens = `args.join(' ').includes('--devices 2 --shard-base-model') ? 8192 : args.includes('--fit') ? 4096 : Number(args[args.indexOf('--micro-batch-tokens') + 1])`;
+  const tokens = `args.includes('--load-in-4bit') ? 2048 : args.join(' ').includes('--devices 2 --shard-base-model') ? 8192 : args.includes('--fit') ? 4096 : Number(args[args.indexOf('--micro-batch-tokens') + 1])`;
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, memory: { ...${JSON.stringify(memory)}, microBatchTokens: ${tokens} } }))`;
   programs.add('python', `if (args[0] === '-c') console.log('missing:'); else ${answer}`);
   const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
@@ -46,10 +46,13 @@ test('a new run records the micro-batch that fits into free memory, unless a per
   expect(await fitted([], { needed: 7 * GIB, fits: true }, 1 << 20)).toBe(16_384);
   // Each device has a part of the base model then.
   expect(await fitted(['--devices', '2', '--shard-base-model'], { needed: 7 * GIB, fits: true })).toBe(8192);
+  expect(await fitted(['--load-in-4bit'], { needed: 7 * GIB, fits: true })).toBe(2048);
 });
 
 test('a model that cannot be trained on this machine is refused with figures before anything is loaded', async () => {
   await expect(fitted(['--micro-batch-tokens', '9000'], { needed: 12 * GIB, fits: false })).rejects.toThrow(
-    'mine must fit into the 8.0 GiB of cpu to be trained, but needs 12.0 GiB with micro-batches of 9000 tokens (micro-batch 12.0 GiB); lower --micro-batch-tokens',
+    'mine must fit into the 8.0 GiB of cpu to be trained, but needs 12.0 GiB with micro-batches of 9000 tokens (micro-batch 12.0 GiB); lower --micro-batch-tokens or engine.kvCacheBytes, pass --dtype bfloat16 or --load-in-4bit, shard',
   );
+  for (const flags of [['--load-in-4bit'], ['--full-fine-tuning']])
+    await expect(fitted(flags, { needed: 12 * GIB, fits: false })).rejects.toThrow(/pass --dtype bfloat16, /);
 });

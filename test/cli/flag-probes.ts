@@ -78,6 +78,7 @@ const OF_EXAMPLES = {
   'warmup-steps': '2',
   'weight-decay': '0.5',
   'max-grad-norm': '0.5',
+  optimizer: 'adamw_8bit',
   beta1: '0.5',
   beta2: '0.5',
   'adam-epsilon': '0.5',
@@ -190,17 +191,29 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
   'export --dtype': byTest('cli/export.test.ts', 'are made by Python, and described'),
   'export --json': byTest('cli/export.test.ts', 'is told as JSON'),
   ...shownBy(SERVED, ['serve'], ['host', 'port', 'model-name', 'device', 'dtype', 'json']),
+  'serve --load-in-4bit': byTest(
+    'cli/serve.test.ts',
+    'a checkpoint of a run with --load-in-4bit is served in 4 bits, and so is another one on request',
+  ),
   'serve --allow-host': byTest(
     'cli/serve.test.ts',
     'an address that is open to other machines needs a key of the environment, and names of its own',
   ),
-  ...shownBy(STACK_WORKER, ['train', 'sft', 'fork', 'dev'], ['device', 'dtype', 'devices', 'shard-base-model']),
+  ...shownBy(
+    STACK_WORKER,
+    ['train', 'sft', 'fork', 'dev'],
+    ['device', 'dtype', 'load-in-4bit', 'devices', 'shard-base-model'],
+  ),
   ...shownBy(VLLM_WORKER, ['train', 'sft', 'fork', 'dev'], ['engine']),
   'setup --build': byTest(
     'workers/install/vllm-environment.test.ts',
     'is installed from its locked packages, PyTorch first for the CPU build, once',
   ),
   ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'shard-base-model', 'threads']),
+  'gpu-worker --load-in-4bit': byTest(
+    'cli/gpu-worker.test.ts',
+    'base models are in 4 bits by flag or configuration, but not for vLLM',
+  ),
   'worker --agent': byTest(
     'crash/frozen.test.ts',
     'a second TypeScript worker frozen while it polls costs one time-out for each task, does nothing with it when thawed, and the bytes are those of one worker',
@@ -224,9 +237,14 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
       'lora-layers',
       'lora-dora',
       'lora-dropout',
+      'optimizer',
       'entropy-coefficient',
       'micro-batch-tokens',
     ],
   ),
   ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype']),
+  'doctor --load-in-4bit': byTest(
+    'cli/doctor-model.test.ts',
+    'a base model in 4 bits is planned so; what it cannot go with is refused',
+  ),
 };

@@ -180,6 +180,18 @@ describe('plans', () => {
     expect(config.finalLearningRateShare).toBe(0.1);
   });
 
+  test('the optimizer of its parent, or the other one', async () => {
+    const { config } = (await readRun(store, 'demo'))!.file;
+    const optimizer = { ...config.train.optimizer, kind: 'adamw_8bit' } as const;
+    expect((await plan('demo@1', { optimizer: 'adamw_8bit' })).train).toEqual({ ...config.train, optimizer });
+    await store.replace(runKey('demo'), runFile({ ...config, train: { ...config.train, optimizer } }));
+    expect((await plan('demo@1')).train.optimizer).toEqual(optimizer);
+    expect((await plan('demo@1', { optimizer: 'adamw' })).train).toEqual(config.train);
+    await expect(plan('demo@1', { optimizer: 'sgd' })).rejects.toThrow(
+      '--optimizer must be one of adamw, adamw_8bit, got "sgd"; pass --optimizer adamw',
+    );
+  });
+
   test('no loss that has no effect, and none that its parent was recorded with', async () => {
     await expect(plan('demo@1', { loss: 'ppo' })).rejects.toThrow('--loss ppo has no effect');
     const { config } = (await readRun(store, 'demo'))!.file;

@@ -68,6 +68,13 @@ test('what needs an adapter is refused with the reason', async () => {
   expect(await refusal(FULL)).toContain('--lora-rank has no effect with --full-fine-tuning');
   await write(join(project, 'temporal.config.ts'), `export default {};`);
   expect(await refusal(FULL, '--devices', '2', '--shard-base-model')).toContain('only frozen weights can be sharded');
+  expect(await refusal(FULL, '--load-in-4bit')).toMatchInlineSnapshot(
+    `"temper: --load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with a LoRA adapter to train, because weights in 4 bits are frozen, got --full-fine-tuning; leave that out, or leave --load-in-4bit out"`,
+  );
+  expect(await forking('full@2', 'agent.ts', '--load-in-4bit')).toContain('weights in 4 bits are frozen');
+  await write(join(project, 'temporal.config.ts'), `export default { engine: { loadIn4bit: true } };`);
+  expect(await refusal(FULL)).toContain('got --full-fine-tuning');
+  await write(join(project, 'temporal.config.ts'), `export default {};`);
   expect(await refusal(FULL, '--engine', 'vllm')).toMatchInlineSnapshot(
     `"temper: --full-fine-tuning needs the embedded engine: vLLM takes only adapters per request; pass --engine embedded, or leave --full-fine-tuning out"`,
   );

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fakePrograms, type FakePrograms } from '../workers/install/fake-programs.ts';
 import { temporaryFolder } from './fixture-store.ts';
-import { runCli, type CliResult } from './run-cli.ts';
+import { complaintIn, runCli, type CliResult } from './run-cli.ts';
 
 let programs: FakePrograms;
 beforeEach(() => {
@@ -85,6 +85,23 @@ test("device, numbers and memory are those of the project's configuration", asyn
   const { started } = await start([], { TEMPER_ENGINE_KEY: 'a key' }, 0, project);
   expect(started.args.join(' ')).toContain(
     ' --device cuda:1 --dtype bfloat16 --kv-cache-bytes 8589934592 --slots 256 ',
+  );
+});
+
+test('base models are in 4 bits by flag or configuration, but not for vLLM', async () => {
+  const key = { TEMPER_ENGINE_KEY: 'a key' };
+  const { started } = await start(['--load-in-4bit'], key);
+  expect(started.args.join(' ')).toMatch(/ --load-in-4bit --leash$/);
+  const project = await temporaryFolder();
+  const configure = (engine: object) =>
+    writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
+  configure({ loadIn4bit: true });
+  expect((await start([], key, 0, project)).started.args.join(' ')).toContain(' --slots 128 --load-in-4bit ');
+  const refusal = async (...flags: string[]) => complaintIn(project, ['gpu-worker', ...flags], { env: key });
+  expect(await refusal('--devices', '2', '--shard-base-model')).toContain('weights in 4 bits cannot be sharded');
+  configure({ kind: 'vllm' });
+  expect(await refusal('--load-in-4bit')).toContain(
+    '--load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with the embedded engine, because vLLM',
   );
 });
 

@@ -34,6 +34,7 @@ test('train', async () => {
       --warmup-steps N                          steps of linear warm-up [0]
       --weight-decay X                          weight decay of AdamW [0]
       --max-grad-norm X                         gradient clipping norm [1]
+      --optimizer NAME                          adamw or adamw_8bit, which keeps its moments in 8 bits, for less memory ["adamw"]
       --beta1 X                                 beta1 of AdamW [0.9]
       --beta2 X                                 beta2 of AdamW [0.99]
       --adam-epsilon X                          epsilon of AdamW [1e-8]
@@ -95,6 +96,7 @@ test('train', async () => {
       --engine NAME                             what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME                             where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME                              type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --load-in-4bit                            load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N                               how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model                        each of several --devices holds a part of the base model, which need not fit into one of them
       -h, --help                                print this help

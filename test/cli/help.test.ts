@@ -248,6 +248,7 @@ test('dev', async () => {
       --engine NAME       what samples: embedded or vllm, which temper setup vllm installs ["embedded"]
       --device NAME       where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME        type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
+      --load-in-4bit      load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
       --devices N         how many devices train: GPUs, or processes on the CPU [1]
       --shard-base-model  each of several --devices holds a part of the base model, which need not fit into one of them
       --ui-port N         port of Temporal's UI; default: a free one, remembered

@@ -45,7 +45,7 @@ describe('the model card', () => {
     agent: 'toy',
     step: 2,
     steps: 3,
-    base: { name: 'mine', sha256: 'b'.repeat(64), hubId: null, revision: null, packageFolder: null },
+    base: { name: 'mine', sha256: 'b'.repeat(64), hubId: null, revision: null, packageFolder: null, unpackedTo: null },
     chatTemplateSha256: null,
     lora: { rank: 20, alpha: 32 },
     adapterSha256: 'a'.repeat(64),
@@ -79,6 +79,46 @@ describe('the model card', () => {
     const card = renderModelCard({ ...FACTS, base });
     expect(card).toContain('base_model: "Qwen/Qwen3-4B"');
     expect(card).toContain('vllm serve Qwen/Qwen3-4B --enable-lora --max-lora-rank 32 --lora-modules demo@2=.');
+  });
+
+  test('says that the base model was in 4 bits, and how it is loaded so', () => {
+    const base = { ...FACTS.base, hubId: 'Qwen/Qwen3-4B', unpackedTo: 'bfloat16' };
+    const card = renderModelCard({ ...FACTS, base });
+    expect(card).toContain('| base model in training | linear layers in 4 bits (NF4, blocks of 64) |');
+    expect(card.slice(card.indexOf('## Load it'))).toMatchInlineSnapshot(`
+      "## Load it
+
+      With transformers and PEFT, from this folder (4 bits also need bitsandbytes):
+
+      \`\`\`python
+      import torch
+      from peft import PeftModel
+      from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+      base = "Qwen/Qwen3-4B"
+      tokenizer = AutoTokenizer.from_pretrained(base)
+      in_4bit = BitsAndBytesConfig(
+          load_in_4bit=True,
+          bnb_4bit_quant_type="nf4",
+          bnb_4bit_use_double_quant=False,
+          bnb_4bit_compute_dtype=torch.bfloat16,
+      )
+      model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16, quantization_config=in_4bit)
+      model = PeftModel.from_pretrained(model, ".")
+      \`\`\`
+
+      With vLLM, as the model \`demo@2\`:
+
+      \`\`\`sh
+      vllm serve Qwen/Qwen3-4B --enable-lora --max-lora-rank 32 --lora-modules demo@2=.
+      \`\`\`
+
+      vLLM does not round the base model to 4 bits as in training, so its answers differ. Merged weights are those of training; Ollama needs them, too: \`temper export demo@2 --to FOLDER --format merged\`.
+      "
+    `);
+    const merged = { dtype: 'float32', kept: null };
+    expect(renderModelCard({ ...FACTS, base, merged })).toContain('linear layers in 4 bits');
+    expect(renderModelCard(FACTS)).not.toMatch(/4 bits|bitsandbytes/i);
   });
 
   test('shows names of strangers as text', () => {

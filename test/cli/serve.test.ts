@@ -204,6 +204,25 @@ describe('with an engine', () => {
     expect(started().args.join(' ')).toContain('--device auto --dtype float32');
   });
 
+  test('a checkpoint of a run with --load-in-4bit is served in 4 bits, and so is another one on request', async () => {
+    await makeRun(store, { run: 'packed', steps: 1, platform: { quantization: 'nf4', dtype: 'bfloat16' } });
+    const unregistered = "() => [404, { error: { type: 'BadConfig', message: 'none' } }]";
+    const lineOf = async (...words: string[]) => {
+      const { env, started } = await engineThat(unregistered);
+      expect((await runCli(project, ['serve', ...words, '--port', '0'], { env })).exitCode).toBe(2);
+      return started().args.join(' ');
+    };
+    expect(await lineOf('packed@1')).toContain('--dtype bfloat16 --slots 128 --load-in-4bit --host');
+    expect(await lineOf('demo@2', '--load-in-4bit')).toContain('--dtype float32 --slots 128 --load-in-4bit --host');
+    // The configuration is that of new runs.
+    writeFileSync(join(project, 'temporal.config.ts'), 'export default { engine: { loadIn4bit: true } };\n');
+    expect(await lineOf('demo@2')).not.toContain('--load-in-4bit');
+    writeFileSync(join(project, 'temporal.config.ts'), "export default { engine: { kind: 'vllm' } };\n");
+    expect(await complain(['packed@1', '--port', '0'], { TEMPER_SERVE_KEY: KEY })).toMatchInlineSnapshot(
+      `"temper: packed@1 must be served by the embedded engine, because vLLM cannot load its base model in 4 bits as Temper does, got vllm; set engine.kind in temporal.config.ts to embedded"`,
+    );
+  });
+
   test('an engine that ends is told, with where to look', async () => {
     const { env } = await engineThat('() => process.exit(70)');
     const { exitCode, stderr } = await runCli(project, ['serve', 'demo@2', '--port', '0'], { env });
@@ -235,6 +254,7 @@ test('temper serve --help', async () => {
       --model-name NAME  name that clients may send as model, besides RUN and RUN@STEP; repeatable
       --device NAME      where the engine computes [engine.device of temporal.config.ts, or "auto": a GPU if there is one]
       --dtype NAME       type of the base model; default: that of the checkpoint
+      --load-in-4bit     load the base model in 4 bits per weight (NF4); default: as the checkpoint was trained
       --json             print one JSON object when it is ready; needs TEMPER_SERVE_KEY
       -h, --help         print this help
 

@@ -61,6 +61,7 @@ test('neutral values are what a configuration without them means', () => {
         klAs: 'loss',
         overlongBuffer: 0,
         lora: { dropout: 0, rslora: false, dora: false },
+        optimizer: { kind: 'adamw' },
       },
     }),
   ).toEqual(defaultRunConfig(NAMED));

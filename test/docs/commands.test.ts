@@ -49,7 +49,7 @@ test.each(PAGES.filter((page) => spansOf(page).length > 0))('%s names commands a
     expect(command, `temper ${span}`).toBeDefined();
     const own = [command!, ...(command!.actions ?? [])].flatMap(({ flags }) => Object.keys(flags));
     const known = ['help', ...own];
-    for (const flag of rest.flatMap((word) => /^\[?--([a-z-]+)/.exec(word)?.[1] ?? []))
+    for (const flag of rest.flatMap((word) => /^\[?--([a-z0-9-]+)/.exec(word)?.[1] ?? []))
       expect(known, `temper ${span}`).toContain(flag);
   }
 });

@@ -199,6 +199,7 @@ describe('the addresses that a joined stack names', () => {
     dtype: 'float32',
     devices: 1,
     shardBaseModel: false,
+    loadIn4bit: false,
     engine: 'embedded',
   };
   const elsewhere = { address: 'a.test:7233', namespace: 'default' };

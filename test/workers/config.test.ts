@@ -149,6 +149,7 @@ describe('a command that joins a local stack', () => {
     dtype: 'bfloat16',
     devices: 1,
     shardBaseModel: false,
+    loadIn4bit: false,
     engine: 'embedded',
   };
   const joins = (asked: object, config: object = {}) =>
@@ -168,6 +169,12 @@ describe('a command that joins a local stack', () => {
       { shardBaseModel: true },
       {},
       '--shard-base-model has no effect here: the local stack of this project runs already, with a whole base model on',
+    ],
+    [
+      'a base model in 4 bits',
+      { loadIn4bit: true },
+      {},
+      '--load-in-4bit has no effect here: the local stack of this project runs already, with a base model that is not',
     ],
     [
       'another device',
@@ -205,6 +212,7 @@ describe('a command that joins a local stack', () => {
     expect(() => checkPorts({ enginePort: 9000 }, true, elsewhere)).toThrow(/--engine-port has no effect/);
     expect(() => checkPorts({ device: 'cuda' }, true, elsewhere)).toThrow(/--device has no effect.*no GPU worker/);
     expect(() => checkPorts({ shardBaseModel: true }, true, elsewhere)).toThrow(/--shard-base-model has no effect/);
+    expect(() => checkPorts({ loadIn4bit: true }, true, elsewhere)).toThrow(/--load-in-4bit has no effect/);
     expect(() => checkPorts({ uiPort: 9000, enginePort: 9001 }, true, defineConfig())).not.toThrow();
   });
 });
@@ -242,6 +250,12 @@ describe('the GPU worker', () => {
     const parts = { engine: { ...two.engine, shardBaseModel: true } };
     for (const sharded of [await commandLine(two, { shardBaseModel: true }), await commandLine(parts)])
       expect(sharded).toContain('--slots 128 --shard-base-model');
+    expect(await commandLine({})).not.toContain('--load-in-4bit');
+    for (const packed of [
+      await commandLine({}, { loadIn4bit: true }),
+      await commandLine({ engine: { loadIn4bit: true } }),
+    ])
+      expect(packed).toContain('--slots 128 --load-in-4bit');
   });
 
   it.runIf(onLinux)('is told of vLLM by temporal.config.ts or --engine, and of its Python', async () => {

@@ -6,6 +6,7 @@ import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig, type EngineConfig } from '../config.ts';
 import type { Dtype, EngineKind } from '../engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
+import { checkQuantization, refuseQuantizedTraining } from '../quantization.ts';
 import { runPythonProgram } from '../python/run-program.ts';
 
 const bytes = z.number();
@@ -51,12 +52,13 @@ interface Examined extends InstallOptions {
   readonly template: string | null;
   readonly context: number | null;
   /** What a run would train. */
-  readonly train: Pick<TrainConfig, 'lora' | 'microBatchTokens' | 'entropyCoefficient'>;
+  readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient'>;
   readonly engine: EngineKind | null;
   readonly device: string | null;
   readonly dtype: Dtype | null;
   readonly devices?: number | null;
   readonly shardBaseModel?: boolean;
+  readonly loadIn4bit?: boolean;
 }
 
 export interface ExaminedModel extends Examined {
@@ -83,6 +85,7 @@ interface SourcedModel extends Examined {
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
   const { project, env, name, source, template, fit = false } = options;
   const config = await loadConfig(project, env);
+  checkWeights(config.engine, options);
   const { answer, lastLine } = await runPythonProgram({
     ...options,
     name: 'plan',
@@ -101,9 +104,17 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
   throw new TemperError('EngineFailed', `the model ${name} could not be examined: ${lastLine}; run temper doctor`);
 }
 
-function trainedBy({ lora, microBatchTokens, entropyCoefficient }: Examined['train']): string[] {
+/** As the GPU worker would refuse it. */
+function checkWeights(configured: EngineConfig, asked: Examined): void {
+  const weights = weightsOf(configured, asked);
+  if (asked.train.lora === null) refuseQuantizedTraining(weights);
+  checkQuantization({ kind: asked.engine ?? configured.kind, ...weights });
+}
+
+function trainedBy({ lora, optimizer, microBatchTokens, entropyCoefficient }: Examined['train']): string[] {
   return [
     ...(lora === null ? ['--full-fine-tuning'] : adaptedBy(lora)),
+    ...(optimizer.kind === undefined ? [] : ['--optimizer', optimizer.kind]),
     ...(entropyCoefficient === undefined ? [] : ['--entropy']),
     '--micro-batch-tokens',
     String(microBatchTokens),
@@ -121,10 +132,21 @@ function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): 
   ];
 }
 
+function weightsOf(configured: EngineConfig, asked: Examined): Pick<EngineConfig, 'shardBaseModel' | 'loadIn4bit'> {
+  return {
+    shardBaseModel: asked.shardBaseModel === true || configured.shardBaseModel,
+    loadIn4bit: asked.loadIn4bit === true || configured.loadIn4bit,
+  };
+}
+
 function trainedOn(configured: EngineConfig, asked: Examined): string[] {
   const devices = asked.devices ?? configured.devices;
-  const shards = asked.shardBaseModel === true || configured.shardBaseModel;
-  return [...(devices === 1 ? [] : ['--devices', String(devices)]), ...(shards ? ['--shard-base-model'] : [])];
+  const { shardBaseModel, loadIn4bit } = weightsOf(configured, asked);
+  return [
+    ...(devices === 1 ? [] : ['--devices', String(devices)]),
+    ...(shardBaseModel ? ['--shard-base-model'] : []),
+    ...(loadIn4bit ? ['--load-in-4bit'] : []),
+  ];
 }
 
 function engineOf(configured: EngineConfig, asked: Examined): string[] {

@@ -8,18 +8,20 @@ import type { StackDescription } from './protocol.ts';
 
 const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 
-type GpuWorkerOptions = 'device' | 'dtype' | 'devices' | 'shardBaseModel' | 'engine';
+type GpuWorkerOptions = 'device' | 'dtype' | 'devices' | 'shardBaseModel' | 'loadIn4bit' | 'engine';
 type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | GpuWorkerOptions>;
 
 /** Flags of the GPU worker. */
 const GPU_WORKER_FLAGS = ['device', 'dtype', 'devices', 'engine'] as const;
 const SHARDING_FLAG = '--shard-base-model';
+const QUANTIZING_FLAG = '--load-in-4bit';
 
 /** Before anything is started: ports and numbers of what this stack does not start. */
 export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperConfig): void {
   const { uiPort, enginePort } = asked;
   const given = GPU_WORKER_FLAGS.filter((name) => asked[name] != null).map((name) => `--${name}`);
   if (asked.shardBaseModel === true) given.push(SHARDING_FLAG);
+  if (asked.loadIn4bit === true) given.push(QUANTIZING_FLAG);
   const idle = engine.url === null ? undefined : given[0];
   if (idle !== undefined)
     throw withoutEffect(idle, `the engine is configured (${engine.url}), so Temper starts no GPU worker`);
@@ -55,6 +57,8 @@ function checkGpuWorker(stack: Pick<StackDescription, GpuWorkerOptions>, asked: 
       throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);
   if (asked.shardBaseModel === true && !stack.shardBaseModel)
     throw runsAlready(SHARDING_FLAG, 'with a whole base model on each device');
+  if (asked.loadIn4bit === true && !stack.loadIn4bit)
+    throw runsAlready(QUANTIZING_FLAG, 'with a base model that is not in 4 bits');
 }
 
 /** Before anything is sent there: keys go to the addresses that the configuration names, and to this machine. */

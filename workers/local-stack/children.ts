@@ -101,6 +101,7 @@ export function engineArguments(
   return [
     ...Object.entries(flags).flat(),
     ...(engine.shardBaseModel ? ['--shard-base-model'] : []),
+    ...(engine.loadIn4bit ? ['--load-in-4bit'] : []),
     ...(engine.kind === 'vllm' ? vllmArguments(engine, vllmPython) : []),
   ];
 }

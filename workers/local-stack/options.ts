@@ -16,6 +16,7 @@ export interface LocalStackOptions {
   readonly dtype?: Dtype | null;
   readonly devices?: number | null;
   readonly shardBaseModel?: boolean;
+  readonly loadIn4bit?: boolean;
   readonly engine?: EngineKind | null;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;

@@ -37,6 +37,7 @@ export interface StackDescription {
   readonly dtype: string;
   readonly devices: number;
   readonly shardBaseModel: boolean;
+  readonly loadIn4bit: boolean;
   /** What samples there. */
   readonly engine: string;
   readonly pid: number;

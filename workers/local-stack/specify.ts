@@ -64,6 +64,7 @@ function engineAsked({ config: { engine }, options }: Needs): TemperConfig['engi
     dtype: options.dtype ?? engine.dtype,
     devices: options.devices ?? engine.devices,
     shardBaseModel: (options.shardBaseModel ?? false) || engine.shardBaseModel,
+    loadIn4bit: (options.loadIn4bit ?? false) || engine.loadIn4bit,
     kind: options.engine ?? engine.kind,
   };
 }

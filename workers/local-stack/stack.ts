@@ -164,6 +164,7 @@ export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string 
     dtype: spec.engine.dtype,
     devices: spec.engine.devices,
     shardBaseModel: spec.engine.shardBaseModel,
+    loadIn4bit: spec.engine.loadIn4bit,
     engine: spec.engine.kind,
     temporalAddress: spec.temporal?.address ?? `127.0.0.1:${ports.temporal}`,
     namespace: spec.temporal?.namespace ?? 'default',

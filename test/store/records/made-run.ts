@@ -52,6 +52,8 @@ export interface MadeOptions {
   /** How many of the first steps train examples. */
   warmStart?: number;
   train?: RunOptions['train'];
+  /** What manifests say of where it was trained, besides. */
+  platform?: Readonly<Record<string, string>>;
 }
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
@@ -114,6 +116,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
     groups: [],
     learningRate: 0,
     train: null,
+    platform: options.platform,
   });
   const policies = policiesAtStart(config, checkpoint);
   let position = standAt({ branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 });
@@ -152,7 +155,7 @@ async function takeStep(
 ): Promise<RunPosition> {
   if (isSupervisedStep(config, position.step + 1)) {
     const supervised = planSupervised(config, position);
-    const made = await commit(store, config, supervised.parent, supervised);
+    const made = await commit(store, config, supervised.parent, { ...supervised, platform: options.platform });
     return standAfter(position, { checkpoint: made, metrics: {}, seconds: {}, found: false });
   }
   const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
@@ -164,7 +167,8 @@ async function takeStep(
   const judging = planJudging(config, position, played);
   await publishStepVerdict(store, judging, toStepVerdict(judging.inputsSha256, decided));
   const training = planTraining(config, position, played);
-  const checkpoint = training && (await commit(store, config, training.parent, training));
+  const { platform } = options;
+  const checkpoint = training && (await commit(store, config, training.parent, { ...training, platform }));
   return planNext(position, played, checkpoint);
 }
 
@@ -246,6 +250,7 @@ interface CommitWork {
   sampler?: object | undefined;
   supervised?: object | undefined;
   inputsSha256: string;
+  platform: MadeOptions['platform'];
 }
 
 /** As a GPU worker does it; the weights follow from the inputs alone, so that the same inputs give the same bytes. */
@@ -274,7 +279,7 @@ async function commit(
     optimizer: await store.putBlob(text(`optimizer state made from ${inputsSha256}`)),
     metrics: { loss: 0.5, trainedTokens: 2 },
     ...(work.step > 0 && work.supervised ? { supervised: work.supervised } : {}),
-    platform: { cpu: 'abacus', threads: 2 },
+    platform: { cpu: 'abacus', threads: 2, ...work.platform },
   };
   const place = { run, branch, step };
   const { bytes } = await store.publish(layout.manifestKey(place), text(`${canonicalJson(manifest)}\n`));
