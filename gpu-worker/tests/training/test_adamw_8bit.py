@@ -333,7 +333,7 @@ def test_two_ranks_come_to_what_one_does(tmp_path: Path):
         if isinstance(policy.ranks, Joined):
             policy.ranks.join(tmp_path / "meeting")
         policy.load(start, initial_optimizer_tensors(start))
-        train_step(policy, "0" * 64, groups, config, LEARNING_RATE)
+        train_step(policy, "0" * 64, groups, config, 1e-3)
 
     threads = [threading.Thread(target=take_part, args=(policy,)) for policy in policies]
     for thread in threads:
