@@ -21,6 +21,8 @@ Phase = Literal["always", "serving", "training"]
 CUDA_BYTES = 3 << 29
 # Python, PyTorch and the other imports, in main memory (measured: 740 MiB).
 PROCESS_BYTES = 3 << 28
+# bitsandbytes and the compiler that it imports, in main memory (measured: 186 MiB).
+BITS_BYTES = 3 << 26
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ def process_part(device: torch.device) -> Part:
     if device.type == "cpu":
         return Part("always", "process", PROCESS_BYTES, "Python, PyTorch and the other imports")
     return Part("always", "CUDA", CUDA_BYTES, "context, workspaces of libraries, fragmentation (an estimate)")
+
+
+def bits_parts(device: torch.device, is_needed: bool) -> list[Part]:
+    """Of what packs weights or moments."""
+    reason = "its import, and PyTorch's compiler"
+    return [Part("always", "bitsandbytes", BITS_BYTES, reason)] if is_needed and device.type == "cpu" else []
 
 
 def require_room(name: str, parts: Iterable[Part], total: int | None, remedy: str) -> None:

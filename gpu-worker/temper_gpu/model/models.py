@@ -301,7 +301,8 @@ def load_base(
     # Tied weights are one tensor under two names, and stay one on the device.
     moved: dict[int, Tensor] = {}
     state = {key: moved.setdefault(id(tensor), tensor) for key, tensor in model.state_dict(keep_vars=True).items()}
-    placed = {address: tensor.detach().to(device) for address, tensor in moved.items()}
+    # Beside packed weights a copy: what is mapped from a file would keep all of it in memory.
+    placed = {address: tensor.detach().to(device, copy=load_in_4bit) for address, tensor in moved.items()}
     tensors = {key: placed[id(tensor)] for key, tensor in state.items()}
     buffers = {key: buffer.to(device) for key, buffer in model.named_buffers() if key not in tensors}
     ends = end_token_ids(model, tokenizer)

@@ -22,6 +22,7 @@ from temper_gpu.model.memory_plan import (
     MemoryPlan,
     Part,
     Phase,
+    bits_parts,
     count_parameters,
     process_part,
     require_room,
@@ -105,7 +106,8 @@ def engine_settings(chosen: EngineArguments, device: torch.device) -> EngineSett
 
 def plan_serving(model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, context: int | None) -> MemoryPlan:
     """Of the trainer's device. Without a context: what is taken whatever is asked, reckoned in no time."""
-    parts = [process_part(machine.device), *base_parts(model, machine)]
+    imports = [process_part(machine.device), *bits_parts(machine.device, machine.load_in_4bit)]
+    parts = [*imports, *base_parts(model, machine)]
     if isinstance(machine.engine, EngineSettings):
         parts += embedded_parts(model, machine, machine.engine, lora, context)
     elif machine.engine.external is None and shares_memory(machine.device, machine.engine):
@@ -237,6 +239,7 @@ def training_parts(
     parts = [
         Part("always", what, state, numbers),
         optimizer_part(model, lora, optimizer, numbers),
+        *bits_parts(machine.device, optimizer is not None and not machine.load_in_4bit),
         Part("training", "gradients", state, numbers),
     ]
     if rounded:
@@ -248,7 +251,11 @@ def training_parts(
 
 
 def optimizer_part(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind, numbers: str) -> Part:
-    held = numbers if optimizer is None else f"1 byte a number, 4 for each {BLOCK} of them; small tensors in float32"
+    held = (
+        numbers
+        if optimizer is None
+        else f"1 byte a number, 4 for each {BLOCK} of them; 4 bytes for embeddings and small tensors"
+    )
     return Part("always", "optimizer", trainer.optimizer_bytes(model, lora, optimizer), f"two moments, {held}")
 
 

@@ -31,6 +31,8 @@ class FullParameters:
             computing |= dict.fromkeys(names, self._computing(name))
         # Tied weights are one parameter under each of their names.
         self.model: Any = base.instantiate(base.attention, computing)
+        embedding = self.model.get_input_embeddings().weight
+        self.embeddings = frozenset(name for name in self.parameters if computing[name] is embedding)
         self.last_layer = find_last_layer(self.model.get_decoder())
         self.weights = WholeBase()
         self.saved_bytes_per_token = saved_bytes_per_token(self.model, None)

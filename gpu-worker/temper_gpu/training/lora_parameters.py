@@ -23,6 +23,8 @@ from temper_gpu.training.sharding import ShardedBase, WholeBase
 
 
 class LoraParameters:
+    embeddings: frozenset[str] = frozenset()
+
     def __init__(self, base: BaseModel, lora: LoraConfig, dropping: Dropping, ranks: Ranks) -> None:
         self._base = base
         self._lora = lora

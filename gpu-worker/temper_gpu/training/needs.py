@@ -42,8 +42,11 @@ def state_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
 
 
 def optimizer_bytes(model: PreTrainedModel, lora: LoraConfig | None, optimizer: OptimizerKind = None) -> int:
-    shapes = [p.shape for p in model.parameters()] if lora is None else adapter_shapes(model, lora).values()
-    return moments_bytes(shapes, optimizer)
+    if lora is not None:
+        return moments_bytes(adapter_shapes(model, lora).values(), optimizer)
+    embedding: Any = model.get_input_embeddings()
+    others = [parameter.shape for parameter in model.parameters() if parameter is not embedding.weight]
+    return moments_bytes(others, optimizer) + moments_bytes([embedding.weight.shape], None)
 
 
 def rounded_bytes(model: PreTrainedModel, lora: LoraConfig | None, dtype: torch.dtype) -> int:

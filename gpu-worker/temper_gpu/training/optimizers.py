@@ -25,7 +25,7 @@ from temper_gpu.model.bits import NAME, import_bitsandbytes
 MOMENTS = ("exp_avg", "exp_avg_sq")
 # None: AdamW in float32.
 OptimizerKind = Literal["adamw_8bit"] | None
-# These two are bitsandbytes' own. Parameters with fewer numbers keep moments in float32.
+# These two are bitsandbytes' own. Parameters with fewer numbers, and embeddings, keep moments in float32.
 BLOCK = 256
 LEAST_NUMBERS = 4096
 # Numbers that are updated at once. On a CPU an update takes about five float32 copies of them.
@@ -47,8 +47,10 @@ class Optimizer(Protocol):
     def zero_grad(self) -> None: ...
 
 
-def create_optimizer(kind: OptimizerKind, parameters: Mapping[str, nn.Parameter]) -> Optimizer:
-    return Float32AdamW(parameters) if kind is None else EightBitAdamW(parameters)
+def create_optimizer(
+    kind: OptimizerKind, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()
+) -> Optimizer:
+    return Float32AdamW(parameters) if kind is None else EightBitAdamW(parameters, embeddings)
 
 
 def optimizer_fingerprint(kind: OptimizerKind) -> dict[str, str]:
@@ -139,8 +141,10 @@ class _Part:
 class EightBitAdamW:
     """bitsandbytes'. Its state is made of views of `_moments`, which are named and shaped as in a file."""
 
-    def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
-        _require_numbers(parameters)
+    def __init__(self, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()) -> None:
+        """`embeddings` keep moments in float32, as the paper has it (section 2.3): gradients of their rows are of very
+        unequal size."""
+        packed = _packed_of(parameters, embeddings)
         self._parameters = parameters
         self._moments: dict[str, Tensor] = {}
         self._num_steps = 0
@@ -148,7 +152,7 @@ class EightBitAdamW:
         self._adamw = import_bitsandbytes(OPTION).optim.AdamW8bit([part.numbers for part in self._parts])
         for name, parameter in parameters.items():
             for moment in MOMENTS:
-                self._moments |= _zero_moment(f"{moment}/{name}", parameter)
+                self._moments |= _zero_moment(f"{moment}/{name}", parameter, name in packed)
         names = {parameter: name for name, parameter in parameters.items()}
         for part in self._parts:
             self._adamw.state[part.numbers] = self._state_of(names[part.whole], part)
@@ -220,22 +224,25 @@ def _parts_of(parameter: nn.Parameter) -> list[_Part]:
     return [_Part(parameter, nn.Parameter(flat[start : start + MOST_AT_ONCE]), start) for start in starts]
 
 
-def _zero_moment(key: str, parameter: nn.Parameter) -> dict[str, Tensor]:
-    count = parameter.numel()
-    if count < LEAST_NUMBERS:
+def _zero_moment(key: str, parameter: nn.Parameter, is_packed: bool) -> dict[str, Tensor]:
+    if not is_packed:
         return {key: torch.zeros_like(parameter)}
-    absmax = torch.zeros(math.ceil(count / BLOCK), device=parameter.device)
+    absmax = torch.zeros(math.ceil(parameter.numel() / BLOCK), device=parameter.device)
     return {key: torch.zeros_like(parameter, dtype=torch.uint8), _absmax(key): absmax}
 
 
-def _require_numbers(parameters: Mapping[str, nn.Parameter]) -> None:
-    most = max((parameter.numel() for parameter in parameters.values()), default=0)
-    if most < LEAST_NUMBERS:
+def _packed_of(parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str]) -> set[str]:
+    """The names of those whose moments are in 8 bits."""
+    counts = {name: parameter.numel() for name, parameter in parameters.items() if name not in embeddings}
+    packed = {name for name, count in counts.items() if count >= LEAST_NUMBERS}
+    if not packed:
         raise TemperError(
             "BadConfig",
-            f"--optimizer adamw_8bit needs a trained tensor of at least {LEAST_NUMBERS:,} numbers, because smaller "
-            f"ones keep their moments in float32, but the largest of {len(parameters)} has {most:,}; leave it out",
+            f"{OPTION} needs a trained tensor of at least {LEAST_NUMBERS:,} numbers, because smaller ones, and "
+            f"embeddings, keep their moments in float32, but the largest of {len(counts)} has "
+            f"{max(counts.values(), default=0):,}; leave it out",
         )
+    return packed
 
 
 def _absmax(key: str) -> str:

@@ -67,7 +67,7 @@ class TrainablePolicy:
             FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping, ranks)
         )
         self._attention_of_rows = self._causal_lm.config._attn_implementation
-        self._optimizer = create_optimizer(optimizer, self.parameters)
+        self._optimizer = create_optimizer(optimizer, self.parameters, self._trained.embeddings)
         self._require_plain_head()
 
     @property

@@ -19,6 +19,11 @@ class Trained(Protocol):
         ...
 
     @property
+    def embeddings(self) -> frozenset[str]:
+        """Which of them are vectors of the vocabulary's tokens."""
+        ...
+
+    @property
     def model(self) -> Any:
         """A causal model of transformers that computes with them, or with what `as_base` and `as_checkpoint` say."""
         ...

@@ -315,6 +315,9 @@ def test_a_policy_learns_as_with_float32_moments_and_its_state_is_as_large_as_pl
             policy.optimizer_step(CONFIG, 1e-3)
         held = [tensor for name, tensor in policy.optimizer_tensors().items() if name != "step"]
         assert optimizer_bytes(model, adapter, kind) == sum(tensor.nbytes for tensor in held)
+        if adapter is None:
+            # It is larger than all others.
+            assert policy.optimizer_tensors()["exp_avg/model.embed_tokens.weight"].dtype == torch.float32
     plain, found = losses[None], losses["adamw_8bit"]
     assert plain[-1] < plain[0] - 0.5
     assert found == pytest.approx(plain, rel=0.02)
