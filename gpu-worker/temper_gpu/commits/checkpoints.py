@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 POLICY_NAME = re.compile(POLICY_NAME_PATTERN)
 # The dtype of steps whose manifest names none.
 DEFAULT_DTYPE = "float32"
+# `quantization` in a manifest's platform, where the base model was in 4 bits (NF4).
+QUANTIZED = "nf4"
 
 
 class _Stored(BaseModel):
@@ -84,6 +86,11 @@ class Manifest(_Stored):
     def _as_it_was_given(self, given: TrainConfig | SupervisedStep | None) -> dict[str, Any] | None:
         """An option that nobody gave stays absent, as in the hash of the step's inputs."""
         return None if given is None else given.model_dump(by_alias=True, exclude_unset=True)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it was trained on a base model in 4 bits."""
+        return self.platform.get("quantization") == QUANTIZED
 
     @model_serializer(mode="wrap")
     def _without_neutral(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

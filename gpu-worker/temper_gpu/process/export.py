@@ -77,7 +77,6 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
     """As it was trained: it is known by the hash of its weights in that type, packed or whole."""
     import torch
 
-    from temper_gpu.model.four_bit import NF4
     from temper_gpu.model.models import ModelLibrary
     from temper_gpu.process.compose import ModelFolders
 
@@ -89,9 +88,8 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
             f"the type of a base model must be one of {', '.join(DTYPES)}, got {trained!r} in a manifest; restore it "
             "from a copy of the store",
         )
-    is_packed = manifest.platform.get("quantization") == NF4
     library = ModelLibrary(
-        ModelFolders(models), getattr(torch, str(trained)), torch.device("cpu"), load_in_4bit=is_packed
+        ModelFolders(models), getattr(torch, str(trained)), torch.device("cpu"), load_in_4bit=manifest.is_packed
     )
     base = library.get(manifest.base_model)
     if base.sha256 != manifest.base_model_sha256:

@@ -115,7 +115,7 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
     devices = devices_like(recorded, device)
     # One device has nothing to share with.
     shards = arguments.shard_base_model and len(devices) > 1
-    packs = arguments.load_in_4bit or is_packed(recorded)
+    packs = arguments.load_in_4bit or (recorded is not None and recorded.manifest.is_packed)
     names = (arguments.store, arguments.models, devices, dtype_name(dtype))
     ranks = RankSettings(*names, arguments.threads, shards, packs)
     weights_on = torch.device("cpu") if shards else device
@@ -146,12 +146,6 @@ def chosen_like(recorded: Commit | None, device: str, dtype: str) -> tuple[str, 
         device if on_gpu or device != "auto" else "cpu",
         str(platform.get("dtype", DEFAULT_DTYPE)) if dtype == "auto" else dtype,
     )
-
-
-def is_packed(recorded: Commit | None) -> bool:
-    from temper_gpu.model.four_bit import NF4
-
-    return recorded is not None and recorded.manifest.platform.get("quantization") == NF4
 
 
 def devices_like(recorded: Commit | None, device: "torch.device") -> tuple[str, ...]:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import torch
 
-from temper_gpu.commits.checkpoints import DEFAULT_DTYPE
-from temper_gpu.model.four_bit import NF4
+from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, QUANTIZED
 from temper_gpu.model.instructions import limits
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
@@ -73,7 +72,7 @@ def platform_fingerprint(device: torch.device, dtype: torch.dtype) -> dict[str, 
 
 def base_fingerprint(base: BaseModel) -> dict[str, str | int]:
     """Whole weights have no name: manifests of them are as ever."""
-    return {"quantization": NF4} if base.packed else {}
+    return {"quantization": QUANTIZED} if base.packed else {}
 
 
 def ranks_fingerprint(num_ranks: int) -> dict[str, str | int]:

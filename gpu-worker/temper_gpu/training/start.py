@@ -13,7 +13,6 @@ from torch import Tensor
 from temper_gpu.commits.checkpoints import DEFAULT_DTYPE, Manifest, Parent, PolicyName, read_parent
 from temper_gpu.contract import BlobRef, Checkpoint, InitialiseInput, LoraConfig, StartAdapter
 from temper_gpu.failures import TemperError
-from temper_gpu.model.four_bit import NF4
 from temper_gpu.model.full_weights import full_config_bytes, initial_weights
 from temper_gpu.model.lora import (
     adapter_bytes,
@@ -183,7 +182,7 @@ def _require_same_lora(name: str, recorded: bytes, base_model: str, lora: LoraCo
 
 
 def require_same_base(manifest: Manifest, base: BaseModel) -> None:
-    was_packed, is_packed = manifest.platform.get("quantization") == NF4, bool(base.packed)
+    was_packed, is_packed = manifest.is_packed, bool(base.packed)
     if was_packed != is_packed:
         ways = ("whole", "in 4 bits")
         raise TemperError(
