@@ -1,6 +1,7 @@
 import { aborted } from 'node:util';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { CommandContext } from '../command-line/command.ts';
+import { askedEngine } from '../command-line/engine-flags.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import { loadAgent } from '../train/load-agent.ts';
@@ -8,20 +9,14 @@ import type { devCommand } from './command.ts';
 
 export async function dev(context: CommandContext<typeof devCommand>): Promise<number> {
   const { flags, project, cwd, env, output, signal } = context;
-  const { agent, engine, device, dtype, devices } = flags;
-  const agentFile = agent === null ? null : (await loadAgent(agent, cwd)).path;
+  const agentFile = flags.agent === null ? null : (await loadAgent(flags.agent, cwd)).path;
   const stack = await openLocalStack({
     project,
     agentFile,
     models: {},
     onEvent: createEventPrinter((line) => output.line(line)),
     uiPort: flags['ui-port'],
-    engine,
-    device,
-    dtype,
-    devices,
-    shardBaseModel: flags['shard-base-model'],
-    loadIn4bit: flags['load-in-4bit'],
+    ...askedEngine(flags),
     enginePort: flags['engine-port'],
     signal,
     env,

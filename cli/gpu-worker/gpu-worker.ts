@@ -1,4 +1,5 @@
 import { loadConfig } from '../../workers/config.ts';
+import { chosenEngine } from '../../workers/engine-choices.ts';
 import { runGpuWorker } from '../../workers/local-stack/gpu-worker.ts';
 import { checkQuantization } from '../../workers/quantization.ts';
 import type { CommandContext } from '../command-line/command.ts';
@@ -11,8 +12,8 @@ type Context = CommandContext<typeof gpuWorkerCommand>;
 export async function serveAndTrain({ flags, project, env, output, signal }: Context): Promise<number> {
   const onEvent = createEventPrinter((line) => output.line(line));
   const { engine } = await loadConfig(project, env);
-  const shardBaseModel = flags['shard-base-model'] || engine.shardBaseModel;
-  checkQuantization({ kind: engine.kind, shardBaseModel, loadIn4bit: flags['load-in-4bit'] || engine.loadIn4bit });
+  const [shardBaseModel, loadIn4bit] = [flags['shard-base-model'], flags['load-in-4bit']];
+  checkQuantization(chosenEngine(engine, { shardBaseModel, loadIn4bit }));
   const code = await runGpuWorker({ project, env, signal, onEvent, flags: pythonFlags(flags) });
   // The worker itself has said what is wrong with its host, its port or its store.
   if (code === EXIT.ok || code === EXIT.usage) return code;

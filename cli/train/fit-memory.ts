@@ -8,10 +8,11 @@ import { TemperError } from '../../core/failures.ts';
 import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
 import { loadConfig, type EngineConfig } from '../../workers/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
+import { chosenEngine } from '../../workers/engine-choices.ts';
 import { cacheFolder } from '../../workers/folders.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
 import type { Surroundings } from '../command-line/command.ts';
-import type { EngineFlags } from '../command-line/engine-flags.ts';
+import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedRun } from './read-planned-run.ts';
 
@@ -39,18 +40,16 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
     source,
     template: template?.file ?? null,
     train: config.train,
-    engine: asked.engine,
-    device: asked.device,
-    dtype: asked.dtype,
-    devices: asked.devices,
-    shardBaseModel: asked['shard-base-model'],
-    loadIn4bit: asked['load-in-4bit'],
+    ...askedEngine(asked),
     context: microBatchTokens,
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why
   const [full] = memory.devices.filter(({ fits }) => fits === false);
-  if (full !== undefined) throw tooLarge(config, memory.microBatchTokens, full, canQuantize(configured.engine, asked));
+  if (full !== undefined) {
+    const engine = chosenEngine(configured.engine, askedEngine(asked));
+    throw tooLarge(config, memory.microBatchTokens, full, canQuantize(engine));
+  }
   if (hasOwnMicroBatch || memory.microBatchTokens === microBatchTokens) return plan;
   output.errorLine(
     `note: micro-batches have ${memory.microBatchTokens} tokens instead of ${microBatchTokens}, to fit into the free memory; --micro-batch-tokens sets them`,
@@ -66,8 +65,8 @@ function isSmall({ baseModel, train }: PlannedRun['config'], source: string | un
 }
 
 /** Not where it is so already, nor for vLLM. */
-function canQuantize({ kind, loadIn4bit }: EngineConfig, asked: EngineFlags): boolean {
-  return (asked.engine ?? kind) === 'embedded' && !asked['load-in-4bit'] && !loadIn4bit;
+function canQuantize({ kind, loadIn4bit }: EngineConfig): boolean {
+  return kind === 'embedded' && !loadIn4bit;
 }
 
 type Device = NonNullable<ModelReport['memory']>['devices'][number];

@@ -5,11 +5,11 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { RunConfig } from '../../core/contract.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { connectClient, describeServerFailure, patiently } from '../../workers/connection.ts';
+import type { AskedEngine } from '../../workers/engine-choices.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
 import type { StackLeft } from '../../workers/local-stack/leash-connection.ts';
 import { withoutProfile } from '../../workers/temporal-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
-import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import { showPending } from '../watch/pending.ts';
@@ -19,9 +19,8 @@ import type { Viewer } from '../watch/viewer.ts';
 import { awaitRun } from './await-run.ts';
 import { checkSameConfig, type PlannedRun } from './read-planned-run.ts';
 
-export interface Session extends Omit<EngineFlags, 'shard-base-model' | 'load-in-4bit'> {
-  readonly shardBaseModel: boolean;
-  readonly loadIn4bit: boolean;
+export interface Session {
+  readonly engine: AskedEngine;
   readonly plan: PlannedRun;
   readonly project: string;
   readonly viewer: Viewer;
@@ -33,17 +32,12 @@ export interface Session extends Omit<EngineFlags, 'shard-base-model' | 'load-in
 
 /** Returns when the run has ended well. Throws WorkFailed where it failed, and anything where the person detached. */
 export async function playSession(session: Session): Promise<void> {
-  const { plan, project, viewer, signal, env, engine, device, dtype, devices, onLeft } = session;
+  const { plan, project, viewer, signal, env, engine, onLeft } = session;
   const stack = await openLocalStack({
     project,
     agentFile: plan.agentFile,
     models: plan.models,
-    engine,
-    device,
-    dtype,
-    devices,
-    shardBaseModel: session.shardBaseModel,
-    loadIn4bit: session.loadIn4bit,
+    ...engine,
     onEvent: (event) => viewer.stack(event),
     signal,
     env,

@@ -4,7 +4,7 @@ import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig, type EngineConfig } from '../config.ts';
-import type { Dtype, EngineKind } from '../engine-choices.ts';
+import { chosenEngine, type AskedEngine } from '../engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../quantization.ts';
 import { runPythonProgram } from '../python/run-program.ts';
@@ -46,19 +46,13 @@ const ReportSchema = z.object({
 });
 export type ModelReport = z.infer<typeof ReportSchema>;
 
-interface Examined extends InstallOptions {
+interface Examined extends InstallOptions, AskedEngine {
   readonly project: string;
   /** A file with a chat template in the place of the model's own. */
   readonly template: string | null;
   readonly context: number | null;
   /** What a run would train. */
   readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient'>;
-  readonly engine: EngineKind | null;
-  readonly device: string | null;
-  readonly dtype: Dtype | null;
-  readonly devices?: number | null;
-  readonly shardBaseModel?: boolean;
-  readonly loadIn4bit?: boolean;
 }
 
 export interface ExaminedModel extends Examined {
@@ -84,8 +78,8 @@ interface SourcedModel extends Examined {
 
 export async function examineModel(options: SourcedModel): Promise<ModelReport> {
   const { project, env, name, source, template, fit = false } = options;
-  const config = await loadConfig(project, env);
-  checkWeights(config.engine, options);
+  const engine = chosenEngine((await loadConfig(project, env)).engine, options);
+  checkWeights(engine, options.train);
   const { answer, lastLine } = await runPythonProgram({
     ...options,
     name: 'plan',
@@ -97,7 +91,7 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
       ...(options.context === null ? [] : ['--context', String(options.context)]),
       ...trainedBy(options.train),
       ...(fit ? ['--fit'] : []),
-      ...engineOf(config.engine, options),
+      ...engineFlags(engine),
     ],
   });
   if (answer !== null) return ReportSchema.parse(answer);
@@ -105,10 +99,9 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
 }
 
 /** As the GPU worker would refuse it. */
-function checkWeights(configured: EngineConfig, asked: Examined): void {
-  const weights = weightsOf(configured, asked);
-  if (asked.train.lora === null) refuseQuantizedTraining(weights);
-  checkQuantization({ kind: asked.engine ?? configured.kind, ...weights });
+function checkWeights(engine: EngineConfig, { lora }: Examined['train']): void {
+  if (lora === null) refuseQuantizedTraining(engine);
+  checkQuantization(engine);
 }
 
 function trainedBy({ lora, optimizer, microBatchTokens, entropyCoefficient }: Examined['train']): string[] {
@@ -132,36 +125,17 @@ function adaptedBy({ rank, targetModules, layers, dora, dropout }: LoraConfig): 
   ];
 }
 
-function weightsOf(configured: EngineConfig, asked: Examined): Pick<EngineConfig, 'shardBaseModel' | 'loadIn4bit'> {
-  return {
-    shardBaseModel: asked.shardBaseModel === true || configured.shardBaseModel,
-    loadIn4bit: asked.loadIn4bit === true || configured.loadIn4bit,
-  };
-}
-
-function trainedOn(configured: EngineConfig, asked: Examined): string[] {
-  const devices = asked.devices ?? configured.devices;
-  const { shardBaseModel, loadIn4bit } = weightsOf(configured, asked);
+function engineFlags(engine: EngineConfig): string[] {
+  const { kind, device, dtype, devices, slots, threads, shardBaseModel, loadIn4bit } = engine;
+  const { kvCacheBytes, prefixCacheBytes, vllm } = engine;
   return [
+    ...Object.entries({ engine: kind, device, dtype, slots, threads }).flatMap(([name, value]) => [
+      `--${name}`,
+      String(value),
+    ]),
     ...(devices === 1 ? [] : ['--devices', String(devices)]),
     ...(shardBaseModel ? ['--shard-base-model'] : []),
     ...(loadIn4bit ? ['--load-in-4bit'] : []),
-  ];
-}
-
-function engineOf(configured: EngineConfig, asked: Examined): string[] {
-  const { kvCacheBytes, prefixCacheBytes, slots, threads, vllm } = configured;
-  const kind = asked.engine ?? configured.kind;
-  const flags = {
-    '--engine': kind,
-    '--device': asked.device ?? configured.device,
-    '--dtype': asked.dtype ?? configured.dtype,
-    '--slots': String(slots),
-    '--threads': String(threads),
-  };
-  return [
-    ...Object.entries(flags).flat(),
-    ...trainedOn(configured, asked),
     ...(kvCacheBytes === null ? [] : ['--kv-cache-bytes', String(kvCacheBytes)]),
     ...(prefixCacheBytes === null || kind === 'vllm' ? [] : ['--prefix-cache-bytes', String(prefixCacheBytes)]),
     ...(vllm.devices.length === 0 || kind !== 'vllm' ? [] : [`--vllm-devices=${vllm.devices.join(',')}`]),

@@ -2,14 +2,14 @@
 import { TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config.ts';
 import type { TemporalTarget } from '../connection.ts';
+import type { AskedEngine } from '../engine-choices.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackDescription } from './protocol.ts';
 
 const OWN_ENGINE = /^http:\/\/127\.0\.0\.1:\d+$/;
 
-type GpuWorkerOptions = 'device' | 'dtype' | 'devices' | 'shardBaseModel' | 'loadIn4bit' | 'engine';
-type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | GpuWorkerOptions>;
+type Asked = Pick<LocalStackOptions, 'uiPort' | 'enginePort' | keyof AskedEngine>;
 
 /** Flags of the GPU worker. */
 const GPU_WORKER_FLAGS = ['device', 'dtype', 'devices', 'engine'] as const;
@@ -36,7 +36,7 @@ export function checkPorts(asked: Asked, hasServer: boolean, { engine }: TemperC
 
 /** A stack that was joined keeps the ports, the store and the engine that it was started with. */
 export function checkJoined(
-  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | GpuWorkerOptions>,
+  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'storeUri' | keyof AskedEngine>,
   asked: Asked,
   config: TemperConfig,
   folders: ProjectFolders,
@@ -51,7 +51,7 @@ export function checkJoined(
   if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
 }
 
-function checkGpuWorker(stack: Pick<StackDescription, GpuWorkerOptions>, asked: Asked): void {
+function checkGpuWorker(stack: Pick<StackDescription, keyof AskedEngine>, asked: Asked): void {
   for (const name of GPU_WORKER_FLAGS)
     if (asked[name] != null && asked[name] !== stack[name])
       throw runsAlready(`--${name}`, `with --${name} ${stack[name]}`);

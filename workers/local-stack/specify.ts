@@ -2,6 +2,7 @@
 import type { TemperConfig } from '../config.ts';
 import { configuredTarget } from '../connection.ts';
 import { requireDevices } from '../devices.ts';
+import { chosenEngine } from '../engine-choices.ts';
 import { storeUri, type ProjectFolders } from '../folders.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { modulePath, nodeFlags } from '../module-path.ts';
@@ -21,7 +22,7 @@ interface Needs {
 export async function specifyStack(needs: Needs): Promise<StackSpec> {
   const { folders, config, install, options } = needs;
   const temporal = configuredTarget(install.env);
-  const engine = engineAsked(needs);
+  const engine = chosenEngine(config.engine, options);
   await requireDevices(engine, install.env);
   const vllmPython = await vllmPythonOf(engine, install);
   // Both at once: one waits for the network, the other for the processor. If one fails, the other is not waited for.
@@ -55,18 +56,6 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
     await Promise.allSettled(both);
     throw error;
   }
-}
-
-function engineAsked({ config: { engine }, options }: Needs): TemperConfig['engine'] {
-  return {
-    ...engine,
-    device: options.device ?? engine.device,
-    dtype: options.dtype ?? engine.dtype,
-    devices: options.devices ?? engine.devices,
-    shardBaseModel: (options.shardBaseModel ?? false) || engine.shardBaseModel,
-    loadIn4bit: (options.loadIn4bit ?? false) || engine.loadIn4bit,
-    kind: options.engine ?? engine.kind,
-  };
 }
 
 async function temporalCommand({ folders, install, options }: Needs, signal: AbortSignal): Promise<readonly string[]> {

@@ -73,12 +73,16 @@ class LoraLinear(nn.Module):
     With DoRA each output is multiplied by its gain g: what the adapter adds to W x is g · s · B A x + (g − 1) · W x.
     """
 
-    def __init__(self, frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor, gains_O: Tensor | None = None) -> None:
+    def __init__(self, frozen: nn.Linear, adapter: Adapter, module: str) -> None:
         super().__init__()
+        self.frozen = frozen
+        # Once: a packed layer unpacks it on each reading.
+        weight = frozen.weight
+        a_RI, b_OR = _factors(adapter, module)
+        b_OR = b_OR * adapter.scale
+        gains_O = _gains(adapter, module, weight)
         if gains_O is not None:
             b_OR = gains_O[:, None] * b_OR
-        self.frozen = frozen
-        weight = frozen.weight
         # Blocks of one size: which kernel multiplies them, and so the bits, does not depend on the adapter's rank.
         padding = -len(a_RI) % RANK_BLOCK
         like = {"device": weight.device, "dtype": weight.dtype}
@@ -107,7 +111,7 @@ def attach(model: "PreTrainedModel", adapter: Adapter) -> "PreTrainedModel":
     """The adapter beside the weights of a module that shares them."""
     for name in adapted_modules(adapter):
         frozen = require_linear(name, model.get_submodule(name))
-        model.set_submodule(name, LoraLinear(frozen, *applied_parts(adapter, name, frozen.weight)))
+        model.set_submodule(name, LoraLinear(frozen, adapter, name))
     return model
 
 
@@ -118,13 +122,6 @@ def require_linear(name: str, layer: nn.Module) -> nn.Linear:
             f"an adapter must target linear layers, but {name} is a {type(layer).__name__}; name other layers",
         )
     return layer
-
-
-def applied_parts(adapter: Adapter, module: str, weight: Tensor) -> tuple[Tensor, ...]:
-    """What a `LoraLinear` is made of beside its frozen layer, whose weight this is."""
-    a_RI, b_OR = _factors(adapter, module)
-    gains_O = _gains(adapter, module, weight)
-    return (a_RI, b_OR * adapter.scale) if gains_O is None else (a_RI, b_OR * adapter.scale, gains_O)
 
 
 def _gains(adapter: Adapter, module: str, weight: Tensor) -> Tensor | None:

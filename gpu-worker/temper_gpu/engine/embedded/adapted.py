@@ -24,7 +24,6 @@ from temper_gpu.model.lora import (
     Adapter,
     LoraLinear,
     adapted_modules,
-    applied_parts,
     initial_tensors,
     require_in_effect,
     require_linear,
@@ -179,10 +178,7 @@ class AdaptedModel:
         return Share(policy, padded_P[: len(rows)], padded_P)
 
     def _made(self, adapter: Adapter) -> dict[str, LoraLinear]:
-        return {
-            name: LoraLinear(linear, *applied_parts(adapter, name, linear.weight))
-            for name, linear in ((name, self._linear(name)) for name in adapted_modules(adapter))
-        }
+        return {name: LoraLinear(self._linear(name), adapter, name) for name in adapted_modules(adapter)}
 
     def _linear(self, name: str) -> nn.Linear:
         return self._frozen.get(name) or require_linear(name, self._module.get_submodule(name))

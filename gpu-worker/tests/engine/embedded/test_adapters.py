@@ -17,7 +17,19 @@ from temper_gpu.engine.embedded.policies import Policies
 from temper_gpu.engine.embedded.sizes import Sizes
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
-from temper_gpu.model.lora import MAGNITUDE, Adapter, LoraLinear, initial_tensors, merged_weights, target_modules
+from temper_gpu.model.lora import (
+    LORA_A,
+    LORA_B,
+    MAGNITUDE,
+    PREFIX,
+    Adapter,
+    LoraLinear,
+    initial_tensors,
+    merged_weight,
+    merged_weights,
+    row_norms,
+    target_modules,
+)
 from temper_gpu.model.models import BaseModel
 from temper_gpu.server.answers import http_meaning
 from tests.engine.embedded.tiny import Held, ask, held, open_engine, request, tiny_adapter, tiny_base
@@ -78,15 +90,19 @@ def test_a_first_step_is_played_whole_where_a_merge_would_lose_it(rank: int):
     b_OR = LEARNING_RATE * torch.randn(320, rank, generator=generator).sign()
     x_MI = torch.randn(128, 256, generator=generator).bfloat16()
     plain, wanted = frozen(x_MI), x_MI.float() @ a_RI.T @ b_OR.T
-    assert share_left(LoraLinear(frozen, a_RI, b_OR)(x_MI), plain, wanted) == pytest.approx(1, abs=0.25)
-    merged = (frozen.weight.float() + b_OR @ a_RI).bfloat16()
-    assert share_left(F.linear(x_MI, merged, frozen.bias), plain, wanted) < 0.3
+    factors = {f"{PREFIX}layer{LORA_A}": a_RI, f"{PREFIX}layer{LORA_B}": b_OR}
+    beside = LoraLinear(frozen, Adapter("", factors, rank, rank), "layer")
+    assert share_left(beside(x_MI), plain, wanted) == pytest.approx(1, abs=0.25)
+    merged = frozen.weight.float() + b_OR @ a_RI
+    assert share_left(F.linear(x_MI, merged.bfloat16(), frozen.bias), plain, wanted) < 0.3
     # Beside the weights is not enough: added to what was rounded already it is lost as well.
     assert share_left((plain + wanted).bfloat16(), plain, wanted) < 0.3
     # The gains of DoRA, too.
     gains = 1 + LEARNING_RATE * torch.randn(320, generator=generator).sign()
     wanted = gains * wanted + (gains - 1) * (x_MI.float() @ frozen.weight.float().T)
-    assert share_left(LoraLinear(frozen, a_RI, b_OR, gains)(x_MI), plain, wanted) == pytest.approx(1, abs=0.25)
+    magnitudes = {f"{PREFIX}layer{MAGNITUDE}": gains * row_norms(merged)}
+    beside = LoraLinear(frozen, Adapter("", factors | magnitudes, rank, rank), "layer")
+    assert share_left(beside(x_MI), plain, wanted) == pytest.approx(1, abs=0.25)
 
 
 @pytest.mark.parametrize(("rank", "has_magnitudes"), [(8, False), (100, False), (9, True)])
@@ -123,14 +139,14 @@ def test_a_policy_below_float32_takes_no_second_copy_of_its_matrices(bfloat16: B
         assert weight.data_ptr() == bfloat16.tensors["model.layers.1.mlp.down_proj.weight"].data_ptr()
 
 
-def lost(frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor) -> nn.Module:
+def lost(frozen: nn.Linear, adapter: Adapter, module: str) -> nn.Module:
     """What applying an adapter comes to that is rounded away: the base model."""
     return frozen
 
 
-def merged(frozen: nn.Linear, a_RI: Tensor, b_OR: Tensor) -> nn.Module:
+def merged(frozen: nn.Linear, adapter: Adapter, module: str) -> nn.Module:
     layer = nn.Linear(frozen.in_features, frozen.out_features, dtype=frozen.weight.dtype)
-    layer.weight.copy_((frozen.weight.float() + b_OR @ a_RI).bfloat16())
+    layer.weight.copy_(merged_weight(frozen.weight.float(), adapter, module))
     layer.bias = frozen.bias
     return layer.requires_grad_(False)
 
