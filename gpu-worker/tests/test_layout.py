@@ -65,6 +65,10 @@ def test_the_allowed_directions_have_no_cycle():
     assert list(TopologicalSorter(MAY_IMPORT).static_order())[-1] == "__main__"
 
 
+def test_no_files_import_each_other():
+    TopologicalSorter({file: set(imported(file)) - {file} for file in PACKAGE.rglob("*.py")}).prepare()
+
+
 def test_only_the_folder_of_temporal_imports_its_client():
     found = {
         place_of(file) for file in PACKAGE.rglob("*.py") if "temporalio" in {name.split(".")[0] for name in names(file)}

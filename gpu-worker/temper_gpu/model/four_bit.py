@@ -22,8 +22,7 @@ from transformers import PreTrainedModel
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model.bits import import_bitsandbytes
-from temper_gpu.model.layers import expert_layers
-from temper_gpu.model.lora import linear_layers
+from temper_gpu.model.layers import expert_layers, linear_layers
 
 # In weights. On CPUs bitsandbytes 0.50 unpacks rows wrongly that end within a block: each block is a row of its own
 # here.

@@ -1,4 +1,4 @@
-"""What kinds of layers a model has: how many tokens each one sees, and which are mixtures of experts.
+"""What kinds of layers a model has: how many tokens each one sees, and which are linear or mixtures of experts.
 
 Engine and trainer compute those that pass here.
 """
@@ -28,6 +28,19 @@ def attention_windows(config: PreTrainedConfig) -> list[int | None]:
 def expert_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
     """By path; each holds the weights of all experts of a layer."""
     return {path: module for path, module in model.named_modules() if path.rpartition(".")[2] == "experts"}
+
+
+def linear_layers(model: PreTrainedModel) -> list[tuple[str, nn.Linear]]:
+    """But the output head. In a mixture of experts those of attention alone: experts' weights are no linear layers, and
+    what stands beside them (routers, dense or shared experts) stays frozen, too."""
+    head = model.get_output_embeddings()
+    mixtures = {path.split(".")[-2] for path in expert_layers(model)}
+    layers = [
+        (name, module)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and module is not head and mixtures.isdisjoint(name.split("."))
+    ]
+    return sorted(layers, key=lambda layer: layer[0])
 
 
 def experts_per_token(config: PreTrainedConfig) -> int:

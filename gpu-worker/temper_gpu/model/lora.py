@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import expert_layers
+from temper_gpu.model.layers import expert_layers, linear_layers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -343,19 +343,6 @@ def lora_shape(config: bytes) -> str:
         return f"rank {fields['r']}, alpha {fields['lora_alpha']}{kinds} on {targets}{within} of {base}"
     except (ValueError, KeyError) as error:
         raise TemperError("StoreCorrupt", f"an adapter must have PEFT's config, got {error}") from error
-
-
-def linear_layers(model: "PreTrainedModel") -> list[tuple[str, nn.Linear]]:
-    """But the output head. In a mixture of experts those of attention alone: experts' weights are no linear layers, and
-    what stands beside them (routers, dense or shared experts) stays frozen, too."""
-    head = model.get_output_embeddings()
-    mixtures = {path.split(".")[-2] for path in expert_layers(model)}
-    layers = [
-        (name, module)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and module is not head and mixtures.isdisjoint(name.split("."))
-    ]
-    return sorted(layers, key=lambda layer: layer[0])
 
 
 def _is_target(name: str, targets: Sequence[str]) -> bool:

@@ -1,7 +1,6 @@
 """Composes the GPU worker from its parts, runs and ends it: engine and trainer share models, store and device."""
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -32,10 +31,10 @@ from temper_gpu.model.chat_templates import check_template
 from temper_gpu.model.full_weights import require_whole_weights
 from temper_gpu.model.instructions import start_narrower
 from temper_gpu.model.lora import dtype_name
-from temper_gpu.model.memory import describe_error
 from temper_gpu.model.models import BaseModel, ModelLibrary, Models, outline
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
+from temper_gpu.process.host import ModelFolders, choose_device, choose_dtype
 from temper_gpu.process.leash import on_leash
 from temper_gpu.process.needs import (
     Machine,
@@ -258,58 +257,6 @@ class ProvenModels:
 
     def get(self, name: str) -> BaseModel:
         return self._host.engine(name).base
-
-
-def choose_device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.zeros(1, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        raise TemperError(
-            "BadConfig",
-            f"--device must be a device of this host, got {name} ({describe_error(error)}); pass --device cpu",
-        ) from error
-
-
-def choose_dtype(name: str, device: torch.device) -> torch.dtype:
-    """float32 computes what a CPU is fast at and rounds least; a GPU has twice the speed and room in bfloat16."""
-    if name == "auto":
-        return torch.float32 if device.type == "cpu" else torch.bfloat16
-    return getattr(torch, name)
-
-
-class ModelFolders:
-    """What names of base models mean on this host: `models.json`, read again when it changed."""
-
-    def __init__(self, path: str | None) -> None:
-        self._path = None if path is None else Path(path)
-        self._stamp: int | None = None
-        self._folders: dict[str, str] = {}
-
-    def __call__(self) -> dict[str, str]:
-        if self._path is None:
-            return {}
-        try:
-            stamp = self._path.stat().st_mtime_ns
-        except FileNotFoundError:
-            return {}
-        if stamp != self._stamp:
-            self._folders, self._stamp = _parse_folders(self._path), stamp
-        return self._folders
-
-
-def _parse_folders(path: Path) -> dict[str, str]:
-    try:
-        folders = json.loads(path.read_bytes())
-        if isinstance(folders, dict) and all(isinstance(folder, str) for folder in folders.values()):
-            return folders
-        reason = "it holds something else"
-    except ValueError as error:
-        reason = str(error)
-    raise TemperError(
-        "BadConfig", f'{path} must be a JSON object of names and folders, but {reason}; write {{"name": "/folder"}}'
-    )
 
 
 def end_on(stopping: asyncio.Event, leash: bool) -> None:

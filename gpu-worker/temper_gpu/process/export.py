@@ -78,7 +78,7 @@ def load_trained_base(models: str | None, source: StoredAdapter) -> "BaseModel":
     import torch
 
     from temper_gpu.model.models import ModelLibrary
-    from temper_gpu.process.compose import ModelFolders
+    from temper_gpu.process.host import ModelFolders
 
     manifest = source.manifest
     trained = manifest.platform.get("dtype", DEFAULT_DTYPE)

@@ -55,7 +55,7 @@ def describe(arguments: argparse.Namespace) -> dict[str, Any]:
     from temper_gpu.model.memory_plan import count_parameters
     from temper_gpu.model.models import context_window_of
     from temper_gpu.model.outlines import open_outline
-    from temper_gpu.process.compose import choose_device, choose_dtype
+    from temper_gpu.process.host import choose_device, choose_dtype
     from temper_gpu.process.needs import EngineArguments, Machine, engine_settings
 
     device = choose_device(arguments.device)

@@ -10,7 +10,7 @@ import torch
 from temper_gpu.commits.templates import StoredTemplates
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.model.outlines import OutlineLibrary
-from temper_gpu.process.compose import ModelFolders, choose_device
+from temper_gpu.process.host import ModelFolders, choose_device
 from temper_gpu.process.logs import configure_logs
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import open_store

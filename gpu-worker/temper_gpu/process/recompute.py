@@ -99,7 +99,7 @@ def recompute(arguments: argparse.Namespace, step: Step) -> dict[str, Any]:
 
     from temper_gpu.model.lora import dtype_name
     from temper_gpu.model.models import ModelLibrary
-    from temper_gpu.process.compose import ModelFolders, choose_device, choose_dtype
+    from temper_gpu.process.host import ModelFolders, choose_device, choose_dtype
     from temper_gpu.process.training import open_trainer
     from temper_gpu.server.chat_turns import ChatTurns
     from temper_gpu.training.group import RankSettings

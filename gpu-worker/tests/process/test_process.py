@@ -24,7 +24,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import LIMITS, NARROW
 from temper_gpu.process import compose, event_loop
 from temper_gpu.process.arguments import parse_arguments
-from temper_gpu.process.compose import choose_dtype
+from temper_gpu.process.host import choose_dtype
 from temper_gpu.process.logs import JsonLines, Occasionally, logging
 from temper_gpu.temporal import polling
 from tests.store.s3_server import BUCKET, free_port, point_aws_at
