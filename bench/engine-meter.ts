@@ -1,7 +1,4 @@
 /** Reads the counters of a running GPU worker from time to time; what they were at a moment lies between two readings. */
-import { projectFolders } from '../workers/folders.ts';
-import { readStackFile } from '../workers/local-stack/stack-file.ts';
-
 /** One answer of `GET /health`; all engines of the worker added up. */
 interface Reading {
   readonly atMs: number;
@@ -21,11 +18,12 @@ const EVERY_MS = 250;
 
 export class EngineMeter {
   readonly #readings: Reading[] = [];
-  readonly #stackFile: string;
+  readonly #port: () => number | undefined;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(project: string) {
-    this.#stackFile = projectFolders(project).stackFile;
+  /** `port`: of the engine; undefined until it is known. */
+  constructor(port: () => number | undefined) {
+    this.#port = port;
     this.#timer = setInterval(() => void this.#read(), EVERY_MS);
   }
 
@@ -59,7 +57,7 @@ export class EngineMeter {
   }
 
   async #read(): Promise<void> {
-    const port = readStackFile(this.#stackFile)?.ports?.engine;
+    const port = this.#port();
     if (port === undefined) return;
     try {
       const { engines } = (await (await fetch(`http://127.0.0.1:${port}/health`)).json()) as Health;

@@ -1,10 +1,22 @@
-/** `npm run bench -- overlap`: a step with and without `--max-staleness`, where playing takes as long as training. */
+/**
+ * `npm run bench -- overlap`: a step with and without `--max-staleness`, where playing takes as long as training. Engine
+ * and trainer are two GPU workers with a thread each, because on one device neither can compute beside the other.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { ENGINE_KEY_VARIABLE } from '../core/wire-constants.ts';
+import { freePort } from '../test/free-port.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
+import { startTestServer } from '../test/temporal-server.ts';
+import { ENGINE_URL_VARIABLE, loadConfig } from '../workers/config.ts';
+import { endChild } from '../workers/local-stack/child-process.ts';
+import { spawnGpuWorker } from '../workers/local-stack/gpu-worker.ts';
 import { countFlag, showSpread, spread, type Bench, type Flags } from './bench.ts';
 import { plain } from './endtoend.ts';
 import { readModel } from './python.ts';
@@ -16,12 +28,13 @@ const PROMPTS = plain(20, 4);
 const [GROUPS, GROUP_SIZE] = [16, 8];
 const LEARNING_RATE = 1e-5;
 const CALIBRATION_STEPS = 5;
+const STOP_MS = 10_000;
 
 export const overlap: Bench = {
   name: 'overlap',
   summary:
-    'wall time of a step without overlap over that with --max-staleness, where attempts wait as long as training',
-  flags: { rounds: '3', steps: '15', passes: '24', staleness: '1' },
+    'wall time of a step without overlap over that with --max-staleness, where attempts wait as long as training, and engine and trainer are two GPU workers',
+  flags: { rounds: '3', steps: '15', passes: '60', staleness: '1' },
   run,
 };
 
@@ -31,7 +44,9 @@ async function run(flags: Flags): Promise<object> {
   const tools = await openTools();
   const project = mkdtempSync(join(tmpdir(), 'temper-bench-overlap-'));
   mkdirSync(join(project, '.temper'));
-  const play = await player(tools, project, passes);
+  const baseModel = await readModel(tools.python, 'random-pocket', project);
+  const workers = await startWorkers(project, baseModel);
+  const play = player(tools, project, baseModel, workers, passes);
   try {
     const { times } = await play('calibration', 0, CALIBRATION_STEPS, 0);
     const waitS = Math.max(0, times.load + times.train - times.play);
@@ -48,25 +63,82 @@ async function run(flags: Flags): Promise<object> {
     console.log(`ratio ${showSpread(ratios)}`);
     return { ...flags, waitS, ratios: { [`staleness-${staleness}`]: spread(ratios) } };
   } finally {
+    await workers.close();
     rmSync(project, { recursive: true });
   }
 }
 
 type Play = (name: string, staleness: number, steps: number, waitS: number) => Promise<TemperRound>;
 
-async function player(tools: Tools, project: string, passes: number): Promise<Play> {
+function player(tools: Tools, project: string, baseModel: string, workers: Workers, passes: number): Play {
   const prompts = join(project, 'prompts.json');
   writeFileSync(prompts, JSON.stringify(PROMPTS));
-  const baseModel = await readModel(tools.python, 'random-pocket', project);
   const batch = { agent: AGENT, baseModel, groups: GROUPS, groupSize: GROUP_SIZE, learningRate: LEARNING_RATE };
   return (name, staleness, steps, waitS) => {
     const flags: Batch['flags'] = {
       passes: `${passes}`,
       ...(staleness > 0 ? { 'max-staleness': `${staleness}` } : {}),
     };
-    const env = { TEMPER_BENCH_PROMPTS: prompts, TEMPER_BENCH_WAIT_MS: `${Math.round(waitS * 1000)}` };
-    return runTemper(tools, project, name, { ...batch, steps, flags, env });
+    const told = { TEMPER_BENCH_PROMPTS: prompts, TEMPER_BENCH_WAIT_MS: `${Math.round(waitS * 1000)}` };
+    const { env, enginePort } = workers;
+    return runTemper(tools, project, name, { ...batch, steps, flags, enginePort, env: { ...env, ...told } });
   };
+}
+
+interface Workers {
+  /** Where `temper train` finds them. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly enginePort: number;
+  close(): Promise<void>;
+}
+
+/** A Temporal server, an engine without Temporal, and a GPU worker that trains. */
+async function startWorkers(project: string, baseModel: string): Promise<Workers> {
+  const server = await startTestServer();
+  const children: ChildProcess[] = [];
+  const close = async () => {
+    await Promise.all(children.map((child) => endChild(child, STOP_MS)));
+    await server.stop();
+  };
+  const key = randomBytes(32).toString('base64url');
+  const models = join(project, 'models.json');
+  writeFileSync(models, JSON.stringify({ [basename(baseModel)]: baseModel }));
+  const start = async (...flags: string[]): Promise<number> => {
+    const port = await freePort();
+    const child = await spawnGpuWorker(
+      {
+        project,
+        env: { ...process.env, TEMPORAL_ADDRESS: server.address },
+        signal: new AbortController().signal,
+        onEvent: () => undefined,
+        flags: ['--host', '127.0.0.1', '--port', `${port}`, '--threads', '1', ...flags],
+      },
+      { config: await loadConfig(project, {}), models, key, output: 'pipe' },
+    );
+    children.push(child);
+    // Unread output would stop it.
+    for (const output of [child.stdout, child.stderr]) output?.resume();
+    await untilHealthy(port, child);
+    return port;
+  };
+  try {
+    const enginePort = await start('--no-temporal');
+    await start();
+    const engine = { [ENGINE_URL_VARIABLE]: `http://127.0.0.1:${enginePort}`, [ENGINE_KEY_VARIABLE]: key };
+    return { env: { TEMPORAL_ADDRESS: server.address, ...engine }, enginePort, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function untilHealthy(port: number, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null && child.signalCode === null) {
+    const answer = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
+    if (answer?.ok === true) return;
+    await sleep(200);
+  }
+  throw new Error(`a GPU worker ended with ${child.exitCode ?? child.signalCode} while it started`);
 }
 
 function describe(name: string, played: readonly TemperRound[]): string {

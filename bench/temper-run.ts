@@ -10,6 +10,7 @@ import { openStore } from '../store/bytes/open-store.ts';
 import { readSteps } from '../store/records/run-reader.ts';
 import type { Tools } from '../test/run/tools.ts';
 import { projectFolders } from '../workers/folders.ts';
+import { readStackFile } from '../workers/local-stack/stack-file.ts';
 import { mean } from './bench.ts';
 import { EngineMeter } from './engine-meter.ts';
 import { readCommittedAt, readStepTimes, type EngineShare, type StepTimes } from './split.ts';
@@ -22,8 +23,10 @@ export interface Batch {
   learningRate: number;
   /** Those that are counted. */
   steps: number;
-  /** What the agent finds in its environment. */
+  /** What the command and its agent find in their environment. */
   env?: Readonly<Record<string, string>>;
+  /** Of an engine that the local stack does not start. */
+  enginePort?: number;
   /** More flags of `temper train`, or others than the bench's. */
   flags?: Readonly<Record<string, string>>;
 }
@@ -47,7 +50,8 @@ const PROBES_A_STEP = 1;
 const TEMPER = fileURLToPath(new URL('../cli/temper.js', import.meta.url));
 
 export async function runTemper(tools: Tools, project: string, run: string, batch: Batch): Promise<TemperRound> {
-  const meter = new EngineMeter(project);
+  const { stackFile } = projectFolders(project);
+  const meter = new EngineMeter(() => batch.enginePort ?? readStackFile(stackFile)?.ports?.engine);
   try {
     await trainWith(tools, project, batch.agent, flagsOf(run, batch), batch.env);
   } finally {

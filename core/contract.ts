@@ -50,6 +50,8 @@ export const InitialiseInput = z
     chatTemplateSha256: sha256.optional(),
     /** The examples of the run's supervised steps; likewise. */
     supervised: ExampleRendering.optional(),
+    /** As in the run's `TrainConfig`; likewise. */
+    optimizerKind: TrainConfig.shape.optimizer.shape.kind,
     inputsSha256: sha256,
   })
   .meta({ id: 'InitialiseInput' });

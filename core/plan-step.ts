@@ -72,9 +72,11 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   const begun = startAdapter === undefined ? fields : { ...fields, startAdapter };
   const hashed = parent === null ? begun : { ...begun, parent: nameless(parent) };
   const { chatTemplateSha256 } = config.rollout;
+  const { kind } = config.train.optimizer;
   const checked = {
     ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
     ...(config.supervised === undefined ? {} : { supervised: planRendering(config, config.supervised) }),
+    ...(kind === undefined ? {} : { optimizerKind: kind }),
   };
   return { ...begun, ...checked, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }

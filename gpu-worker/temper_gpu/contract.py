@@ -604,6 +604,9 @@ class InitialiseInput(BaseModel):
         str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
     ] = None
     supervised: ExampleRendering | None = None
+    optimizer_kind: Annotated[
+        Literal["adamw_8bit"] | None, Field(alias="optimizerKind")
+    ] = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 

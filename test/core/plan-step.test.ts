@@ -293,6 +293,13 @@ test('the chat template is named where a run begins, and changes nothing of what
   expect(InitialiseInput.safeParse(plan).error).toBeUndefined();
 });
 
+test('8-bit moments are named where a run begins, and change nothing of what is made there', () => {
+  const optimizer = { ...CONFIG.train.optimizer, kind: 'adamw_8bit' as const };
+  const plan = planInitialise({ ...CONFIG, train: { ...CONFIG.train, optimizer } }, 0);
+  expect(plan).toEqual({ ...planInitialise(CONFIG, 0), optimizerKind: 'adamw_8bit' });
+  expect(InitialiseInput.safeParse(plan).error).toBeUndefined();
+});
+
 test('an adapter from elsewhere is an input of the first checkpoint', () => {
   const refs = ['e', 'f'].map((digit) => ({ key: `blobs/${digit.repeat(64)}`, sha256: digit.repeat(64), bytes: 1 }));
   const startAdapter = { weights: refs[0]!, config: refs[1]! };

@@ -30,7 +30,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.chat_templates import check_template
 from temper_gpu.model.full_weights import require_whole_weights
 from temper_gpu.model.instructions import start_narrower
-from temper_gpu.model.lora import dtype_name
+from temper_gpu.model.lora import adapter_shapes, dtype_name
 from temper_gpu.model.models import BaseModel, ModelLibrary, Models, outline
 from temper_gpu.process import event_loop
 from temper_gpu.process.arguments import Arguments
@@ -50,6 +50,7 @@ from temper_gpu.server.targets import Targets
 from temper_gpu.store import Store
 from temper_gpu.training.examples import Dataset, TurnReader, check_examples
 from temper_gpu.training.group import RankSettings
+from temper_gpu.training.optimizers import packed_moments
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.trainer import Trainer
 
@@ -225,9 +226,10 @@ def check_run(
     base, given = models.get(work.base_model), work.chat_template_sha256
     if work.lora is None:
         require_whole_weights(base)
+    if work.optimizer_kind is not None:
+        check_eight_bits(base, work.lora)
     if work.lora is None and base.folder is not None:
-        # Its steps name its optimizer: here only what would not fit with the smaller one is refused.
-        refuse_without_room_to_train(machine, base.name, outline(base.folder), "adamw_8bit")
+        refuse_without_room_to_train(machine, base.name, outline(base.folder), work.optimizer_kind)
     check_template(base.name, base.tokenizer, None if given is None else templates.text(given))
     if work.supervised is not None:
         check_examples(Dataset(store, work.supervised.dataset), base, work.supervised, read_turns)
@@ -246,6 +248,15 @@ def check_for_vllm(lora: LoraConfig | None) -> None:
             "an adapter with magnitudes (DoRA) must be sampled from by the embedded engine, because vLLM loads none; "
             "set engine.kind to embedded, or leave --lora-dora out",
         )
+
+
+def check_eight_bits(base: BaseModel, lora: LoraConfig | None) -> None:
+    model = base.instantiate(base.attention)
+    if lora is not None:
+        packed_moments({name: shape.numel() for name, shape in adapter_shapes(model, lora).items()})
+        return
+    embedding = model.get_input_embeddings().weight
+    packed_moments({name: each.numel() for name, each in model.named_parameters() if each is not embedding})
 
 
 class ProvenModels:

@@ -144,7 +144,8 @@ class EightBitAdamW:
     def __init__(self, parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str] = frozenset()) -> None:
         """`embeddings` keep moments in float32, as the paper has it (section 2.3): gradients of their rows are of very
         unequal size."""
-        packed = _packed_of(parameters, embeddings)
+        counts = {name: parameter.numel() for name, parameter in parameters.items() if name not in embeddings}
+        packed = packed_moments(counts)
         self._parameters = parameters
         self._moments: dict[str, Tensor] = {}
         self._num_steps = 0
@@ -231,9 +232,11 @@ def _zero_moment(key: str, parameter: nn.Parameter, is_packed: bool) -> dict[str
     return {key: torch.zeros_like(parameter, dtype=torch.uint8), _absmax(key): absmax}
 
 
-def _packed_of(parameters: Mapping[str, nn.Parameter], embeddings: frozenset[str]) -> set[str]:
-    """The names of those whose moments are in 8 bits."""
-    counts = {name: parameter.numel() for name, parameter in parameters.items() if name not in embeddings}
+def packed_moments(counts: Mapping[str, int]) -> set[str]:
+    """Of parameters with so many numbers, embeddings left out: the names of those whose moments are in 8 bits.
+
+    Raises BadConfig where there is none, or no bitsandbytes."""
+    import_bitsandbytes(OPTION)
     packed = {name for name, count in counts.items() if count >= LEAST_NUMBERS}
     if not packed:
         raise TemperError(

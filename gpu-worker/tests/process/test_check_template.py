@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from temper_gpu.commits.templates import StoredTemplates
+from temper_gpu.contract import LoraConfig
 from temper_gpu.engine.embedded.settings import EngineSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
@@ -94,3 +95,18 @@ def test_a_run_that_trains_all_weights_does_not_begin_where_the_base_model_is_no
     work = initialise_input(lora=None, base_model="pocket")
     with pytest.raises(TemperError, match=reason):
         check_run(models, store, templates, ChatTurns(templates.text), machine, work)
+
+
+def test_a_run_does_not_begin_with_an_optimizer_that_has_nothing_to_pack(tmp_path: Path):
+    store = FileStore(tmp_path / "store")
+    models = ModelLibrary(dict, torch.float32, torch.device("cpu"))
+    templates = StoredTemplates(store)
+
+    def check(lora: LoraConfig | None) -> None:
+        work = initialise_input(lora=lora, base_model="pocket", optimizer_kind="adamw_8bit")
+        check_run(models, store, templates, ChatTurns(templates.text), MACHINE, work)
+
+    check(None)
+    check(LoraConfig(rank=64, alpha=64, target_modules=None))
+    with pytest.raises(TemperError, match=r"--optimizer adamw_8bit needs .* the largest of 28 has 384; leave it out"):
+        check(LoraConfig(rank=2, alpha=2, target_modules=None))
