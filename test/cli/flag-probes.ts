@@ -209,7 +209,15 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'workers/install/vllm-environment.test.ts',
     'is installed from its locked packages, PyTorch first for the CPU build, once',
   ),
-  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'shard-base-model', 'threads']),
+  ...shownBy(
+    REMOTE_WORKER,
+    ['gpu-worker'],
+    ['host', 'port', 'allow-host', 'device', 'dtype', 'devices', 'shard-base-model', 'threads'],
+  ),
+  'gpu-worker --no-train': byTest(
+    'cli/gpu-worker.test.ts',
+    'one that only samples takes no training, whatever the project says of it',
+  ),
   'gpu-worker --load-in-4bit': byTest(
     'cli/gpu-worker.test.ts',
     'base models are in 4 bits by flag or configuration, but not for vLLM',
