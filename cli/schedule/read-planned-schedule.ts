@@ -16,7 +16,7 @@ import { openProjectStore } from '../../workers/project-store.ts';
 import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
 import { checkFits, type Parent } from '../fork/check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkEngine } from '../train/check-engine.ts';
+import { checkEngine, refuseIdleCorrection } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { checkReference, readKlReference } from '../train/kl-reference.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
@@ -57,6 +57,7 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
   const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, values);
   await checkEngine(asked, null, context);
+  await refuseIdleCorrection(asked, null, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);
