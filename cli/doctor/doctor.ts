@@ -9,13 +9,24 @@ import { doctorModel } from './doctor-model.ts';
 import { isGiven } from '../train/run-flags.ts';
 import { PLANNED_FLAGS } from './planned-flags.ts';
 
+/** Without a model. */
+const IDLE_FLAGS = [
+  ...PLANNED_FLAGS,
+  'context',
+  'engine',
+  'device',
+  'dtype',
+  'load-in-4bit',
+  'devices',
+  'shard-base-model',
+] as const;
+
 export async function doctor(context: CommandContext<typeof doctorCommand>): Promise<number> {
   const { flags, project, env, output } = context;
   if (flags.model !== null && flags.agent.length > 0)
     throw new UsageError('--agent has no effect with --model; run temper doctor twice');
   if (flags.model !== null) return doctorModel(context, flags.model);
-  const idle = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype', 'load-in-4bit'] as const;
-  const given = idle.find((name) => isGiven(flags[name]));
+  const given = IDLE_FLAGS.find((name) => isGiven(flags[name]));
   if (given !== undefined) throw new UsageError(`--${given} has no effect without --model; pass both, or leave it out`);
   const checks = await examine({ project, env, agents: flags.agent });
   if (flags.json) printJson(output, checks);

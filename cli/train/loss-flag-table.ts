@@ -78,7 +78,8 @@ export const LOSS_FLAGS = {
     kind: 'text',
     placeholder: 'NAME',
     path: 'train.correction',
-    description: 'how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …',
+    description:
+      'for a sampler that differs from the trainer: token-truncate, token-mask, sequence-truncate, sequence-mask, geometric or off-policy-mask',
   },
   'correction-cap': {
     kind: 'number',

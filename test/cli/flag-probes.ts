@@ -48,6 +48,11 @@ const EXAMINED = byTest(
   'engine, device, type and length of conversations are those of the flags; JSON has it all',
 );
 
+const EXAMINED_DEVICES = byTest(
+  'cli/doctor-model.test.ts',
+  'several devices are planned by flag; a base model has no parts on a single one',
+);
+
 const PLANNED = byTest(
   'cli/doctor-model.test.ts',
   'what would be trained is what flags say, then what the project gives to every run',
@@ -250,6 +255,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
       'micro-batch-tokens',
     ],
   ),
+  ...shownBy(EXAMINED_DEVICES, ['doctor'], ['devices', 'shard-base-model']),
   ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype']),
   'doctor --load-in-4bit': byTest(
     'cli/doctor-model.test.ts',

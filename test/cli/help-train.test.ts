@@ -56,7 +56,7 @@ test('train', async () => {
       --call-retry-budget-ms N                  how long a call is retried while the engine is unavailable [300000]
       --passes N                                how often a step trains its groups [1]
       --mini-batches N                          optimizer updates per pass, each on a part of the groups [1]
-      --loss NAME                               cispo; with --passes or --mini-batches above 1 also ppo, gspo, dppo, sapo, importance_sampling ["cispo"]
+      --loss NAME                               cispo; with --passes or --mini-batches above 1, or --max-staleness above 0, also ppo, gspo, dppo, sapo, importance_sampling ["cispo"]
       --epsilon-low X                           lower end of the range that the ratio is clipped to, as a distance from 1
       --epsilon-high X                          upper end of that range, as a distance from 1
       --dual-clip X                             ppo's bound for negative advantages
@@ -66,7 +66,7 @@ test('train', async () => {
       --tau-negative X                          the same for negative advantages
       --reduction NAME                          what counts the same in the loss: token, attempt or constant ["token"]
       --reduction-tokens N                      tokens that an attempt counts as, with --reduction constant
-      --correction NAME                         how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …
+      --correction NAME                         for a sampler that differs from the trainer: token-truncate, token-mask, sequence-truncate, sequence-mask, geometric or off-policy-mask
       --correction-cap X                        largest ratio of trainer to sampler that --correction accepts
       --kl-coefficient X                        what a divergence from the base model, or from --kl-reference, costs [0]
       --kl-reference CHECKPOINT                 checkpoint that --kl-coefficient keeps the policy near, in place of the base model
@@ -129,4 +129,9 @@ test('distill', async () => {
       temper distill demo@40 --top 10% --out best.jsonl
       temper distill --attempts teacher --top 50% --out best.jsonl"
   `);
+});
+
+test('sft has a default of its own for --steps, and those of a run for the rest', async () => {
+  expect(await help('sft')).toMatch(/--steps N +optimizer steps; default: as --epochs says\n/);
+  expect(await help('sft')).toMatch(/--lora-rank N +rank of the adapter \[16\]\n/);
 });

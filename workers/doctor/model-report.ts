@@ -4,6 +4,7 @@ import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig, type EngineConfig } from '../config.ts';
+import { refuseLonePart } from '../devices.ts';
 import { chosenEngine, type AskedEngine } from '../engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../quantization.ts';
@@ -102,6 +103,7 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
 function checkWeights(engine: EngineConfig, { lora }: Examined['train']): void {
   if (lora === null) refuseQuantizedTraining(engine);
   checkQuantization(engine);
+  refuseLonePart(engine);
 }
 
 function trainedBy({ lora, optimizer, microBatchTokens, entropyCoefficient }: Examined['train']): string[] {
