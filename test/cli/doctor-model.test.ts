@@ -171,11 +171,11 @@ test('help', async () => {
       --model MODEL              examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
       --context N                with --model: tokens of the longest conversation [32768, or the model's context window]
       --chat-template FILE       Jinja chat template to use instead of the model's own
-      --full-fine-tuning         train all weights of the base model instead of a LoRA adapter; not with vLLM
+      --[no-]full-fine-tuning    train all weights of the base model instead of a LoRA adapter; not with vLLM
       --lora-rank N              rank of the adapter [16]
       --lora-target-modules A,B  comma-separated module names; default: every linear layer except the output head
       --lora-layers N-M,N        numbers of the layers to adapt, from 0; default: all
-      --lora-dora                also train the lengths of the matrices' rows (DoRA); not with vLLM
+      --[no-]lora-dora           also train the lengths of the matrices' rows (DoRA); not with vLLM
       --lora-dropout X           share of the adapter's inputs to drop in training [0]
       --optimizer NAME           adamw or adamw_8bit, which keeps its moments in 8 bits, for less memory ["adamw"]
       --entropy-coefficient X    what a nat of entropy is worth in the loss [0]
