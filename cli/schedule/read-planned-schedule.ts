@@ -1,6 +1,7 @@
 /** From flags to a schedule that may be made: everything is checked here, before a server is asked. */
 import { NAME_PATTERN, type Checkpoint, type RunConfig } from '../../core/contract.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
+import { recordedLayout } from '../../core/run-defaults.ts';
 import { parseCron, parseInterval } from '../../core/schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
@@ -55,7 +56,8 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const reference = await readKlReference(store, flags['kl-reference'], null);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
-  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, values);
+  const train = recordedLayout(parent?.config ?? null);
+  const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
   await checkEngine(asked, null, context);
   await refuseIdleCorrection(asked, null, context);
   await checkScenarios(agentFile, asked);
