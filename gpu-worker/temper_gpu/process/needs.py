@@ -76,7 +76,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowLengths:
     """Of what a run trains: as long as the context window at most. `longest`: None where it is not known."""
 
     window: int
@@ -288,7 +288,7 @@ def fit_micro_batch(
     model: PreTrainedModel,
     machine: Machine,
     lora: LoraConfig | None,
-    rows: Rows,
+    rows: RowLengths,
     most: int,
     trains_entropy: bool,
     optimizer: OptimizerKind = None,

@@ -122,7 +122,7 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
     from temper_gpu.engine.embedded.needs import capacity_of
     from temper_gpu.engine.embedded.settings import EngineSettings
     from temper_gpu.model.models import context_window_of
-    from temper_gpu.process.needs import Rows, fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
+    from temper_gpu.process.needs import RowLengths, fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
 
     lora = lora_of(arguments)
     window, most, trains_entropy = context_window_of(model.config), arguments.micro_batch_tokens, arguments.entropy
@@ -130,7 +130,7 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
     longest = None if arguments.context is None else min(window, arguments.context)
     others = (trains_entropy, optimizer, arguments.compared)
     if arguments.fit:
-        most, found = fit_micro_batch(model, machine, lora, Rows(window, longest), most, *others)
+        most, found = fit_micro_batch(model, machine, lora, RowLengths(window, longest), most, *others)
         context = longest or min(window, most)
     else:
         context = longest or min(window, USUAL_CONTEXT)
