@@ -1,5 +1,5 @@
 /** Every command: its definition is light, and its work is imported here, when it runs. */
-import type { Surroundings } from './command-line/command.ts';
+import type { Flags, Surroundings } from './command-line/command.ts';
 import { createCommand, createGroup, type Command } from './command-line/create-command.ts';
 import { cancelCommand } from './cancel/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
@@ -29,7 +29,8 @@ import { verifyCommand } from './verify/command.ts';
 import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
-const describeRunFlags = async () => (await import('./train/describe-run-flags.ts')).describeRunFlags();
+const describeRunFlags = async (flags: Flags) =>
+  (await import('./train/describe-run-flags.ts')).describeRunFlags(flags);
 const describeForkFlags = async () => (await import('./train/describe-run-flags.ts')).describeForkFlags();
 const loadProjectFlags = async (surroundings: Surroundings) =>
   (await import('./train/project-flags.ts')).readProjectFlags(surroundings);

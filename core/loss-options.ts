@@ -14,7 +14,10 @@ export function fillLoss(options: Partial<LossConfig>): LossConfig {
       'BadConfig',
       `loss.name must be one of ${LOSS_NAMES.join(', ')}, got ${JSON.stringify(name)}; leave loss.name out for ${DEFAULT_LOSS}`,
     );
-  return { ...LOSS_DEFAULTS[name], ...options } as LossConfig;
+  const defaults = LOSS_DEFAULTS[name];
+  // What is switched off of another loss is none of this one's options.
+  const own = Object.entries(options).filter(([option, value]) => value !== null || Object.hasOwn(defaults, option));
+  return { ...defaults, ...Object.fromEntries(own) };
 }
 
 /** From 1, at which all losses are the same. */

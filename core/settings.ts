@@ -1,6 +1,7 @@
 /** What of a run's configuration may be changed while it is under way: where it stands, its rule, and what is planned with it. */
 import { complaintAbout } from './config-rules.ts';
 import type { RunConfig, SettingChange } from './contract.ts';
+import { isSupervisedOnly } from './supervised.ts';
 
 export type Setting = SettingChange['setting'];
 
@@ -24,6 +25,9 @@ const RULES: Readonly<Record<Setting, Rule>> = {
   evalEvery: { isGood: isCount(0), words: 'a whole number of at least 0' },
   maxJudgeUsd: { isGood: (value) => Number.isFinite(value) && value >= 0, words: 'a number of at least 0' },
 };
+
+/** They say how an agent is played. */
+const OF_ATTEMPTS: readonly Setting[] = ['temperature', 'groupSize'];
 
 export const SETTINGS = Object.keys(RULES) as readonly Setting[];
 
@@ -76,7 +80,12 @@ export function because(reason: string | null): string {
 
 /** Why these values cannot be, after `stepsDone` steps of a run with this configuration; null where they can. */
 export function complaintAboutSettings(config: RunConfig, stepsDone: number, settings: Settings): string | null {
-  return complaintAboutValues(settings) ?? complaintAboutSteps(stepsDone, settings) ?? complain(config, settings);
+  return (
+    complaintAboutValues(settings) ??
+    complaintAboutSteps(stepsDone, settings) ??
+    complaintAboutEffect(config, settings) ??
+    complain(config, settings)
+  );
 }
 
 function complaintAboutValues(settings: Readonly<Record<string, unknown>>): string | null {
@@ -95,6 +104,13 @@ function complaintAboutValues(settings: Readonly<Record<string, unknown>>): stri
 function complaintAboutSteps(stepsDone: number, { steps }: Settings): string | null {
   if (steps === undefined || steps > stepsDone) return null;
   return `steps must be more than the ${stepsDone} that are done, got ${steps}; pass more, or end the run with temper stop`;
+}
+
+function complaintAboutEffect(config: RunConfig, settings: Settings): string | null {
+  const idle = isSupervisedOnly(config) ? OF_ATTEMPTS.find((name) => settings[name] !== undefined) : undefined;
+  return idle === undefined
+    ? null
+    : `${idle} has no effect where all steps are supervised (no attempt is played); leave it out`;
 }
 
 function complain(config: RunConfig, settings: Settings): string | null {

@@ -31,7 +31,7 @@ export async function findDevices(
 
 /** Before anything is installed or started; the GPU worker asks PyTorch, too. */
 export async function requireDevices(asked: AskedDevices, env: NodeJS.ProcessEnv): Promise<void> {
-  if (asked.devices === 1 && asked.shardBaseModel) throw unshardable('several --devices', '1', 'pass --devices 2');
+  refuseLonePart(asked);
   if (asked.devices === 1) return;
   if (process.platform !== 'linux') throw tooMany(asked, `1 on ${process.platform}`, 1);
   const { gpus, count, where } = await findDevices(asked, env);
@@ -42,6 +42,10 @@ export async function requireDevices(asked: AskedDevices, env: NodeJS.ProcessEnv
       'embedded, which holds the whole base model on one of them',
       'pass --engine vllm',
     );
+}
+
+export function refuseLonePart({ devices, shardBaseModel }: Pick<AskedDevices, 'devices' | 'shardBaseModel'>): void {
+  if (devices === 1 && shardBaseModel) throw unshardable('several --devices', '1', 'pass --devices 2');
 }
 
 function unshardable(rule: string, got: string, remedy: string): TemperError {

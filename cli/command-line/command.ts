@@ -1,8 +1,13 @@
 /** A command is data: its name, what it takes and what help says. `../commands.ts` adds its work, which is imported when it runs. */
 import type { Output } from '../terminal/output.ts';
 
+/** In the place of a value: what switches an option off. */
+export const NONE = 'none';
+
 interface BooleanFlag {
   readonly kind: 'boolean';
+  /** `--no-NAME` switches off what a project or another run has switched on. */
+  readonly negatable?: true;
   readonly description: string;
 }
 
@@ -44,6 +49,8 @@ export interface NumberFlag extends ValueFlag {
   readonly kind: 'integer' | 'number' | 'port';
   readonly minimum?: number;
   readonly maximum?: number;
+  /** `none` may stand in the place of a number. */
+  readonly none?: true;
 }
 
 interface ChoiceFlag extends ValueFlag {
@@ -57,7 +64,9 @@ export type Flags = Readonly<Record<string, Flag>>;
 type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly (infer Choice)[] }
   ? Choice
   : F extends { kind: NumberFlag['kind'] }
-    ? number
+    ? F extends { none: true }
+      ? number | typeof NONE
+      : number
     : F extends { kind: 'list' }
       ? readonly string[]
       : F extends { kind: 'ranges' }
@@ -67,14 +76,16 @@ type GivenValue<F extends Flag> = F extends { kind: 'choice'; choices: readonly 
           : string;
 
 type FlagValue<F extends Flag> = F extends { kind: 'boolean' }
-  ? boolean
+  ? F extends { negatable: true }
+    ? boolean | null
+    : boolean
   : F extends { kind: 'texts' }
     ? readonly string[]
     : F extends { required: string }
       ? GivenValue<F>
       : GivenValue<F> | null;
 
-/** What was given: null, false or an empty list where a flag was not. */
+/** What was given: null, false (null where it can be negated) or an empty list where a flag was not. */
 export type FlagValues<All extends Flags> = { readonly [Name in keyof All]: FlagValue<All[Name]> };
 
 export interface Argument {

@@ -10,7 +10,7 @@ export interface CommandData<F extends Flags, A extends Arguments> extends Defin
   /** Words that stand before those of the command line, which win over them. */
   readonly loadProjectFlags?: (surroundings: Surroundings) => Promise<readonly string[]>;
   /** What help says of flags where that takes more than a definition may import. */
-  readonly loadDescriptions?: () => Promise<Readonly<Record<string, string>>>;
+  readonly loadDescriptions?: (flags: Flags) => Promise<Readonly<Record<string, string>>>;
 }
 
 export interface Command extends Definition {
@@ -22,7 +22,7 @@ export interface Command extends Definition {
 
 export function createCommand<F extends Flags, A extends Arguments>(data: CommandData<F, A>): Command {
   const { load, loadProjectFlags, loadDescriptions, ...definition } = data;
-  const help = async () => commandHelp(definition, await loadDescriptions?.());
+  const help = async () => commandHelp(definition, await loadDescriptions?.(definition.flags));
   return {
     ...definition,
     help,

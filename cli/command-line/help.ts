@@ -48,5 +48,6 @@ function flagLines({ flags }: Definition, descriptions: Readonly<Record<string, 
 }
 
 function flagColumn(name: string, flag: Flag): string {
-  return flag.kind === 'boolean' ? `--${name}` : `--${name} ${flag.placeholder}`;
+  if (flag.kind === 'boolean') return flag.negatable === true ? `--[no-]${name}` : `--${name}`;
+  return `--${name} ${flag.placeholder}`;
 }

@@ -4,7 +4,7 @@ import { closestName } from './closest-name.ts';
 import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './command.ts';
 import { UsageError } from './errors.ts';
 import { usageOf } from './usage.ts';
-import { readArguments, readFlags } from './values.ts';
+import { NEGATED, readArguments, readFlags } from './values.ts';
 
 /** Help is asked for whatever else is given or missing. */
 export type CommandLine<F extends Flags, A extends Arguments> =
@@ -29,7 +29,9 @@ export function parseCommandLine<F extends Flags, A extends Arguments>(
   for (const token of tokens) {
     if (token.kind !== 'option') continue;
     checkFlag(command, token);
-    given.set(token.name, [...(given.get(token.name) ?? []), token.value ?? '']);
+    const negated = negatedBy(command.flags, token.name);
+    const name = negated ?? token.name;
+    given.set(name, [...(given.get(name) ?? []), negated === null ? (token.value ?? '') : NEGATED]);
   }
   if (given.has(HELP)) return { isHelp: true };
   checkCount(command, positionals);
@@ -46,6 +48,15 @@ function optionsOf(flags: Flags): NonNullable<ParseArgsConfig['options']> {
     { type: kind === 'boolean' ? 'boolean' : 'string' },
   ]);
   return Object.fromEntries(entries);
+}
+
+const NO = 'no-';
+
+/** The flag that `--no-NAME` switches off; null where it is a flag of its own, or none. */
+function negatedBy(flags: Flags, given: string): string | null {
+  const name = given.startsWith(NO) ? given.slice(NO.length) : '';
+  const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
+  return flag?.kind === 'boolean' && flag.negatable === true ? name : null;
 }
 
 interface FlagToken {
@@ -78,7 +89,8 @@ function remedyOf({ name, flags, absent = {} }: Definition, unknown: string): st
 
 function findFlag(flags: Flags, name: string): Flag | null {
   if (name === HELP) return { kind: 'boolean', description: '' };
-  return Object.hasOwn(flags, name) ? (flags[name] ?? null) : null;
+  const known = negatedBy(flags, name) ?? name;
+  return Object.hasOwn(flags, known) ? (flags[known] ?? null) : null;
 }
 
 function checkCount(command: Definition, words: readonly string[]): void {

@@ -1,10 +1,21 @@
 /** From the words of a command line to values: every kind of flag and argument has its rule and its complaint here. */
 import { closestName } from './closest-name.ts';
-import type { Argument, Arguments, ArgumentValues, Flag, Flags, FlagValues, NumberFlag } from './command.ts';
+import {
+  NONE,
+  type Argument,
+  type Arguments,
+  type ArgumentValues,
+  type Flag,
+  type Flags,
+  type FlagValues,
+  type NumberFlag,
+} from './command.ts';
 import { UsageError } from './errors.ts';
 
-/** The texts that were given for each flag, in their order; for one without a value an empty text each time. */
+/** The texts that were given for each flag, in their order; for one without a value an empty text each time, or NEGATED. */
 type GivenFlags = ReadonlyMap<string, readonly string[]>;
+
+export const NEGATED = 'no';
 
 export function readFlags<F extends Flags>(flags: F, given: GivenFlags): FlagValues<F> {
   const entries = Object.entries(flags).map(([name, flag]) => [name, readFlag(name, flag, given.get(name) ?? [])]);
@@ -38,11 +49,16 @@ function assertNames(values: object, definitions: object): void {
 }
 
 function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
-  if (flag.kind === 'boolean') return given.length > 0;
   const text = given.at(-1);
+  if (flag.kind === 'boolean') {
+    if (text === undefined) return flag.negatable === true ? null : false;
+    return text !== NEGATED;
+  }
   if (text === undefined && flag.required !== undefined) throw new UsageError(`--${name} is missing; ${flag.required}`);
   if (flag.kind === 'texts') return given;
-  return text === undefined ? null : readValue(flag, text, { name: `--${name}`, prefix: `--${name} ` });
+  if (text === undefined) return null;
+  if (text === NONE && isNumberFlag(flag) && flag.none === true) return NONE;
+  return readValue(flag, text, { name: `--${name}`, prefix: `--${name} ` });
 }
 
 /** How a value is called where it was given: as a flag, or as a setting of `temper set`. */

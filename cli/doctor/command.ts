@@ -1,5 +1,5 @@
 import { CHAT_TEMPLATE_FLAG, defineCommand, JSON_FLAG } from '../command-line/command.ts';
-import { SAMPLING_FLAGS } from '../command-line/engine-flags.ts';
+import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { RUN_FLAGS } from '../train/run-flag-table.ts';
 
 export const doctorCommand = defineCommand({
@@ -40,7 +40,7 @@ export const doctorCommand = defineCommand({
     optimizer: RUN_FLAGS.optimizer,
     'entropy-coefficient': RUN_FLAGS['entropy-coefficient'],
     'micro-batch-tokens': RUN_FLAGS['micro-batch-tokens'],
-    ...SAMPLING_FLAGS,
+    ...ENGINE_FLAGS,
     json: JSON_FLAG,
   },
 });

@@ -6,16 +6,18 @@ import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorCommand } from './command.ts';
 import { doctorModel } from './doctor-model.ts';
-import { isGiven } from '../train/run-flags.ts';
 import { PLANNED_FLAGS } from './planned-flags.ts';
+
+/** Of a model alone. */
+const MODEL_FLAGS = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype', 'devices'] as const;
+const MODEL_SWITCHES = ['load-in-4bit', 'shard-base-model'] as const;
 
 export async function doctor(context: CommandContext<typeof doctorCommand>): Promise<number> {
   const { flags, project, env, output } = context;
   if (flags.model !== null && flags.agent.length > 0)
     throw new UsageError('--agent has no effect with --model; run temper doctor twice');
   if (flags.model !== null) return doctorModel(context, flags.model);
-  const idle = [...PLANNED_FLAGS, 'context', 'engine', 'device', 'dtype', 'load-in-4bit'] as const;
-  const given = idle.find((name) => isGiven(flags[name]));
+  const given = MODEL_FLAGS.find((name) => flags[name] !== null) ?? MODEL_SWITCHES.find((name) => flags[name]);
   if (given !== undefined) throw new UsageError(`--${given} has no effect without --model; pass both, or leave it out`);
   const checks = await examine({ project, env, agents: flags.agent });
   if (flags.json) printJson(output, checks);

@@ -5,7 +5,7 @@ import type { CommandContext } from '../command-line/command.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
 import { flagWords } from '../train/project-flags.ts';
 import { RUN_FLAGS } from '../train/run-flag-table.ts';
-import { applyRunFlags, fieldsOf, isGiven } from '../train/run-flags.ts';
+import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
 import { doctorCommand } from './command.ts';
 
 const TRAINED = [
@@ -29,7 +29,7 @@ export async function readPlannedFlags(context: CommandContext<typeof doctorComm
   const words = flagWords(await loadConfig(project, env));
   const line = parseCommandLine({ ...doctorCommand, flags: RUN_FLAGS }, words);
   const usual = line.isHelp ? flags : line.flags;
-  const chosen = PLANNED_FLAGS.map((name) => [name, isGiven(flags[name]) ? flags[name] : usual[name]]);
+  const chosen = PLANNED_FLAGS.map((name) => [name, flags[name] ?? usual[name]]);
   return Object.fromEntries(chosen) as PlannedFlags;
 }
 

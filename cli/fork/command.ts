@@ -28,6 +28,8 @@ export const forkCommand = defineCommand({
     ...ENGINE_FLAGS,
   },
   absent: {
+    adapter:
+      'a fork starts from the adapter of its checkpoint; to start from a PEFT adapter, run temper train AGENT --adapter FOLDER',
     'warm-start':
       'a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run',
   },

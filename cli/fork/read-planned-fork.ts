@@ -16,7 +16,7 @@ import { registeredOnly, resolveBaseModel } from '../../workers/base-model.ts';
 import type { ForkContext } from './command.ts';
 import { checkFits, type Parent } from './check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkEngine } from '../train/check-engine.ts';
+import { checkEngine, refuseIdleCorrection } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { checkReference, readKlReference } from '../train/kl-reference.ts';
 import { checkRunName, findExisting, type PlannedRun } from '../train/read-planned-run.ts';
@@ -48,6 +48,7 @@ export async function readPlannedFork(context: ForkContext): Promise<PlannedRun>
   checkFits(parent, config);
   checkReference(reference, config);
   await checkEngine(config, flags, context);
+  if (recorded === null) await refuseIdleCorrection(config, flags, context);
   await checkScenarios(agentFile, config);
   await checkJudge(agent, config, { store, env });
   const given = {

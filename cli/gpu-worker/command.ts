@@ -1,5 +1,6 @@
 import { MOST_DEVICES } from '../../core/wire-constants.ts';
 import { defineCommand } from '../command-line/command.ts';
+import { SAMPLING_FLAGS } from '../command-line/engine-flags.ts';
 
 export const gpuWorkerCommand = defineCommand({
   name: 'gpu-worker',
@@ -13,6 +14,7 @@ export const gpuWorkerCommand = defineCommand({
     'temper gpu-worker',
     'temper gpu-worker --host 10.0.0.5',
     'temper gpu-worker --host 0.0.0.0 --allow-host gpu-1.internal',
+    'temper gpu-worker --device cuda:1 --no-train',
   ],
   arguments: {},
   flags: {
@@ -22,6 +24,18 @@ export const gpuWorkerCommand = defineCommand({
       kind: 'texts',
       placeholder: 'NAME',
       description: 'host name that clients may use, besides --host and localhost; repeatable',
+    },
+    'no-train': {
+      kind: 'boolean',
+      description: 'only sample: another GPU worker must train. It needs no Temporal server',
+    },
+    device: {
+      ...SAMPLING_FLAGS.device,
+      description: 'where it computes: auto, cpu, cuda or cuda:N [engine.device of temporal.config.ts, or "auto"]',
+    },
+    dtype: {
+      ...SAMPLING_FLAGS.dtype,
+      description: 'type of base models: auto, float32 or bfloat16 [engine.dtype of temporal.config.ts, or "auto"]',
     },
     devices: {
       kind: 'integer',

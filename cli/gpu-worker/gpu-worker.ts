@@ -1,9 +1,9 @@
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig, type EngineConfig } from '../../workers/config.ts';
 import { chosenEngine } from '../../workers/engine-choices.ts';
 import { runGpuWorker } from '../../workers/local-stack/gpu-worker.ts';
 import { checkQuantization } from '../../workers/quantization.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { UsageError, WorkFailed, EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { gpuWorkerCommand } from './command.ts';
 
@@ -11,21 +11,36 @@ type Context = CommandContext<typeof gpuWorkerCommand>;
 
 export async function serveAndTrain({ flags, project, env, output, signal }: Context): Promise<number> {
   const onEvent = createEventPrinter((line) => output.line(line));
-  const { engine } = await loadConfig(project, env);
-  const [shardBaseModel, loadIn4bit] = [flags['shard-base-model'], flags['load-in-4bit']];
-  checkQuantization(chosenEngine(engine, { shardBaseModel, loadIn4bit }));
-  const code = await runGpuWorker({ project, env, signal, onEvent, flags: pythonFlags(flags) });
+  if (flags['no-train']) refuseTrainingFlags(flags);
+  const configured = await loadConfig(project, env);
+  const config = { ...configured, engine: engineOf(configured.engine, flags) };
+  checkQuantization(config.engine);
+  const code = await runGpuWorker({ project, env, signal, onEvent, flags: pythonFlags(flags) }, config);
   // The worker itself has said what is wrong with its host, its port or its store.
   if (code === EXIT.ok || code === EXIT.usage) return code;
   if (signal.aborted) return EXIT.ok;
   throw new WorkFailed(`the GPU worker ended (${code ?? 'killed'}); see its last lines, then start it again`);
 }
 
-function pythonFlags(flags: Context['flags']): string[] {
-  const { host, port, devices, threads, 'allow-host': allowed } = flags;
-  const single = Object.entries({ host, port, devices, threads }).flatMap(([name, value]) =>
+function refuseTrainingFlags(flags: Context['flags']): void {
+  const idle = (['devices', 'shard-base-model'] as const).find((name) => flags[name]);
+  if (idle === undefined) return;
+  throw new UsageError(
+    `--${idle} has no effect with --no-train (it says how base models are trained); leave one of them out`,
+  );
+}
+
+function engineOf(configured: EngineConfig, flags: Context['flags']): EngineConfig {
+  const { device, dtype, devices, 'shard-base-model': shardBaseModel, 'load-in-4bit': loadIn4bit } = flags;
+  const chosen = chosenEngine(configured, { device, dtype, devices, shardBaseModel, loadIn4bit });
+  const engine = { ...chosen, threads: flags.threads ?? configured.threads };
+  // What the project says of training is for its other GPU workers.
+  return flags['no-train'] ? { ...engine, devices: 1, shardBaseModel: false } : engine;
+}
+
+function pythonFlags({ host, port, 'allow-host': allowed, 'no-train': isEngineAlone }: Context['flags']): string[] {
+  const place = Object.entries({ host, port }).flatMap(([name, value]) =>
     value === null ? [] : [`--${name}=${value}`],
   );
-  const switches = (['shard-base-model', 'load-in-4bit'] as const).filter((name) => flags[name]);
-  return [...single, ...switches.map((name) => `--${name}`), ...allowed.map((name) => `--allow-host=${name}`)];
+  return [...place, ...(isEngineAlone ? ['--no-temporal'] : []), ...allowed.map((name) => `--allow-host=${name}`)];
 }

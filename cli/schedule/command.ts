@@ -50,6 +50,8 @@ export const scheduleCreateCommand = defineCommand({
     },
   },
   absent: {
+    adapter:
+      'every run after the first starts from trained weights; to start from a PEFT adapter, run temper train AGENT --adapter FOLDER and pass its run as --from',
     'warm-start':
       'every run after the first starts from trained weights; to start from chats, run temper sft FILE and pass its run as --from',
   },

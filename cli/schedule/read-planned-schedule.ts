@@ -1,6 +1,7 @@
 /** From flags to a schedule that may be made: everything is checked here, before a server is asked. */
 import { NAME_PATTERN, type Checkpoint, type RunConfig } from '../../core/contract.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
+import { recordedLayout } from '../../core/run-defaults.ts';
 import { parseCron, parseInterval } from '../../core/schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
@@ -16,7 +17,7 @@ import { openProjectStore } from '../../workers/project-store.ts';
 import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-model.ts';
 import { checkFits, type Parent } from '../fork/check-fits.ts';
 import { checkScenarios, loadAgent } from '../train/load-agent.ts';
-import { checkEngine } from '../train/check-engine.ts';
+import { checkEngine, refuseIdleCorrection } from '../train/check-engine.ts';
 import { checkJudge, judgeOptions } from '../train/check-judge.ts';
 import { checkReference, readKlReference } from '../train/kl-reference.ts';
 import { applyRunFlags, fieldsOf } from '../train/run-flags.ts';
@@ -55,8 +56,10 @@ export async function readPlannedSchedule(context: ScheduleCreateContext): Promi
   const names = { run: name, agent: agent.name, baseModel: model.name };
   const reference = await readKlReference(store, flags['kl-reference'], null);
   const values = fieldsOf(flags, template, reference?.manifest.adapter);
-  const asked = applyRunFlags({ ...names, ...judgeOptions(agent) }, values);
+  const train = recordedLayout(parent?.config ?? null);
+  const asked = applyRunFlags({ ...names, ...judgeOptions(agent), train }, values);
   await checkEngine(asked, null, context);
+  await refuseIdleCorrection(asked, null, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   const { name: baseModel } = await settleBaseModel(model, parent?.config.baseModel ?? null, context);

@@ -1,19 +1,21 @@
 /** What the engine and the trainer of this project could not compute: refused before anything is started. */
 import type { RunConfig } from '../../core/contract.ts';
-import { loadConfig } from '../../workers/config.ts';
+import { loadConfig, type EngineConfig } from '../../workers/config.ts';
 import { chosenEngine } from '../../workers/engine-choices.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../../workers/quantization.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
 
+type Place = Pick<Surroundings, 'project' | 'env'>;
+
 /** `flags`: null for a command that starts no engine. */
 export async function checkEngine(
   { train: { lora } }: RunConfig,
   flags: EngineFlags | null,
-  { project, env }: Pick<Surroundings, 'project' | 'env'>,
+  place: Place,
 ): Promise<void> {
-  const engine = chosenEngine((await loadConfig(project, env)).engine, flags === null ? {} : askedEngine(flags));
+  const engine = await engineOf(flags, place);
   if (lora === null) refuseQuantizedTraining(engine);
   checkQuantization(engine);
   if (lora === null && engine.shardBaseModel)
@@ -29,4 +31,30 @@ export async function checkEngine(
   throw new UsageError(
     '--lora-dora needs the embedded engine: vLLM loads no adapters with magnitudes (DoRA); pass --engine embedded, or leave --lora-dora out',
   );
+}
+
+/**
+ * Of a new run: one that exists goes on as it is. Corrections compare the sampler with the trainer before its first
+ * update, and in float32 the embedded engine computes what the trainer does.
+ */
+export async function refuseIdleCorrection(
+  { train: { correction }, maxStaleness = 0 }: RunConfig,
+  flags: EngineFlags | null,
+  place: Place,
+): Promise<void> {
+  if (correction === undefined || maxStaleness > 0) return;
+  const engine = await engineOf(flags, place);
+  if (engine.url !== null || engine.kind !== 'embedded' || !isFloat32(engine)) return;
+  throw new UsageError(
+    `--correction ${correction} has no effect with the embedded engine in float32 and --max-staleness 0: sampler and trainer agree up to rounding; pass --correction none, or leave it out`,
+  );
+}
+
+/** Where it is known: `auto` depends on the machine. */
+function isFloat32({ dtype, device }: EngineConfig): boolean {
+  return dtype === 'float32' || (dtype === 'auto' && device === 'cpu');
+}
+
+async function engineOf(flags: EngineFlags | null, { project, env }: Place): Promise<EngineConfig> {
+  return chosenEngine((await loadConfig(project, env)).engine, flags === null ? {} : askedEngine(flags));
 }

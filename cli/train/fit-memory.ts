@@ -5,6 +5,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
+import { isSupervisedOnly } from '../../core/supervised.ts';
 import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
 import { loadConfig, type EngineConfig } from '../../workers/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
@@ -13,6 +14,7 @@ import { cacheFolder } from '../../workers/folders.ts';
 import { knownModels } from '../../workers/local-stack/known-models.ts';
 import type { Surroundings } from '../command-line/command.ts';
 import { askedEngine, type EngineFlags } from '../command-line/engine-flags.ts';
+import type { Output } from '../terminal/output.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedRun } from './read-planned-run.ts';
 
@@ -21,8 +23,16 @@ const SMALL_MODEL_BYTES = 256 << 20;
 /** So many times as much memory is needed where all weights are trained. */
 const FULL_SHARE = 8;
 
-/** Where the GPU worker is elsewhere, nothing is known of its memory: the plan stays as it is. */
-export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context: Surroundings): Promise<PlannedRun> {
+/**
+ * Where the GPU worker is elsewhere, nothing is known of its memory: the plan stays as it is. `longestExample`: its
+ * tokens, where they are known.
+ */
+export async function fitToMemory(
+  plan: PlannedRun,
+  asked: EngineFlags,
+  context: Surroundings,
+  longestExample: number | null = null,
+): Promise<PlannedRun> {
   const { project, env, output, signal } = context;
   const configured = await loadConfig(project, env);
   const { config, template, models, hasOwnMicroBatch } = plan;
@@ -30,6 +40,8 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
   if (configured.engine.url !== null || isSmall(config, source)) return plan;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const { microBatchTokens } = config.train;
+  // Attempts may become as long as they like: what fits into a micro-batch is planned for.
+  const longest = isSupervisedOnly(config) ? longestExample : null;
   const { memory } = await examineModel({
     project,
     env,
@@ -41,20 +53,38 @@ export async function fitToMemory(plan: PlannedRun, asked: EngineFlags, context:
     template: template?.file ?? null,
     train: config.train,
     ...askedEngine(asked),
-    context: microBatchTokens,
+    context: longest ?? (hasOwnMicroBatch ? microBatchTokens : null),
+    maxStaleness: config.maxStaleness ?? 0,
     fit: !hasOwnMicroBatch,
   });
   if (memory === null) return plan; // it cannot be used at all: the GPU worker says why
-  const [full] = memory.devices.filter(({ fits }) => fits === false);
-  if (full !== undefined) {
-    const engine = chosenEngine(configured.engine, askedEngine(asked));
-    throw tooLarge(config, memory.microBatchTokens, full, canQuantize(engine));
-  }
-  if (hasOwnMicroBatch || memory.microBatchTokens === microBatchTokens) return plan;
+  refuseTooLarge(config, memory, longest, chosenEngine(configured.engine, askedEngine(asked)));
+  return hasOwnMicroBatch ? plan : withMicroBatch(plan, memory.microBatchTokens, output);
+}
+
+type Memory = NonNullable<ModelReport['memory']>;
+
+function refuseTooLarge(
+  config: PlannedRun['config'],
+  { devices, microBatchTokens }: Memory,
+  longest: number | null,
+  engine: EngineConfig,
+): void {
+  const full = devices.find(({ fits }) => fits === false);
+  if (full === undefined) return;
+  const limit = microBatchTokens === longest ? '--max-example-tokens' : '--micro-batch-tokens';
+  throw tooLarge(config, { tokens: microBatchTokens, limit }, full, canQuantize(engine));
+}
+
+/** A longer example has a micro-batch of its own. */
+function withMicroBatch(plan: PlannedRun, fitted: number, output: Output): PlannedRun {
+  const { config } = plan;
+  const { microBatchTokens } = config.train;
+  if (fitted >= microBatchTokens) return plan;
   output.errorLine(
-    `note: micro-batches have ${memory.microBatchTokens} tokens instead of ${microBatchTokens}, to fit into the free memory; --micro-batch-tokens sets them`,
+    `note: micro-batches have ${fitted} tokens instead of ${microBatchTokens}, to fit into the free memory; --micro-batch-tokens sets them`,
   );
-  return { ...plan, config: { ...config, train: { ...config.train, microBatchTokens: memory.microBatchTokens } } };
+  return { ...plan, config: { ...config, train: { ...config.train, microBatchTokens: fitted } } };
 }
 
 function isSmall({ baseModel, train }: PlannedRun['config'], source: string | undefined): boolean {
@@ -69,11 +99,11 @@ function canQuantize({ kind, loadIn4bit }: EngineConfig): boolean {
   return kind === 'embedded' && !loadIn4bit;
 }
 
-type Device = NonNullable<ModelReport['memory']>['devices'][number];
+type Device = Memory['devices'][number];
 
 function tooLarge(
   { baseModel, train }: PlannedRun['config'],
-  tokens: number,
+  { tokens, limit }: { readonly tokens: number; readonly limit: string },
   { device, bytes, needed, parts }: Device,
   canBeQuantized: boolean,
 ): TemperError {
@@ -85,7 +115,7 @@ function tooLarge(
   const sharding = isFull ? '' : 'shard it over several GPUs (--devices N --shard-base-model --engine vllm), ';
   return new TemperError(
     'BadConfig',
-    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower --micro-batch-tokens or engine.kvCacheBytes, ${smaller}, ${sharding}or use a smaller model (temper doctor --model shows the plan)`,
+    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower ${limit} or engine.kvCacheBytes, ${smaller}, ${sharding}or use a smaller model (temper doctor --model shows the plan)`,
   );
 }
 

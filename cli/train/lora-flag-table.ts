@@ -4,6 +4,7 @@ import type { RunFlag } from './run-flag.ts';
 export const LORA_FLAGS = {
   'full-fine-tuning': {
     kind: 'boolean',
+    negatable: true,
     path: 'train.lora',
     value: null,
     description: 'train all weights of the base model instead of a LoRA adapter; not with vLLM',
@@ -17,11 +18,13 @@ export const LORA_FLAGS = {
   },
   'lora-rslora': {
     kind: 'boolean',
+    negatable: true,
     path: 'train.lora.rslora',
     description: 'scale the adapter by alpha / √rank (rsLoRA)',
   },
   'lora-dora': {
     kind: 'boolean',
+    negatable: true,
     path: 'train.lora.dora',
     description: "also train the lengths of the matrices' rows (DoRA); not with vLLM",
   },

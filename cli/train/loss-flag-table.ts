@@ -1,4 +1,5 @@
 /** The flags of updates, losses and what is added to them, in the order of help. */
+import { NONE } from '../command-line/command.ts';
 import type { RunFlag } from './run-flag.ts';
 
 export const LOSS_FLAGS = {
@@ -35,8 +36,10 @@ export const LOSS_FLAGS = {
   'dual-clip': {
     kind: 'number',
     placeholder: 'X',
+    none: true,
     path: 'train.loss.dualClip',
-    description: "ppo's bound for negative advantages",
+    off: { given: NONE, recorded: null },
+    description: "ppo's bound for negative advantages, or none",
   },
   'max-shift': {
     kind: 'number',
@@ -78,7 +81,9 @@ export const LOSS_FLAGS = {
     kind: 'text',
     placeholder: 'NAME',
     path: 'train.correction',
-    description: 'how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …',
+    off: { given: NONE },
+    description:
+      'for a sampler that differs from the trainer: token-truncate, token-mask, sequence-truncate, sequence-mask, geometric, off-policy-mask or none',
   },
   'correction-cap': {
     kind: 'number',

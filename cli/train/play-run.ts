@@ -42,12 +42,13 @@ async function play(context: Surroundings, planned: PlannedRun, asked: EngineFla
   const { output, project, signal, env } = context;
   const { run, baseModel, rollout } = planned.config;
   const isInherited = rollout.chatTemplateSha256 !== undefined;
+  let plan = planned;
   // A run that exists began with its template.
   if (planned.existing === null) {
     await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
-    await proveExamples(planned, context);
+    const longest = await proveExamples(planned, context);
+    plan = await fitToMemory(planned, asked, context, longest);
   }
-  const plan = planned.existing === null ? await fitToMemory(planned, asked, context) : planned;
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackLeft | null = null;
   const onLeft = (told: StackLeft) => {

@@ -10,17 +10,17 @@ import { plural } from '../terminal/format.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlannedRun } from './read-planned-run.ts';
 
-/** Refuses one that cannot be written, by its line, and tells how many are above the limit. */
+/** Refuses one that cannot be written, by its line, and tells how many are above the limit. The tokens of the longest; null: not known. */
 export async function proveExamples(
   { config, examples, models, template }: PlannedRun,
   { project, env, output, signal }: Surroundings,
-): Promise<void> {
+): Promise<number | null> {
   const { baseModel, supervised } = config;
-  if (supervised === undefined || examples === null) return;
+  if (supervised === undefined || examples === null) return null;
   const known = await loadConfig(project, env);
   const source = { ...knownModels(project, known), ...models }[baseModel] ?? null;
   const isBuiltIn = (BUILT_IN_MODELS as readonly string[]).includes(baseModel);
-  if (known.engine.url !== null || (source === null && !isBuiltIn)) return;
+  if (known.engine.url !== null || (source === null && !isBuiltIn)) return null;
   const onEvent = createEventPrinter((line) => output.errorLine(line));
   const rendering = planRendering(config, supervised);
   const tried = { baseModel, source, templateFile: template?.file ?? null, rendering, bytes: examples };
@@ -29,7 +29,7 @@ export async function proveExamples(
   output.line(
     `${plural(facts.examples, 'example')}: ${trainedTokens} of ${tokens} tokens are trained, the longest has ${longest}`,
   );
-  if (overlong === 0) return;
   const becomes = supervised.overlong === 'mask' ? 'left out' : 'cut';
-  output.line(`note: ${plural(overlong, 'example')} above the limit of tokens will be ${becomes}`);
+  if (overlong > 0) output.line(`note: ${plural(overlong, 'example')} above the limit of tokens will be ${becomes}`);
+  return longest;
 }

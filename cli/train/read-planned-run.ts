@@ -11,7 +11,7 @@ import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/project-store.ts';
 import type { TrainContext } from './command.ts';
 import { checkScenarios, loadAgent } from './load-agent.ts';
-import { checkEngine } from './check-engine.ts';
+import { checkEngine, refuseIdleCorrection } from './check-engine.ts';
 import { checkJudge, judgeOptions } from './check-judge.ts';
 import { checkReference, readKlReference } from './kl-reference.ts';
 import { readWarmStart } from './read-warm-start.ts';
@@ -58,6 +58,7 @@ export async function readPlannedRun(context: TrainContext): Promise<PlannedRun>
   const asked = applyRunFlags(start, values, recorded?.train.loss ?? null);
   checkStartAdapter(adapter, asked);
   await checkEngine(asked, flags, context);
+  if (recorded === null) await refuseIdleCorrection(asked, flags, context);
   await checkScenarios(agentFile, asked);
   await checkJudge(agent, asked, { store, env });
   // The last check of all: it may download a model.

@@ -79,7 +79,8 @@ export const RUN_FLAGS = {
     kind: 'integer',
     placeholder: 'N',
     path: 'learningRateRestarts',
-    description: 'with the schedule cosine: how often it starts again at the full rate; default: never',
+    off: { given: 0 },
+    description: 'with the schedule cosine: how often it starts again at the full rate; 0: never, the default',
   },
   'warmup-steps': { kind: 'integer', placeholder: 'N', path: 'warmupSteps', description: 'steps of linear warm-up' },
   'weight-decay': {
@@ -162,6 +163,7 @@ export const RUN_FLAGS = {
   },
   'leave-one-out': {
     kind: 'boolean',
+    negatable: true,
     path: 'train.leaveOneOut',
     description: 'baseline of an attempt is the mean of the others in its group',
   },

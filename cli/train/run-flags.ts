@@ -34,17 +34,18 @@ export function fieldsOf(
   const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': klReference };
   const values = new Map<string, unknown>(Object.entries({ ...flags, ...found }));
   const all: FlagRows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)];
-  const rows = all.filter(([flag]) => isGiven(values.get(flag)));
+  const rows = all.filter(([flag]) => (values.get(flag) ?? null) !== null);
   return new Map(
     rows
       .filter(([flag]) => flag !== 'base-model' && flag !== 'warm-start')
-      .map(([flag, { path, value }]) => [path, value === undefined ? values.get(flag) : value]),
+      .map(([flag, row]) => [row.path, recordedAs(row, values.get(flag))]),
   );
 }
 
-/** A switch says something only where it is on. */
-export function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== false;
+/** Undefined: the field is to be absent. */
+function recordedAs({ value, off }: RunFlag, given: unknown): unknown {
+  if (off !== undefined && given === off.given) return off.recorded;
+  return value === undefined || given === false ? given : value;
 }
 
 /** The flag that sets a field of such a run; null where none does. */
@@ -63,6 +64,10 @@ export function applyRunFlags(
   const options = structuredClone(start) as unknown as Record<string, unknown>;
   const help = isSupervisedOnly(start) ? 'temper sft --help' : 'temper train --help';
   for (const [path, value] of values) {
+    if (path === LORA && value === false) {
+      keepAdapter(start, options);
+      continue;
+    }
     const found = rows.find(([, row]) => row.path === path);
     if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help });
     setPath(options, path.split('.'), value);
@@ -73,6 +78,11 @@ export function applyRunFlags(
     if (error instanceof TemperError) throw new UsageError(nameFlags(error.message, rows), { cause: error });
     throw error;
   }
+}
+
+/** Of `--no-full-fine-tuning`: the adapter that the run begins with, or a new one. */
+function keepAdapter({ train }: RunOptions, options: Record<string, unknown>): void {
+  if (train?.lora === null) setPath(options, LORA.split('.'), {});
 }
 
 /** Without an adapter nothing reads them. */
@@ -91,7 +101,7 @@ export function checkField(
   { name, help }: { readonly name: string; readonly help: string },
 ): void {
   // One of its choices, when it was read: the neutral one is none of the schema's.
-  if (kind === 'choice') return;
+  if (kind === 'choice' || value === undefined) return;
   const result = fieldSchema(path).safeParse(value);
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
@@ -133,6 +143,7 @@ function nameFlags(message: string, rows: FlagRows): string {
 function setPath(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [key, ...rest] = path;
   if (key === undefined) return;
-  if (rest.length === 0) target[key] = value;
+  if (rest.length === 0 && value === undefined) Reflect.deleteProperty(target, key);
+  else if (rest.length === 0) target[key] = value;
   else setPath((target[key] ??= {}) as Record<string, unknown>, rest, value);
 }

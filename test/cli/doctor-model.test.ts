@@ -95,6 +95,17 @@ test('a base model in 4 bits is planned so; what it cannot go with is refused', 
   expect(await refusal([], sharded)).toContain('must come with a whole base model on each device');
 });
 
+test('several devices are planned by flag; a base model has no parts on a single one', async () => {
+  const flags = ['pocket', '--devices', '2', '--shard-base-model', '--engine', 'vllm', '--json'];
+  const { stdout } = await doctor(flags, REPORT);
+  expect((JSON.parse(stdout) as ModelReport).model).toMatch(/ --threads 2 --devices 2 --shard-base-model$/);
+  const alone = await doctor(['pocket', '--shard-base-model'], REPORT);
+  expect([alone.exitCode, alone.stderr]).toEqual([
+    2,
+    expect.stringContaining('must come with several --devices, got 1'),
+  ]);
+});
+
 test('a vLLM server elsewhere is named, because it takes no memory here', async () => {
   const vllm = { url: 'http://gpu-host:8000', adapters: { folder: '/mnt/adapters' } };
   const { stdout } = await doctor(['pocket', '--json'], REPORT, { engine: { kind: 'vllm', vllm } });
@@ -135,6 +146,7 @@ test.each([
   [['--chat-template', 'x'], '--chat-template has no effect without --model; pass both, or leave it out'],
   [['--lora-rank', '8'], '--lora-rank has no effect without --model; pass both, or leave it out'],
   [['--load-in-4bit'], '--load-in-4bit has no effect without --model; pass both, or leave it out'],
+  [['--devices', '2'], '--devices has no effect without --model; pass both, or leave it out'],
   [['--dtype', 'float32'], '--dtype has no effect without --model; pass both, or leave it out'],
   [['--model', 'pocket', '--agent', 'a'], '--agent has no effect with --model; run temper doctor twice'],
 ])('%j is refused', async (flags, message) => {
@@ -159,11 +171,11 @@ test('help', async () => {
       --model MODEL              examine this base model instead: a name, a folder, OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX
       --context N                with --model: tokens of the longest conversation [32768, or the model's context window]
       --chat-template FILE       Jinja chat template to use instead of the model's own
-      --full-fine-tuning         train all weights of the base model instead of a LoRA adapter; not with vLLM
+      --[no-]full-fine-tuning    train all weights of the base model instead of a LoRA adapter; not with vLLM
       --lora-rank N              rank of the adapter [16]
       --lora-target-modules A,B  comma-separated module names; default: every linear layer except the output head
       --lora-layers N-M,N        numbers of the layers to adapt, from 0; default: all
-      --lora-dora                also train the lengths of the matrices' rows (DoRA); not with vLLM
+      --[no-]lora-dora           also train the lengths of the matrices' rows (DoRA); not with vLLM
       --lora-dropout X           share of the adapter's inputs to drop in training [0]
       --optimizer NAME           adamw or adamw_8bit, which keeps its moments in 8 bits, for less memory ["adamw"]
       --entropy-coefficient X    what a nat of entropy is worth in the loss [0]
@@ -172,6 +184,8 @@ test('help', async () => {
       --device NAME              where the local stack computes: auto, cpu, cuda or cuda:N ["auto": a GPU if there is one]
       --dtype NAME               type of the base model: auto, float32 or bfloat16 ["auto": bfloat16 on a GPU, else float32]
       --load-in-4bit             load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM
+      --devices N                how many devices train: GPUs, or processes on the CPU [1]
+      --shard-base-model         each of several --devices holds a part of the base model, which need not fit into one of them
       --json                     print one JSON object
       -h, --help                 print this help
 

@@ -4,6 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { fitToMemory } from '../../cli/train/fit-memory.ts';
 import { readPlannedRun } from '../../cli/train/read-planned-run.ts';
 import { trainCommand } from '../../cli/train/command.ts';
+import { sftCommand } from '../../cli/sft/command.ts';
+import { readPlannedSft } from '../../cli/sft/read-planned-sft.ts';
 import { fakePrograms } from '../workers/install/fake-programs.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryFolder } from './fixture-store.ts';
@@ -11,8 +13,19 @@ import { contextOf } from './run-cli.ts';
 
 const GIB = 1024 ** 3;
 
+interface Fitting {
+  /** Bytes of the base model's file. */
+  readonly weights?: number;
+  /** Tokens of the longest example, of a run of examples. */
+  readonly longest?: number;
+}
+
 /** A model of 300 MB, of which nobody reads a byte, and a Python that says what fits. */
-async function fitted(flags: readonly string[], device: { needed: number; fits: boolean }, weights = 300 << 20) {
+async function fitted(
+  flags: readonly string[],
+  device: { needed: number; fits: boolean },
+  { weights = 300 << 20, longest }: Fitting = {},
+) {
   const programs = fakePrograms();
   onTestFinished(() => programs.remove());
   const project = await temporaryFolder();
@@ -31,11 +44,20 @@ async function fitted(flags: readonly string[], device: { needed: number; fits: 
   };
   const facts = { model: 'mine', commit: null, architecture: 'X', parameters: 1, contextWindow: 1, dtype: 'float32' };
   const report = { ...facts, engine: 'embedded', refusal: null, templateGaps: [] };
-  const tokens = `args.includes('--load-in-4bit') ? 2048 : args.join(' ').includes('--devices 2 --shard-base-model') ? 8192 : args.includes('--fit') ? 4096 : Number(args[args.indexOf('--micro-batch-tokens') + 1])`;
+  const tokens = `args.includes('--context') ? Number(args[args.indexOf('--context') + 1]) : args.join(' ').includes('--compared 1') ? 1024 : args.includes('--load-in-4bit') ? 2048 : args.join(' ').includes('--devices 2 --shard-base-model') ? 8192 : args.includes('--fit') ? 4096 : Number(args[args.indexOf('--micro-batch-tokens') + 1])`;
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, memory: { ...${JSON.stringify(memory)}, microBatchTokens: ${tokens} } }))`;
   programs.add('python', `if (args[0] === '-c') console.log('missing:'); else ${answer}`);
   const env = { ...programs.env, TEMPER_PYTHON: join(programs.folder, 'bin', 'python') };
-  const context = contextOf(trainCommand, project, ['agent.ts', '--base-model', './mine', ...flags], env);
+  const others = ['--base-model', './mine', ...flags];
+  if (longest !== undefined) {
+    const chat = (content: string) =>
+      JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
+    writeFileSync(join(project, 'chats.jsonl'), [chat('a'), chat('b')].join('\n'));
+    const sft = contextOf(sftCommand, project, ['chats.jsonl', ...others], env);
+    const planned = await fitToMemory(await readPlannedSft(sft), sft.flags, sft, longest);
+    return planned.config.train.microBatchTokens;
+  }
+  const context = contextOf(trainCommand, project, ['agent.ts', ...others], env);
   const plan = await readPlannedRun(context);
   return (await fitToMemory(plan, context.flags, context)).config.train.microBatchTokens;
 }
@@ -43,10 +65,25 @@ async function fitted(flags: readonly string[], device: { needed: number; fits: 
 test('a new run records the micro-batch that fits into free memory, unless a person says one', async () => {
   expect(await fitted([], { needed: 7 * GIB, fits: true })).toBe(4096);
   expect(await fitted(['--micro-batch-tokens', '9000'], { needed: 7 * GIB, fits: true })).toBe(9000);
-  expect(await fitted([], { needed: 7 * GIB, fits: true }, 1 << 20)).toBe(16_384);
+  expect(await fitted([], { needed: 7 * GIB, fits: true }, { weights: 1 << 20 })).toBe(16_384);
   // Each device has a part of the base model then.
   expect(await fitted(['--devices', '2', '--shard-base-model'], { needed: 7 * GIB, fits: true })).toBe(8192);
   expect(await fitted(['--load-in-4bit'], { needed: 7 * GIB, fits: true })).toBe(2048);
+});
+
+test('the longest example is planned for, and is the remedy where it alone is too long', async () => {
+  const device = { needed: 7 * GIB, fits: true };
+  expect(await fitted([], device, { longest: 3000 })).toBe(3000);
+  // It has a micro-batch of its own.
+  expect(await fitted([], device, { longest: 20_000 })).toBe(16_384);
+  const full = { needed: 12 * GIB, fits: false };
+  await expect(fitted([], full, { longest: 20_000 })).rejects.toThrow(
+    'with micro-batches of 20000 tokens (micro-batch 12.0 GiB); lower --max-example-tokens or engine.kvCacheBytes',
+  );
+});
+
+test('what a step is compared with is planned, too', async () => {
+  expect(await fitted(['--max-staleness', '1'], { needed: 7 * GIB, fits: true })).toBe(1024);
 });
 
 test('a model that cannot be trained on this machine is refused with figures before anything is loaded', async () => {

@@ -48,6 +48,11 @@ const EXAMINED = byTest(
   'engine, device, type and length of conversations are those of the flags; JSON has it all',
 );
 
+const EXAMINED_DEVICES = byTest(
+  'cli/doctor-model.test.ts',
+  'several devices are planned by flag; a base model has no parts on a single one',
+);
+
 const PLANNED = byTest(
   'cli/doctor-model.test.ts',
   'what would be trained is what flags say, then what the project gives to every run',
@@ -209,7 +214,15 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
     'workers/install/vllm-environment.test.ts',
     'is installed from its locked packages, PyTorch first for the CPU build, once',
   ),
-  ...shownBy(REMOTE_WORKER, ['gpu-worker'], ['host', 'port', 'allow-host', 'devices', 'shard-base-model', 'threads']),
+  ...shownBy(
+    REMOTE_WORKER,
+    ['gpu-worker'],
+    ['host', 'port', 'allow-host', 'device', 'dtype', 'devices', 'shard-base-model', 'threads'],
+  ),
+  'gpu-worker --no-train': byTest(
+    'cli/gpu-worker.test.ts',
+    'one that only samples takes no training, whatever the project says of it',
+  ),
   'gpu-worker --load-in-4bit': byTest(
     'cli/gpu-worker.test.ts',
     'base models are in 4 bits by flag or configuration, but not for vLLM',
@@ -242,6 +255,7 @@ export const FLAGS: Readonly<Record<string, Probe>> = {
       'micro-batch-tokens',
     ],
   ),
+  ...shownBy(EXAMINED_DEVICES, ['doctor'], ['devices', 'shard-base-model']),
   ...shownBy(EXAMINED, ['doctor'], ['context', 'chat-template', 'engine', 'device', 'dtype']),
   'doctor --load-in-4bit': byTest(
     'cli/doctor-model.test.ts',

@@ -107,7 +107,10 @@ describe('refuses', () => {
     expect(await fork('demo@1', '--grop-size', '16')).toContain('did you mean --group-size?');
   });
 
-  test('a warm start, and says what to do instead', async () => {
+  test('an adapter or chats to start from, and says what to do instead', async () => {
+    expect(await fork('demo@1', '--adapter', './mine')).toMatchInlineSnapshot(
+      `"temper: unknown flag --adapter; a fork starts from the adapter of its checkpoint; to start from a PEFT adapter, run temper train AGENT --adapter FOLDER"`,
+    );
     expect(await fork('demo@1', '--warm-start-steps', '3')).toMatchInlineSnapshot(
       `"temper: unknown flag --warm-start-steps; a fork starts from the weights of its checkpoint; to start from chats, run temper sft FILE and fork that run"`,
     );

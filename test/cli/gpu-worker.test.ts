@@ -60,6 +60,10 @@ test('the worker finds store, queue, key and Temporal where the project and the 
     '--devices',
     '2',
     '--shard-base-model',
+    '--device',
+    'cpu',
+    '--dtype',
+    'bfloat16',
     '--allow-host',
     'gpu-1',
     '--allow-host',
@@ -71,10 +75,10 @@ test('the worker finds store, queue, key and Temporal where the project and the 
   expect(started.env['OPENAI_API_KEY']).toBeUndefined();
   const command = started.args.join(' ');
   expect(command).toMatch(
-    /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 2 --device auto --dtype auto /,
+    /^-m temper_gpu --store s3:\/\/bucket\/runs --models \S+ --queue gpu --threads 3 --device cpu --dtype bfloat16 --devices 2 /,
   );
-  expect(command).toContain(
-    ' --host=10.0.0.5 --port=8099 --devices=2 --threads=3 --shard-base-model --allow-host=gpu-1 --allow-host=b --leash',
+  expect(command).toMatch(
+    / --shard-base-model --host=10\.0\.0\.5 --port=8099 --allow-host=gpu-1 --allow-host=b --leash$/,
   );
 });
 
@@ -91,7 +95,7 @@ test("device, numbers and memory are those of the project's configuration", asyn
 test('base models are in 4 bits by flag or configuration, but not for vLLM', async () => {
   const key = { TEMPER_ENGINE_KEY: 'a key' };
   const { started } = await start(['--load-in-4bit'], key);
-  expect(started.args.join(' ')).toMatch(/ --load-in-4bit --leash$/);
+  expect(started.args.join(' ')).toMatch(/ --slots 128 --load-in-4bit --leash$/);
   const project = await temporaryFolder();
   const configure = (engine: object) =>
     writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
@@ -103,6 +107,19 @@ test('base models are in 4 bits by flag or configuration, but not for vLLM', asy
   expect(await refusal('--load-in-4bit')).toContain(
     '--load-in-4bit (engine.loadIn4bit in temporal.config.ts) must come with the embedded engine, because vLLM',
   );
+});
+
+test('one that only samples takes no training, whatever the project says of it', async () => {
+  const key = { TEMPER_ENGINE_KEY: 'a key' };
+  const project = await temporaryFolder();
+  const engine = { devices: 2, shardBaseModel: true };
+  writeFileSync(join(project, 'temporal.config.ts'), `export default ${JSON.stringify({ engine })};\n`);
+  const { started } = await start(['--no-train'], key, 0, project);
+  expect(started.args.join(' ')).toMatch(/ --dtype auto --slots 128 --no-temporal --leash$/);
+  for (const flags of [['--devices', '2'], ['--shard-base-model']])
+    expect(await complaintIn(project, ['gpu-worker', '--no-train', ...flags], { env: key })).toBe(
+      `temper: ${flags[0]} has no effect with --no-train (it says how base models are trained); leave one of them out`,
+    );
 });
 
 test('its key is on no command line', async () => {

@@ -30,7 +30,7 @@ test('train', async () => {
       --learning-rate X                         learning rate of AdamW; with --full-fine-tuning the default is a tenth [0.00005]
       --learning-rate-schedule NAME             constant, linear or cosine ["constant"]
       --final-learning-rate-share X             final learning rate, as a share of the initial one
-      --learning-rate-restarts N                with the schedule cosine: how often it starts again at the full rate; default: never
+      --learning-rate-restarts N                with the schedule cosine: how often it starts again at the full rate; 0: never, the default
       --warmup-steps N                          steps of linear warm-up [0]
       --weight-decay X                          weight decay of AdamW [0]
       --max-grad-norm X                         gradient clipping norm [1]
@@ -38,11 +38,11 @@ test('train', async () => {
       --beta1 X                                 beta1 of AdamW [0.9]
       --beta2 X                                 beta2 of AdamW [0.99]
       --adam-epsilon X                          epsilon of AdamW [1e-8]
-      --full-fine-tuning                        train all weights of the base model instead of a LoRA adapter; not with vLLM
+      --[no-]full-fine-tuning                   train all weights of the base model instead of a LoRA adapter; not with vLLM
       --lora-rank N                             rank of the adapter [16]
       --lora-alpha X                            scale of the adapter: alpha / rank [32]
-      --lora-rslora                             scale the adapter by alpha / √rank (rsLoRA)
-      --lora-dora                               also train the lengths of the matrices' rows (DoRA); not with vLLM
+      --[no-]lora-rslora                        scale the adapter by alpha / √rank (rsLoRA)
+      --[no-]lora-dora                          also train the lengths of the matrices' rows (DoRA); not with vLLM
       --lora-dropout X                          share of the adapter's inputs to drop in training [0]
       --lora-layers N-M,N                       numbers of the layers to adapt, from 0; default: all
       --lora-target-modules A,B                 comma-separated module names; default: every linear layer except the output head
@@ -56,24 +56,24 @@ test('train', async () => {
       --call-retry-budget-ms N                  how long a call is retried while the engine is unavailable [300000]
       --passes N                                how often a step trains its groups [1]
       --mini-batches N                          optimizer updates per pass, each on a part of the groups [1]
-      --loss NAME                               cispo; with --passes or --mini-batches above 1 also ppo, gspo, dppo, sapo, importance_sampling ["cispo"]
+      --loss NAME                               cispo; with --passes or --mini-batches above 1, or --max-staleness above 0, also ppo, gspo, dppo, sapo, importance_sampling ["cispo"]
       --epsilon-low X                           lower end of the range that the ratio is clipped to, as a distance from 1
       --epsilon-high X                          upper end of that range, as a distance from 1
-      --dual-clip X                             ppo's bound for negative advantages
+      --dual-clip X                             ppo's bound for negative advantages, or none
       --max-shift X                             how far dppo lets a token's probability move
       --log-ratio-penalty X                     factor of dppo's squared log ratio
       --tau-positive X                          how fast the gradient of sapo fades, for positive advantages
       --tau-negative X                          the same for negative advantages
       --reduction NAME                          what counts the same in the loss: token, attempt or constant ["token"]
       --reduction-tokens N                      tokens that an attempt counts as, with --reduction constant
-      --correction NAME                         how to treat tokens whose sampler differs from the trainer: token-truncate, token-mask, …
+      --correction NAME                         for a sampler that differs from the trainer: token-truncate, token-mask, sequence-truncate, sequence-mask, geometric, off-policy-mask or none
       --correction-cap X                        largest ratio of trainer to sampler that --correction accepts
       --kl-coefficient X                        what a divergence from the base model, or from --kl-reference, costs [0]
       --kl-reference CHECKPOINT                 checkpoint that --kl-coefficient keeps the policy near, in place of the base model
       --kl-as NAME                              where --kl-coefficient is charged: loss or reward ["loss"]
       --entropy-coefficient X                   what a nat of entropy is worth in the loss [0]
       --advantage-scale NAME                    none, group-std or batch-std ["none"]
-      --leave-one-out                           baseline of an attempt is the mean of the others in its group
+      --[no-]leave-one-out                      baseline of an attempt is the mean of the others in its group
       --truncated NAME                          attempts cut off by a token limit: mask, penalise or keep ["mask"]
       --overlong-buffer N                       tokens before the limit of a call in which its answer costs reward, more with each [0]
       --overlong-penalty X                      what an answer at its limit costs, with --overlong-buffer
@@ -129,4 +129,9 @@ test('distill', async () => {
       temper distill demo@40 --top 10% --out best.jsonl
       temper distill --attempts teacher --top 50% --out best.jsonl"
   `);
+});
+
+test('sft has a default of its own for --steps, and those of a run for the rest', async () => {
+  expect(await help('sft')).toMatch(/--steps N +optimizer steps; default: as --epochs says\n/);
+  expect(await help('sft')).toMatch(/--lora-rank N +rank of the adapter \[16\]\n/);
 });

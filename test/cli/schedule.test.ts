@@ -1,13 +1,17 @@
 /** What `temper schedule` refuses before a server is asked; with one: test/workflows/schedules.test.ts. */
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
+import { readPlannedSchedule } from '../../cli/schedule/read-planned-schedule.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { conclusionKey, firingKey, manifestKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 import { writeAgent, writeModel } from './agents.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
-import { complaintIn } from './run-cli.ts';
+import { complaintIn, contextOf } from './run-cli.ts';
+import { makeRun } from '../store/records/made-run.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
 let project: string;
@@ -31,6 +35,20 @@ test('an action that is none, or none at all', async () => {
   expect(await complaint('pause')).toMatchInlineSnapshot(
     `"temper: NAME is missing; usage: temper schedule pause NAME [--reason TEXT]"`,
   );
+});
+
+test('runs have the layout of micro-batches of the one that they continue, unless flags say another', async () => {
+  await writeAgent(project, { name: 'toy', scenarios: 'Array.from({ length: 9 }, (_, id) => ({ id: `s${id}` }))' });
+  const store = await openStore(join(project, '.temper', 'store'));
+  await makeRun(store, { train: { microBatchTokens: 4096, packing: 'rows' } });
+  const layout = async (...flags: string[]) => {
+    const words = ['agent.ts', ...NAMED, '--every', '1d', ...flags];
+    const { config } = await readPlannedSchedule(contextOf(scheduleCreateCommand, project, words));
+    return [config.train.microBatchTokens, config.train.packing ?? 'rows'];
+  };
+  expect(await layout()).toEqual([16_384, 'tree']);
+  expect(await layout('--from', 'demo@2')).toEqual([4096, 'rows']);
+  expect(await layout('--from', 'demo@2', '--micro-batch-tokens', '99', '--packing', 'tree')).toEqual([99, 'tree']);
 });
 
 describe('create refuses', () => {

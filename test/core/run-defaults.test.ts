@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { LOSS_DEFAULTS, LOSS_NAMES, LossConfig, RunConfig } from '../../core/contract.ts';
+import { DEFAULT_LOSS, LOSS_DEFAULTS, LOSS_NAMES, LossConfig, RunConfig, usersOfOption } from '../../core/contract.ts';
 import { defaultRunConfig, recordedLayout, type RunOptions } from '../../core/run-defaults.ts';
 
 const NAMED = { run: 'demo', agent: 'tic-tac-toe', baseModel: 'pocket' };
@@ -141,3 +141,27 @@ test.each([
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);
 });
+
+/** Each loss alone, and with each of its own parameters at another value than its default. */
+const LOSSES = LOSS_NAMES.flatMap((name) => {
+  const { name: _, ...all } = LOSS_DEFAULTS[name];
+  const own = Object.entries(all).filter(([option]) => usersOfOption(option).has(name));
+  const changed = own.map(([option, value]): Record<string, number> => ({ [option]: Number(value) * 0.9 }));
+  return [...(name === DEFAULT_LOSS ? [] : [{}]), ...changed].map((options) => [name, options] as const);
+});
+
+test.each(LOSSES)('%s with %j acts where ratios move, and is refused in a single update', (name, options) => {
+  const trained = (train: object, maxStaleness = 0) =>
+    defaultRunConfig({ ...NAMED, maxStaleness, train: { ...train, loss: { name, ...options } } }).train.loss;
+  const asked = { ...LOSS_DEFAULTS[name], ...options };
+  expect([trained({ passes: 2 }), trained({ miniBatches: 2 }), trained({}, 1)]).toEqual([asked, asked, asked]);
+  expect(LossConfig.parse(asked)).toEqual(asked);
+  const given = [...(name === DEFAULT_LOSS ? [] : [`loss.name ${name}`]), ...wordsOf(options)];
+  expect(() => trained({ passes: 1 })).toThrow(
+    `${given.join(' and ')} ${given.length === 1 ? 'has' : 'have'} no effect: with a single update`,
+  );
+});
+
+function wordsOf(options: Readonly<Record<string, number>>): string[] {
+  return Object.entries(options).map(([option, value]) => `loss.${option} ${value}`);
+}

@@ -71,6 +71,24 @@ test.each<[string, unknown, string]>([
   expect(complaintAboutSettings({ ...CONFIG, minimumGroupSize: 4 }, 5, settings as Settings)).toBe(complaint);
 });
 
+test.each(['temperature', 'groupSize'] as const)('a run that plays no agent takes no %s', (setting) => {
+  const supervised = {
+    dataset: { sha256: 'a', key: 'blobs/a', bytes: 1 },
+    examples: 9,
+    heldOut: 1,
+    examplesPerStep: 4,
+    turns: 'all',
+    overlong: 'mask',
+  } as const;
+  const examples = { ...CONFIG, judge: null, supervised };
+  expect(complaintAboutSettings(examples, 5, { [setting]: 2 })).toBe(
+    `${setting} has no effect where all steps are supervised (no attempt is played); leave it out`,
+  );
+  expect(complaintAboutSettings(examples, 5, { learningRate: 1, steps: 30, evalEvery: 2 })).toBeNull();
+  const warmStart = { ...examples, supervised: { ...supervised, steps: 3 } };
+  expect(complaintAboutSettings(warmStart, 5, { [setting]: 2 })).toBeNull();
+});
+
 test('a change reads well', () => {
   const change = { setting: 'learningRate', from: 5e-5, to: 1e-5, branch: 0, step: 8, reason: null } as const;
   expect(describeChange(change)).toBe('learningRate 0.00005 → 0.00001 from step 8 on');

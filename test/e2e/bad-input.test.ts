@@ -64,6 +64,45 @@ describe('before anything is started, nothing at all is written', () => {
   });
 });
 
+test('more devices than there are', async () => {
+  const bin = join(project, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'nvidia-smi'), '#!/bin/sh\necho One\necho Another\n', { mode: 0o755 });
+  const env = { PATH: bin, CUDA_VISIBLE_DEVICES: '0,1' };
+  expect(await complaint([...TRAIN, '--device', 'cuda:1', '--devices', '2'], env)).toMatchInlineSnapshot(
+    `"temper: --devices (engine.devices in temporal.config.ts) must be at most 1, the number of GPUs from cuda:1 on of this host, got 2; pass --devices 1"`,
+  );
+});
+
+describe('examples above the limit of tokens', () => {
+  const chat = (content: string) =>
+    JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
+  const SFT = ['sft', 'fresh.jsonl', '--base-model', 'pocket', '--max-example-tokens', '30'];
+  beforeEach(() => writeFileSync(join(project, 'fresh.jsonl'), [chat('a'), chat('b'.repeat(40))].join('\n')));
+
+  test('are refused by their line', async () => {
+    expect(await complaint([...SFT, '--overlong', 'refuse'])).toMatchInlineSnapshot(
+      `"temper: line 2 of the examples must have at most 30 tokens, it has 84; shorten it, or set overlong to mask (such examples are left out) or truncate (they are cut)"`,
+    );
+  });
+
+  test('are counted before a run that leaves them out', async () => {
+    // Refused next, so that nothing is started.
+    const flags = ['--device', 'cuda', '--devices', '2'];
+    const env = { ...process.env, CUDA_VISIBLE_DEVICES: '' };
+    const { code, stdout } = await runTemper(project, [...SFT, ...flags], env);
+    expect([code, linesOf(stdout)]).toMatchInlineSnapshot(`
+      [
+        2,
+        [
+          "2 examples: 2 of 6 tokens are trained, the longest has 6",
+          "note: 1 example above the limit of tokens will be left out",
+        ],
+      ]
+    `);
+  });
+});
+
 describe('a store that is not writable', () => {
   const configure = (store: string) =>
     writeFileSync(join(project, 'temporal.config.ts'), `export default { store: ${JSON.stringify(store)} };\n`);

@@ -4,6 +4,7 @@ import type { LoraConfig, TrainConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { resolveBaseModel } from '../base-model.ts';
 import { loadConfig, type EngineConfig } from '../config.ts';
+import { refuseLonePart } from '../devices.ts';
 import { chosenEngine, type AskedEngine } from '../engine-choices.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { checkQuantization, refuseQuantizedTraining } from '../quantization.ts';
@@ -52,7 +53,9 @@ interface Examined extends InstallOptions, AskedEngine {
   readonly template: string | null;
   readonly context: number | null;
   /** What a run would train. */
-  readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient'>;
+  readonly train: Pick<TrainConfig, 'lora' | 'optimizer' | 'microBatchTokens' | 'entropyCoefficient' | 'klReference'>;
+  /** As the run's; absent: none. */
+  readonly maxStaleness?: number;
 }
 
 export interface ExaminedModel extends Examined {
@@ -89,7 +92,7 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
       ...(source === undefined ? [] : ['--source', source]),
       ...(template === null ? [] : ['--chat-template', template]),
       ...(options.context === null ? [] : ['--context', String(options.context)]),
-      ...trainedBy(options.train),
+      ...trainedBy(options),
       ...(fit ? ['--fit'] : []),
       ...engineFlags(engine),
     ],
@@ -102,13 +105,18 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
 function checkWeights(engine: EngineConfig, { lora }: Examined['train']): void {
   if (lora === null) refuseQuantizedTraining(engine);
   checkQuantization(engine);
+  refuseLonePart(engine);
 }
 
-function trainedBy({ lora, optimizer, microBatchTokens, entropyCoefficient }: Examined['train']): string[] {
+function trainedBy({ train, maxStaleness = 0 }: Examined): string[] {
+  const { lora, optimizer, microBatchTokens, entropyCoefficient, klReference } = train;
+  // A step reads them besides its parent: what it is compared with, and what has sampled.
+  const compared = (klReference === undefined ? 0 : 1) + (maxStaleness === 0 ? 0 : 1);
   return [
     ...(lora === null ? ['--full-fine-tuning'] : adaptedBy(lora)),
     ...(optimizer.kind === undefined ? [] : ['--optimizer', optimizer.kind]),
     ...(entropyCoefficient === undefined ? [] : ['--entropy']),
+    ...(compared === 0 ? [] : ['--compared', String(compared)]),
     '--micro-batch-tokens',
     String(microBatchTokens),
   ];

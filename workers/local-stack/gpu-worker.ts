@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENGINE_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
-import { loadConfig, type TemperConfig } from '../config.ts';
+import type { TemperConfig } from '../config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, projectFolders, storeUri } from '../folders.ts';
 import { gpuWorkerEnvironment } from './child-environment.ts';
 import { engineArguments } from './children.ts';
@@ -26,9 +26,8 @@ export interface GpuWorkerOptions {
 }
 
 /** Its exit code; null where a signal ended it. Its output is this process's. */
-export async function runGpuWorker(options: GpuWorkerOptions): Promise<number | null> {
+export async function runGpuWorker(options: GpuWorkerOptions, config: TemperConfig): Promise<number | null> {
   const { project, env } = options;
-  const config = await loadConfig(project, env);
   const key = env[config.engine.keyVariable];
   if (!key) throw missingKey(config.engine.keyVariable);
   const models = join(makeProjectFolders(project).state, 'gpu-worker-models.json');

@@ -75,6 +75,14 @@ class Machine:
     load_in_4bit: bool = False
 
 
+@dataclass(frozen=True)
+class RowLengths:
+    """Of what a run trains: as long as the context window at most. `longest`: None where it is not known."""
+
+    window: int
+    longest: int | None = None
+
+
 def default_kv_cache_bytes(device: torch.device) -> int:
     """By what the GPU has, not by what is free just now: vLLM's flags are recorded in manifests."""
     total = total_bytes(device) if device.type == "cuda" else None
@@ -217,10 +225,11 @@ def plan_all(
     micro_batch_tokens: int,
     trains_entropy: bool = False,
     optimizer: OptimizerKind = None,
+    num_compared: int = 0,
 ) -> MemoryPlan:
     """Of the trainer's device, where conversations have up to `context` tokens."""
     serving = plan_serving(model, machine, lora, context)
-    parts = (*serving.parts, *training_parts(model, machine, lora, optimizer))
+    parts = (*serving.parts, *training_parts(model, machine, lora, optimizer, num_compared))
     batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
     total = total_bytes(machine.device)
     left = None if total is None else total - MemoryPlan(parts).of("always")
@@ -230,7 +239,11 @@ def plan_all(
 
 
 def training_parts(
-    model: PreTrainedModel, machine: Machine, lora: LoraConfig | None, optimizer: OptimizerKind = None
+    model: PreTrainedModel,
+    machine: Machine,
+    lora: LoraConfig | None,
+    optimizer: OptimizerKind = None,
+    num_compared: int = 0,
 ) -> list[Part]:
     """What is taken whatever is trained. On a CPU, all ranks share one memory."""
     state, rounded = trainer.state_bytes(model, lora), trainer.rounded_bytes(model, lora, machine.dtype)
@@ -242,6 +255,9 @@ def training_parts(
         *bits_parts(machine.device, optimizer is not None and not machine.load_in_4bit),
         Part("training", "gradients", state, numbers),
     ]
+    if num_compared and lora is None and machine.device.type == "cpu":
+        # As they were read. Rounded or on a GPU they take no more than the gradients, which come after them.
+        parts.append(Part("training", "compared weights", num_compared * state, f"{num_compared} × {numbers}"))
     if rounded:
         parts.append(Part("always", "rounded weights", rounded, f"copies that compute, {dtype_name(machine.dtype)}"))
     if lora is None and machine.num_ranks > 1 and machine.device.type == "cpu":
@@ -272,20 +288,24 @@ def fit_micro_batch(
     model: PreTrainedModel,
     machine: Machine,
     lora: LoraConfig | None,
-    window: int,
+    rows: RowLengths,
     most: int,
     trains_entropy: bool,
     optimizer: OptimizerKind = None,
+    num_compared: int = 0,
 ) -> tuple[int, MemoryPlan]:
-    """The largest micro-batch, halved from `most` on, whose plan fits into what is free now, with conversations no
-    longer than that; the least one where none does."""
+    """The largest micro-batch, halved from `most` on, whose plan fits into what is free now; the least one where none
+    does. Rows of unknown length are planned to be no longer than that."""
     free = free_bytes(machine.device)
     num_tokens = most
     while True:
-        plan = plan_all(model, machine, lora, min(window, num_tokens), num_tokens, trains_entropy, optimizer)
-        if free is None or plan.num_bytes <= free or num_tokens // 2 < LEAST_MICRO_BATCH:
+        context = rows.longest or min(rows.window, num_tokens)
+        plan = plan_all(model, machine, lora, context, num_tokens, trains_entropy, optimizer, num_compared)
+        # What is smaller than the longest row takes as much as that.
+        smaller = max(num_tokens // 2, rows.longest or 0)
+        if free is None or plan.num_bytes <= free or not LEAST_MICRO_BATCH <= smaller < num_tokens:
             return num_tokens, plan
-        num_tokens //= 2
+        num_tokens = smaller
 
 
 def micro_batch_part(model: PreTrainedModel, batches: trainer.MicroBatches, recomputes: bool) -> Part:

@@ -122,17 +122,19 @@ def plan(arguments: argparse.Namespace, machine: "Machine", model: "PreTrainedMo
     from temper_gpu.engine.embedded.needs import capacity_of
     from temper_gpu.engine.embedded.settings import EngineSettings
     from temper_gpu.model.models import context_window_of
-    from temper_gpu.process.needs import fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
+    from temper_gpu.process.needs import RowLengths, fit_micro_batch, plan_all, plan_main_memory, plan_vllm_alone
 
     lora = lora_of(arguments)
     window, most, trains_entropy = context_window_of(model.config), arguments.micro_batch_tokens, arguments.entropy
     optimizer = None if arguments.optimizer == "adamw" else arguments.optimizer
+    longest = None if arguments.context is None else min(window, arguments.context)
+    others = (trains_entropy, optimizer, arguments.compared)
     if arguments.fit:
-        most, found = fit_micro_batch(model, machine, lora, window, most, trains_entropy, optimizer)
-        context = min(window, most)
+        most, found = fit_micro_batch(model, machine, lora, RowLengths(window, longest), most, *others)
+        context = longest or min(window, most)
     else:
-        context = min(window, arguments.context or USUAL_CONTEXT)
-        found = plan_all(model, machine, lora, context, most, trains_entropy, optimizer)
+        context = longest or min(window, USUAL_CONTEXT)
+        found = plan_all(model, machine, lora, context, most, *others)
     plans = [(machine.device, found)]
     capacity = None
     if isinstance(machine.engine, EngineSettings):
@@ -219,6 +221,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--lora-dropout", action="store_true", help="of the inputs of adapted layers")
     parser.add_argument("--optimizer", choices=["adamw", "adamw_8bit"], default="adamw", help="whose moments are kept")
     parser.add_argument("--entropy", action="store_true", help="the loss has an entropy term")
+    parser.add_argument(
+        "--compared",
+        type=whole(0, 2),
+        default=0,
+        metavar="N",
+        help="checkpoints that a step reads besides its parent: a reference, an older sampler (default: 0)",
+    )
     parser.add_argument("--fit", action="store_true", help="find the largest micro-batch that fits into free memory")
     add_computing(parser)
     parser.add_argument("--devices", type=whole(1, MOST_DEVICES), default=1, metavar="N", help="how many train")

@@ -101,6 +101,7 @@ def check_examples(
     dataset: Dataset, base: BaseModel, rendering: ExampleRendering, read_turns: TurnReader
 ) -> DatasetFacts:
     """Writes all of them, before a run begins. Refuses a dataset of which nothing is left to train."""
+    require_reachable_limit(base, rendering.max_example_tokens)
     num_overlong = num_tokens = num_trained = longest = 0
     for index in range(len(dataset)):
         found = read_examples(dataset, [index], base, rendering, read_turns)
@@ -115,6 +116,16 @@ def check_examples(
         "BadConfig",
         f"some of the {len(dataset)} examples must fit into the limit of tokens, but all are longer; raise "
         "--max-example-tokens, or use a model with a longer context",
+    )
+
+
+def require_reachable_limit(base: BaseModel, max_tokens: int | None) -> None:
+    if max_tokens is None or max_tokens <= base.context_window:
+        return
+    raise TemperError(
+        "BadConfig",
+        f"--max-example-tokens must be at most {base.context_window}, the context window of {base.name}, got "
+        f"{max_tokens}; lower it, or leave it out",
     )
 
 

@@ -78,6 +78,37 @@ def test_the_parts_are_those_of_the_tensors(
     assert parts["policies"] % policies._loaded["1"].num_bytes == 0
 
 
+def test_checkpoints_that_a_step_is_compared_with_are_kept_as_they_were_read(capsys: pytest.CaptureFixture[str]):
+    def planned(*flags: str) -> dict[str, int]:
+        usual = ["--micro-batch-tokens=512", "--context=256", "--device=cpu", "--kv-cache-bytes=8388608"]
+        assert main(["--model=pocket", "--dtype=bfloat16", *usual, *flags]) == 0
+        [device] = json.loads(capsys.readouterr().out)["memory"]["devices"]
+        return {part["name"]: part["bytes"] for part in device["parts"]}
+
+    full, alone = planned("--full-fine-tuning", "--compared=2"), planned("--full-fine-tuning")
+    base = load_base("pocket", str(POCKET_FOLDER), torch.bfloat16, CPU)
+    assert full["compared weights"] == 2 * nbytes(initial_weights(base).values())
+    assert full.keys() - alone.keys() == {"compared weights"}
+    # Adapters are too small to count.
+    assert planned("--lora-rank=16", "--compared=2") == planned("--lora-rank=16")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_comparing_takes_less_than_the_gradients_after_it(dtype: torch.dtype):
+    base = random_base(CONFIGS["dense"], dtype)
+    policy, other = TrainablePolicy(base, None), initial_weights(base)
+    [batch] = pack([row(100)], 99, 100, CPU)
+
+    def compare() -> None:
+        with torch.no_grad(), policy.with_adapter(other):
+            policy.log_probabilities(batch)
+
+    def train() -> None:
+        policy.log_probabilities(batch).logprobs_N.sum().backward()
+
+    assert peak_bytes(compare) < peak_bytes(train)
+
+
 def test_a_run_that_trains_all_weights_is_refused_where_they_cannot_be_sampled_from_or_have_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ):

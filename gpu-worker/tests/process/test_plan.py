@@ -341,6 +341,10 @@ def test_the_largest_micro_batch_that_fits_into_free_memory_is_found(
     # What a run trains counts, too.
     assert fitted(None, "--entropy")[1] > most
     assert fitted(None, "--lora-dora")[1] != most
+    # A micro-batch holds the longest row whole: what is smaller takes as much.
+    longest, as_much = fitted(1, "--context=1500")
+    assert (longest, fitted(1, "--context=1500", "--micro-batch-tokens=1500")) == (1500, (1500, as_much))
+    assert fitted(1, "--context=100")[0] == 512
 
 
 def told_of(changes: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:

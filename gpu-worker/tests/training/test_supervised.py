@@ -220,6 +220,12 @@ def test_a_dataset_is_refused_by_the_line_that_cannot_be_written_and_where_nothi
     assert (facts.num_examples, facts.num_overlong, facts.num_trained_tokens) == (4, 0, 3 + 2 + 5 + 4)
     with pytest.raises(TemperError, match="some of the 4 examples must fit"):
         check_examples(good, base, step_of(store, [0], rendering={"maxExampleTokens": 3}).rendering, TURNS)
+    window = base.context_window
+    at_most = step_of(store, [0], rendering={"maxExampleTokens": window}).rendering
+    assert check_examples(good, base, at_most, TURNS) == facts
+    above = step_of(store, [0], rendering={"maxExampleTokens": window + 1}).rendering
+    with pytest.raises(TemperError, match=f"must be at most {window}, the context window of pocket, got {window + 1}"):
+        check_examples(good, base, above, TURNS)
     with pytest.raises(TemperError, match="must have a chat in line 5"):
         read_examples(good, [4], base, step_of(store, [0]).rendering, TURNS)
 
