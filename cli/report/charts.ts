@@ -2,7 +2,7 @@
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { metricLabel, sortMetrics } from '../terminal/format.ts';
 import { chartSteps, color, type Chart } from './chart.ts';
-import { planTraining, type Constant } from './train-charts.ts';
+import { planTrainCharts, type Constant } from './train-charts.ts';
 
 /** What a step's judging came to, in all. */
 const JUDGE_NOTES: Readonly<Record<string, string>> = {
@@ -23,13 +23,13 @@ export function planCharts(steps: readonly StepSummary[], evals: readonly EvalRe
     ...(rates.length > 0 ? [ratesChart(rates, steps)] : []),
     ...(evals.length > 1 && rates.length > 0 ? [evalChart(rates, evals)] : []),
     ...others.map((name) => metricChart(name, steps)),
-    ...planTraining(steps).charts,
+    ...planTrainCharts(steps).charts,
   ];
 }
 
 /** Numbers of training without a chart, because they never changed. */
 export function findConstants(steps: readonly StepSummary[]): Constant[] {
-  return planTraining(steps).constant;
+  return planTrainCharts(steps).constant;
 }
 
 function rewardChart(steps: readonly StepSummary[], evals: readonly EvalResult[]): Chart {

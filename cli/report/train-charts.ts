@@ -78,7 +78,7 @@ export interface Constant {
 }
 
 /** A number that never moves makes no curve: `constant` names it, with its value. */
-export function planTraining(steps: readonly StepSummary[]): { charts: Chart[]; constant: Constant[] } {
+export function planTrainCharts(steps: readonly StepSummary[]): { charts: Chart[]; constant: Constant[] } {
   const plans = allPlans(steps);
   const drawn = plans.filter(({ lines }) => lines.some((line) => distinct(line, steps).size > 1));
   const still = plans.filter((plan) => !drawn.includes(plan)).flatMap(({ lines }) => lines);
