@@ -4,7 +4,7 @@ import { countSkipped, isSkipped, warnOfSkips } from './learning-signal.ts';
 import { mean } from './statistics.ts';
 
 export interface TrainingWarning {
-  readonly kind: 'no-variance' | 'entropy' | 'drift' | 'mismatch' | 'truncation';
+  readonly kind: 'no-variance' | 'entropy' | 'drift' | 'mismatch' | 'truncation' | 'row-by-row';
   readonly text: string;
 }
 
@@ -54,6 +54,7 @@ export function warnOfTraining(steps: readonly Observed[], first = entropiesAtSt
     ['drift', lasting(warnOfDrift)],
     ['mismatch', lasting(warnOfMismatch)],
     ['truncation', lasting(warnOfTruncation)],
+    ['row-by-row', warnOfRows(watched)],
   ];
   return found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]));
 }
@@ -91,6 +92,12 @@ function warnOfTruncation(newest: readonly Observed[]): string | null {
   const shares = newest.map(truncatedShare);
   if (!areAll(shares, (share) => share > MOST_TRUNCATED_SHARE)) return null;
   return `${(100 * shares.at(-1)!).toFixed(0)} % of the attempts were truncated: what they did is not learned from, or wrongly; raise --max-tokens, shorten the prompts, or use --truncated penalise`;
+}
+
+/** It lasts as long as the run does: the newest step that trained anything says it. */
+function warnOfRows(watched: readonly Observed[]): string | null {
+  if (!watched.findLast((step) => !isSkipped(step))?.train['packedAsRows']) return null;
+  return 'the base model does not compute shared prefixes once, so each row of a step is trained separately: the results are the same, but steps take more time and memory; use a base model of another family, or set --packing rows in new runs to hide this warning';
 }
 
 /** Steps that were recorded without the count tell it of the groups that they trained. */

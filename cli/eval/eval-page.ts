@@ -29,7 +29,6 @@ export function renderEvalReport({ summary, outcomes, scenarioIds, version }: Ev
     <div class="notes">${[...notes, ...troubles(summary)].map((note) => markup`<p class="note">${note}</p>`)}</div>
     <h2>Models</h2>
     <div class="charts">${measures.map((measure) => renderBars(measure, names))}</div>
-    <div id="charts" class="charts"></div>
     <h2>Numbers</h2>
     ${table(measures, summary)}
     <h2>Attempts</h2>

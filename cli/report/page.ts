@@ -1,18 +1,20 @@
 /** A run's report. */
 import { formatNumber, metricLabel, sortMetrics } from '../terminal/format.ts';
-import { planCharts } from './charts.ts';
+import type { Section } from './chart.ts';
+import { findConstants, planCharts } from './charts.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';
 import { renderPage } from './shell.ts';
 import { renderSummary } from './summary.ts';
 
 export function renderReport(data: ReportData): string {
+  const charts = planCharts(data.steps, data.state.evals);
   return renderPage({
     title: data.state.run,
-    data: { charts: planCharts(data.steps, data.state.evals), attemptSets: data.attemptSets },
+    data: { charts, attemptSets: data.attemptSets },
     body: markup`${renderSummary(data)}
 <h2>Curves</h2>
-<div id="charts" class="charts"></div>
+${renderCurves(new Set(charts.map(({ section }) => section)), data)}
 <h2>Steps</h2>
 ${stepTable(data)}
 <h2>Attempts</h2>
@@ -23,13 +25,34 @@ ${footer(data)}`,
   });
 }
 
+const HEADINGS: readonly [Section, string][] = [
+  ['outcomes', 'Reward and outcomes'],
+  ['policy', 'Policy'],
+  ['mismatch', 'Sampler and trainer'],
+  ['attempts', 'Attempts and tokens'],
+  ['time', 'Time'],
+];
+
+/** Places for charts, which the page's script draws by their sections. */
+function renderCurves(sections: ReadonlySet<Section>, { steps }: ReportData): Html {
+  const place = (section: Section) => markup`<div class="charts" data-section="${section}"></div>`;
+  const shown = HEADINGS.filter(([section]) => sections.has(section));
+  const constant = findConstants(steps).map(
+    ({ name, value }) => `${name} ${Number.isInteger(value) ? value : formatNumber(value)}`,
+  );
+  return markup`${shown.map(([section, heading]) => markup`<h3 class="part">${heading}</h3>\n${place(section)}\n`)}
+${sections.has('more') ? markup`<details class="part"><summary>More metrics of the trainer</summary>${place('more')}</details>` : null}
+${constant.length === 0 ? null : markup`<p class="note part">Not drawn, because they are the same in all steps: ${constant.join(' · ')}</p>`}`;
+}
+
 function stepTable({ steps }: ReportData): Html {
   if (steps.length === 0) return markup`<p class="dim">No step is finished yet.</p>`;
   const metrics = sortMetrics(new Set(steps.flatMap((step) => Object.keys(step.metrics))));
   const named = new Set(steps.flatMap((step) => Object.keys(step.train)));
   const counted = COUNTER_COLUMNS.filter((name) => steps.some((step) => (step.train[name] ?? 0) > 0));
+  const ratios = [...named].filter((name) => /^pass\d+RatioK3$/.test(name));
   const supervised = steps.some(({ examples }) => examples !== undefined) ? EXAMPLE_COLUMNS : [];
-  const train = [...[...supervised, ...TRAIN_COLUMNS].filter((name) => named.has(name)), ...counted];
+  const train = [...[...supervised, ...TRAIN_COLUMNS].filter((name) => named.has(name)), ...ratios, ...counted];
   const heads = [
     'step',
     'reward',
@@ -39,6 +62,7 @@ function stepTable({ steps }: ReportData): Html {
     'replaced',
     'failed',
     'tokens',
+    'seconds',
     'learning rate',
     'adapter',
   ];
@@ -51,6 +75,7 @@ function stepTable({ steps }: ReportData): Html {
     String(step.replacedGroups),
     String(step.failedAttempts),
     String(step.sampledTokens),
+    formatNumber(step.seconds['step']),
     step.learningRate.toExponential(2),
     step.adapterSha256.slice(0, 12),
   ]);
@@ -62,9 +87,27 @@ function stepTable({ steps }: ReportData): Html {
 
 /** Of runs with supervised steps. */
 const EXAMPLE_COLUMNS: readonly string[] = ['examples', 'loss', 'heldOutLoss'];
-const TRAIN_COLUMNS: readonly string[] = ['entropy', 'gradNorm', 'logprobK3'];
+const TRAIN_COLUMNS: readonly string[] = [
+  'rewardStd',
+  'advantageMass',
+  'entropy',
+  'gradNorm',
+  'logprobK3',
+  'maxAbsLogRatio',
+  'trainedTokens',
+  'sharedTokens',
+];
 /** Shown where there are any. */
-const COUNTER_COLUMNS: readonly string[] = ['truncated', 'forks', 'histories', 'rewardedTurns'];
+const COUNTER_COLUMNS: readonly string[] = [
+  'clippedShare',
+  'correctedShare',
+  'staleness',
+  'truncated',
+  'forks',
+  'histories',
+  'rewardedTurns',
+  'packedAsRows',
+];
 
 function footer({ leftOut, storeUri, version, config }: ReportData): Html {
   return markup`<footer>

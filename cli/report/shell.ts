@@ -5,7 +5,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
-import type { Chart } from './charts.ts';
+import type { Chart } from './chart.ts';
 import type { AttemptSet } from './data.ts';
 import { embedJson, htmlText, markup, trusted, type Html } from './html.ts';
 

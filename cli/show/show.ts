@@ -29,7 +29,7 @@ export async function show(context: CommandContext<typeof showCommand>): Promise
   const summary = withPending(recorded, pending ?? []);
   const newest = await readManifest(store, { run: args.run, branch: summary.branch, step: summary.step });
   const engine = newest === null ? null : engineOf(newest);
-  if (flags.json) printJson(output, { ...toJson(summary, pending), engine });
+  if (flags.json) printJson(output, { ...toJson(summary, pending), engine, lastStep: found.steps.at(-1) ?? null });
   else print(output, { ...summary, engine }, pending, isLoop ? OWNED : UNATTENDED);
   return EXIT.ok;
 }

@@ -56,10 +56,10 @@ export function describeHeadline(evaluation: EvalResult): string {
   return `${formatNumber(value)} ${label}`;
 }
 
-/** `0.512 win · 0.081 illegal · reward 0.120` */
-export function describeMetrics(reward: number | null, metrics: Readonly<Record<string, number>>): string {
+/** `reward 0.120 · win 0.512 · illegal 0.081`; `spread` stands beside the reward. */
+export function describeMetrics(reward: number | null, metrics: Readonly<Record<string, number>>, spread = ''): string {
   const parts = sortMetrics(Object.keys(metrics)).map((name) => `${metricLabel(name)} ${formatNumber(metrics[name])}`);
-  return [`reward ${formatNumber(reward)}`, ...parts].join(' · ');
+  return [`reward ${formatNumber(reward)}${spread}`, ...parts].join(' · ');
 }
 
 export function formatBytes(bytes: number): string {

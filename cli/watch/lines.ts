@@ -4,12 +4,13 @@ import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
 import type { RunProgress } from './follow-run.ts';
+import { describeTrainingBriefly } from './training-text.ts';
 import { describeMetrics, formatDuration, formatNumber, metricLabel, plural, sortMetrics } from '../terminal/format.ts';
 
 /** Of a judge a line says what it cost; the rest stands in the report. */
 const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);
 
-/** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  0.9 s` */
+/** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  loss 0.012 · entropy 1.102 · logprobK3 1.0e-12  0.9 s` */
 function stepLine(summary: StepSummary, steps: number): string {
   if (summary.examples !== undefined) return supervisedLine(summary, steps);
   const width = String(steps).length;
@@ -26,6 +27,7 @@ function stepLine(summary: StepSummary, steps: number): string {
     `step ${String(summary.step).padStart(width)}/${steps}`,
     `reward ${formatNumber(summary.reward)}`,
     metrics.join(' · '),
+    describeTrainingBriefly(summary),
     formatDuration(stepSeconds(summary)),
     ...notes,
   ]
@@ -55,7 +57,7 @@ function warningLines(steps: readonly StepSummary[], index: number): string[] {
 }
 
 /** A step's wall time: what the run measured as `step`. */
-export function stepSeconds({ seconds }: StepSummary): number {
+function stepSeconds({ seconds }: StepSummary): number {
   return seconds['step'] ?? 0;
 }
 

@@ -15,7 +15,7 @@ import { mean } from '../../core/statistics.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
 import { printable } from '../terminal/output.ts';
 import { drawCurve } from './curve.ts';
-import { stepSeconds } from './lines.ts';
+import { describePhases, describeSpread, describeTraining, fillRows } from './training-text.ts';
 
 export interface LiveModel {
   readonly run: string;
@@ -40,13 +40,16 @@ const PHASES = ['prepare', 'initialise', 'eval', 'rollout', 'judge', 'train'] as
 /** Steps that speed and time left are taken from. */
 const RECENT = 20;
 const LABEL_WIDTH = 9;
+const LOW_ROWS = 24;
+/** What a label and its space take. */
+const LABELLED = 6;
 
 export function renderLive(model: LiveModel, screen: Screen): string {
-  const width = Math.max(40, Math.min(screen.columns - 1, 100));
+  const width = Math.max(40, Math.min(screen.columns - 1, 120));
   const sections = [
     header(model, width, screen.colors),
     curve(model.steps, width, screen),
-    numbers(model, width, screen.colors),
+    numbers(model, width, screen),
     tail(model, width, screen.colors),
   ];
   return sections
@@ -85,7 +88,7 @@ function progressBar(state: RunState, steps: readonly StepSummary[], width: numb
 
 function secondsLeft(state: RunState, steps: readonly StepSummary[]): number | null {
   if (steps.length === 0 || state.state !== 'running') return null;
-  return (state.steps - state.step) * usualSeconds(steps);
+  return (state.steps - state.step) * usualSeconds(steps, 'step');
 }
 
 function phaseBar(state: RunState, width: number, colors: Colors): string {
@@ -98,7 +101,7 @@ function phaseBar(state: RunState, width: number, colors: Colors): string {
 function curve(steps: readonly StepSummary[], width: number, { rows, colors }: Screen): string[] {
   const rewards = steps.flatMap(({ reward }) => (reward === null ? [] : [reward]));
   if (rewards.length < 2) return [];
-  const height = Math.max(3, Math.min(8, rows - 17));
+  const height = Math.max(3, Math.min(8, rows - 18));
   const lines = drawCurve(rewards, { columns: width - LABEL_WIDTH, rows: height });
   const [top, bottom] = [Math.max(...rewards), Math.min(...rewards)];
   return lines.map((line, row) => {
@@ -108,15 +111,17 @@ function curve(steps: readonly StepSummary[], width: number, { rows, colors }: S
   });
 }
 
-function numbers({ state, steps }: LiveModel, width: number, colors: Colors): string[] {
+function numbers({ state, steps }: LiveModel, width: number, { rows: height, colors }: Screen): string[] {
   const rows: [string, string][] = [];
   const last = steps.at(-1);
   if (last !== undefined) {
     const isSupervised = last.examples !== undefined;
     const latest = isSupervised
       ? `loss ${formatNumber(last.train['loss'] ?? null)}`
-      : describeMetrics(last.reward, last.metrics);
-    rows.push(['last ', latest], ...describeTraining(last), ['speed', describeSpeed(steps)]);
+      : describeMetrics(last.reward, last.metrics, describeSpread(last.train));
+    const room = width - LABELLED;
+    const speed = describeSpeed(steps, room);
+    rows.push(['last ', latest], ...trainingRows(last, room, height), ['speed', speed]);
   }
   const [before, latest] = [state?.evals[0], state?.evals.at(-1)];
   if (before !== undefined && latest !== undefined) {
@@ -126,34 +131,33 @@ function numbers({ state, steps }: LiveModel, width: number, colors: Colors): st
   }
   const loss = findHeldOutLoss(steps);
   if (loss !== null) rows.push(['loss ', describeHeldOutLoss(loss)]);
-  return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - label.length - 1)}`);
+  return rows.map(([label, text]) => `${colors.dim(label)} ${clip(text, width - LABELLED)}`);
 }
 
-/** Of the trainer's metrics those that say how training goes; counts where there are any. */
-const TRAINING = ['entropy', 'gradNorm', 'logprobK3', 'kl'] as const;
-const TRAINING_COUNTS = ['clippedShare', 'correctedShare', 'staleness', 'truncated', 'forks'] as const;
-
-function describeTraining({ train }: StepSummary): [string, string][] {
-  const names = [...TRAINING.filter((name) => name in train), ...TRAINING_COUNTS.filter((name) => train[name])];
-  return names.length === 0
-    ? []
-    : [['train', names.map((name) => `${name} ${formatNumber(train[name] ?? null)}`).join(' · ')]];
+/** Two rows of it, one in a terminal that is hardly higher than the rest. */
+function trainingRows(step: StepSummary, width: number, rows: number): [string, string][] {
+  const lines = fillRows(describeTraining(step), width, rows < LOW_ROWS ? 1 : 2);
+  return lines.map((line, index) => [index === 0 ? 'train' : '     ', line]);
 }
 
 /** The median: a step in which everything stood still for an hour says nothing of the next. */
-function usualSeconds(steps: readonly StepSummary[]): number {
+function usualSeconds(steps: readonly StepSummary[], name: string): number {
   const seconds = steps
     .slice(-RECENT)
-    .map(stepSeconds)
+    .map((step) => step.seconds[name] ?? 0)
     .toSorted((a, b) => a - b);
   return seconds[Math.floor(seconds.length / 2)] ?? 0;
 }
 
-function describeSpeed(steps: readonly StepSummary[]): string {
-  const seconds = usualSeconds(steps);
+function describeSpeed(steps: readonly StepSummary[], width: number): string {
+  const seconds = usualSeconds(steps, 'step');
   const tokens = mean(steps.slice(-RECENT).map((step) => step.sampledTokens)) ?? 0;
-  if (tokens === 0) return `${formatDuration(seconds)} a step`;
-  return `${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s · ${formatDuration(seconds)} a step`;
+  const items = [
+    ...(tokens === 0 ? [] : [`${formatRate(tokens / Math.max(seconds, 1e-9))} tokens/s`]),
+    `${formatDuration(seconds)} a step`,
+    ...describePhases((name) => usualSeconds(steps, name)),
+  ];
+  return fillRows(items, width, 1).join('');
 }
 
 function tail({ status, events, hint, state, steps }: LiveModel, width: number, colors: Colors): string[] {

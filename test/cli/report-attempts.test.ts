@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { viewAttempt } from '../../cli/report/attempt-view.ts';
-import { planCharts } from '../../cli/report/charts.ts';
+import { findConstants, planCharts } from '../../cli/report/charts.ts';
 import { renderReport } from '../../cli/report/page.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
@@ -44,6 +44,46 @@ test('a step that does not name a rare counter had none of it', () => {
   const charts = planCharts(stepsWith({}, { histories: 3 }, { histories: 3 }), []);
   expect(charts.find(({ title }) => title === 'histories')?.series[0]?.values).toEqual([0, 3, 3]);
   expect(charts.find(({ title }) => title === 'rewardedTurns')).toBeUndefined();
+});
+
+/** What a trainer tells of a step with two passes over what an older checkpoint sampled. */
+const NAMES = [
+  'loss gradNorm entropy kl advantageMass rewardMean rewardStd rewardMin rewardMax heldOutLoss',
+  'logprobK3 maxAbsLogRatio clippedShare correctedShare staleness updates',
+  'pass1RatioK3 pass1MaxAbsLogRatio pass1ClippedShare pass2RatioK3 pass2MaxAbsLogRatio pass2ClippedShare',
+  'groups attempts failed truncated overlong oneSidedGroups rows forks histories rewardedTurns packedAsRows',
+  'sampledTokens trainedTokens computedTokens sharedTokens unheardOf',
+].flatMap((line) => line.split(' '));
+const all = (value: number) => Object.fromEntries(NAMES.map((name) => [name, value]));
+
+test('every number of training has its line in a chart, and one that never changes is named with its value', () => {
+  const moving = stepsWith(all(1), all(2));
+  const lines = planCharts(moving, []).flatMap(({ series }) => series.map(({ label }) => label));
+  const told = [...lines, ...findConstants(moving).map(({ name }) => name)];
+  expect(NAMES.filter((name) => !told.includes(name))).toEqual([]);
+  expect(lines).toEqual(expect.arrayContaining(['rewardStd', 'pass2RatioK3', 'unheardOf', 'updates', 'sharedTokens']));
+  const still = stepsWith(all(1), all(1));
+  expect(findConstants(still)).toEqual(expect.arrayContaining([{ name: 'unheardOf', value: 1 }]));
+  expect(planCharts(still, []).map(({ title }) => title)).not.toContain('unheardOf');
+});
+
+test('an older sampler from the second step on is a curve from 0, and a column of the table', () => {
+  const trained = [{}, { staleness: 1 }, { staleness: 1 }];
+  const chart = planCharts(stepsWith(...trained), []).find(({ title }) => title === 'staleness');
+  expect(chart?.series[0]?.values).toEqual([0, 1, 1]);
+  expect(tableHeads(trained)).toContain('staleness');
+});
+
+test('seconds of all phases are drawn: those of the run, of the judge, of the trainer', () => {
+  const seconds = { rollout: 1, 'rollout.judge': 1, judge: 1, wait: 1, train: 1, step: 5 };
+  const ofTrainer = { 'trainer.load': 1, 'trainer.wait': 1, 'trainer.train': 1, 'trainer.commit': 1 };
+  const steps = stepsWith({}, {}).map((step, index) => ({
+    ...step,
+    seconds: { ...seconds, ...ofTrainer, 'trainer.train': index, step: 5 + index },
+  }));
+  const charts = planCharts(steps, []).filter(({ title }) => title.startsWith('Seconds'));
+  const drawn = charts.map(({ series }) => series.map(({ label }) => label));
+  expect(drawn).toEqual([Object.keys(seconds), Object.keys(ofTrainer)]);
 });
 
 const CALL: CallRecord = {

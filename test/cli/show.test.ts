@@ -24,6 +24,7 @@ test('show --json prints one flat object from the store alone', async () => {
     storeUri: store.uri,
     adapterSha256: 'a'.repeat(64),
     pendingActivities: null,
+    lastStep: summary(3, 3),
   });
 });
 
@@ -181,9 +182,9 @@ test('watching a run that has ended tells its curve and its result', async () =>
   expect(exitCode).toBe(0);
   expect(stdout).toMatchInlineSnapshot(`
     "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
-    step 1/3  reward 0.473  win 0.673 · illegal 0.067 · draw 0.100 · moves 3.267  0.8 s
-    step 2/3  reward 0.630  win 0.830 · illegal 0.033 · draw 0.100 · moves 2.933  0.8 s
-    step 3/3  reward 0.762  win 0.962 · illegal 0.000 · draw 0.100 · moves 2.600  0.8 s
+    step 1/3  reward 0.473  win 0.673 · illegal 0.067 · draw 0.100 · moves 3.267  loss 0.008 · entropy 1.267 · logprobK3 1.0e-12  0.8 s
+    step 2/3  reward 0.630  win 0.830 · illegal 0.033 · draw 0.100 · moves 2.933  loss 0.009 · entropy 0.933 · logprobK3 1.0e-12  0.8 s
+    step 3/3  reward 0.762  win 0.962 · illegal 0.000 · draw 0.100 · moves 2.600  loss 0.001 · entropy 0.600 · logprobK3 1.0e-12  0.8 s
     eval after step 3  reward 0.435 · win 0.925 · illegal 0.010 · draw 0.100 · moves 3.600  200 held-out scenarios
     demo: completed after 3 steps of 3 in 2 min 32 s
                    before   after

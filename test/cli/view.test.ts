@@ -48,7 +48,7 @@ describe('the live view', () => {
 
       last  reward 0.449 · win 0.649 · illegal 0.060 · draw 0.100 · moves 3.200
       train entropy 1.200 · gradNorm 0.133 · logprobK3 1.0e-12
-      speed 1150 tokens/s · 0.8 s a step
+      speed 1150 tokens/s · 0.8 s a step · rollout 0.5 s · train 0.3 s
       eval  step 0: 0.510 win (200 held-out scenarios)
 
       · 12:00:00 gpu-worker died (SIGKILL), restarting in 0.5 s
@@ -119,10 +119,10 @@ describe('plain lines', () => {
     const { lines, told } = linesSince(NOTHING_TOLD, progress);
     expect(lines.join('\n')).toMatchInlineSnapshot(`
       "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
-      step   1/100  reward 0.337  win 0.537 · illegal 0.099 · draw 0.100 · moves 3.590  0.8 s
-      step   2/100  reward 0.358  win 0.558 · illegal 0.098 · draw 0.100 · moves 3.580  0.8 s
+      step   1/100  reward 0.337  win 0.537 · illegal 0.099 · draw 0.100 · moves 3.590  loss 0.008 · entropy 1.590 · logprobK3 1.0e-12  0.8 s
+      step   2/100  reward 0.358  win 0.558 · illegal 0.098 · draw 0.100 · moves 3.580  loss 0.009 · entropy 1.580 · logprobK3 1.0e-12  0.8 s
       eval after step 2  reward 0.150 · win 0.600 · illegal 0.050 · draw 0.100 · moves 3.600  200 held-out scenarios
-      step   3/100  reward 0.354  win 0.554 · illegal 0.097 · draw 0.100 · moves 3.570  0.8 s"
+      step   3/100  reward 0.354  win 0.554 · illegal 0.097 · draw 0.100 · moves 3.570  loss 0.001 · entropy 1.570 · logprobK3 1.0e-12  0.8 s"
     `);
     expect(linesSince(told, progress).lines).toEqual([]);
   });

@@ -46,6 +46,15 @@ test('truncated attempts count in all groups that were played, where a step tell
   expect(kinds(cut(11))).toEqual(['truncation']);
 });
 
+test('a model that is trained row by row is told from its first step on, supervised or not, over skipped steps, once', () => {
+  const steps = series({ packedAsRows: 1 }, { packedAsRows: 1 });
+  const text = expect.stringMatching(/each row of a step is trained separately.*; .* set --packing rows/) as string;
+  for (const known of [steps, steps.slice(0, 1), steps.map((step) => ({ ...step, examples: 4 }))])
+    expect(warnOfTraining(known)).toEqual([{ kind: 'row-by-row', text }]);
+  expect(kinds([...steps, { ...summary(3, 3), train: {}, groups: 0, unused: {} }])).toEqual(['row-by-row']);
+  expect(kinds([...steps, ...series({})])).toEqual([]);
+});
+
 test('a corrected mismatch, supervised steps and numbers that were not finite warn of nothing', () => {
   expect(kinds(lasting({ logprobK3: 1e-3, correctedShare: 0 }))).toEqual([]);
   expect(kinds(lasting({ entropy: 0.01 }).map((step) => ({ ...step, examples: 4 })))).toEqual([]);

@@ -22,12 +22,18 @@
   // ---- curves ----
   const sync = uPlot.sync('steps');
   let plots = [];
+  const WHOLE_STEPS = [1, 10, 100, 1e3, 1e4, 1e5].flatMap((power) => [power, 2 * power, 5 * power]);
 
   function drawCharts() {
     for (const plot of plots) plot.destroy();
-    const holder = document.getElementById('charts');
-    holder.replaceChildren();
-    plots = data.charts.map((chart, index) => drawChart(holder, chart, index === 0));
+    plots = [];
+    for (const holder of document.querySelectorAll('[data-section]')) {
+      holder.replaceChildren();
+      // What is folded has no width to draw into.
+      if (holder.closest('details:not([open])')) continue;
+      const charts = data.charts.filter(({ section }) => section === holder.dataset.section);
+      plots.push(...charts.map((chart) => drawChart(holder, chart, chart === data.charts[0])));
+    }
   }
 
   function drawChart(holder, chart, wide) {
@@ -44,7 +50,10 @@
       legend: { show: false },
       cursor: { sync: { key: sync.key }, points: { size: 6 }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: chart.range ? { range: chart.range } : {} },
-      axes: [axis(), { ...axis(), size: 52, values: (_, ticks) => ticks.map(number) }],
+      axes: [
+        { ...axis(), incrs: WHOLE_STEPS },
+        { ...axis(), size: 60, values: (_, ticks) => ticks.map(number) },
+      ],
       series: [{ label: 'step' }, ...chart.series.map(seriesOptions)],
       hooks: { setCursor: [(plot) => showValues(plot, chart, values)] },
     };
@@ -240,6 +249,7 @@
 
   document.body.append(tip);
   drawCharts();
+  for (const part of document.querySelectorAll('details.part')) part.addEventListener('toggle', drawCharts);
   drawAttempts();
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawCharts);
   let resizing = 0;

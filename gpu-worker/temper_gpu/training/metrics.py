@@ -61,11 +61,13 @@ def batch_metrics(
     }
 
 
-def packing_metrics(batches: Sequence[MicroBatch]) -> Metrics:
-    """What was computed, padding included, and what was not computed again because several rows share it."""
+def packing_metrics(batches: Sequence[MicroBatch], falls_back: bool) -> Metrics:
+    """What was computed, padding included, and what was not computed again because several rows share it.
+    `falls_back`: the step asks for trees, which the model does not compute."""
     return {
         "computedTokens": sum(batch.token_ids_BT.numel() for batch in batches),
         "sharedTokens": sum(batch.num_shared_tokens for batch in batches),
+        **({"packedAsRows": 1} if falls_back else {}),
     }
 
 

@@ -184,7 +184,9 @@ def backward(policy: TrainablePolicy, tokens: Tokens, config: TrainConfig, is_ca
         raise StepCancelled
     policy.add_gradients()
     metrics = sums.metrics(policy.clip_gradients(config.optimizer.max_grad_norm), policy.ranks)
-    return metrics if config.packing is None else metrics | packing_metrics([laid.batch for laid in batches])
+    if config.packing is None:
+        return metrics
+    return metrics | packing_metrics([laid.batch for laid in batches], falls_back_to_rows(policy, config))
 
 
 def has_gradient(laid: Laid, config: TrainConfig) -> bool:
@@ -204,7 +206,11 @@ def size(batch: MicroBatch) -> int:
 
 
 def packing_of(policy: TrainablePolicy, config: TrainConfig) -> Packing:
-    return "tree" if config.packing == "tree" and policy.knows_trees else "rows"
+    return "rows" if config.packing != "tree" or falls_back_to_rows(policy, config) else "tree"
+
+
+def falls_back_to_rows(policy: TrainablePolicy, config: TrainConfig) -> bool:
+    return config.packing == "tree" and not policy.knows_trees
 
 
 def regularised(losses: TokenLoss, scores: TokenScores, laid: Laid, config: TrainConfig) -> TokenLoss:

@@ -18,7 +18,13 @@ from temper_gpu.training.metrics import Metrics, packing_metrics
 from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.ranks import StepCancelled, plan_turns
-from temper_gpu.training.step import packing_of, require_finite_adapter, require_sound, size
+from temper_gpu.training.step import (
+    falls_back_to_rows,
+    packing_of,
+    require_finite_adapter,
+    require_sound,
+    size,
+)
 from temper_gpu.training.tokens import pack_for_ranks
 
 
@@ -87,7 +93,7 @@ def backward(
     loss, entropy = policy.ranks.add(sums).tolist()
     norm = policy.clip_gradients(config.optimizer.max_grad_norm).item()
     measured = {"loss": loss, "gradNorm": norm, "entropy": entropy / examples.num_trained_tokens}
-    return measured | packing_metrics(batches)
+    return measured | packing_metrics(batches, falls_back_to_rows(policy, config))
 
 
 @torch.no_grad()

@@ -151,6 +151,17 @@ def test_micro_batches_and_packing_change_rounding_alone(
 
 
 @pytest.mark.numerics
+def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row_and_says_so(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+):
+    policy = TrainablePolicy(loaded_pocket(), lora())
+    monkeypatch.setattr(policy, "_options", lambda batch, is_recomputed: {})
+    work = load_supervision(store, step_of(store, [0, 2]), policy.base, TURNS)
+    found = supervised_step(policy, work, train_config(packing="tree"), 0.0)
+    assert (found["packedAsRows"], found["sharedTokens"]) == (1, 0)
+    assert "packedAsRows" not in supervised_step(policy, work, train_config(packing="rows"), 0.0)
+
+
 def test_two_ranks_come_to_what_one_does(store: FileStore, trainer: Trainer, tmp_path: Path):
     policy = fresh_policy(trainer)
     step = step_of(store, [0, 2, 3], heldOut=[1], scoresParent=True)

@@ -250,7 +250,8 @@ def test_a_model_that_goes_another_way_to_attention_is_trained_row_by_row(
         monkeypatch.setattr(other, "_options", other_way)
         assert not other.knows_trees
         assert "shared prefixes are computed for each row" in caplog.text
-        assert train_step(other, "x", groups, forgiving("tree"), 0.0) == expected
+        assert train_step(other, "x", groups, forgiving("tree"), 0.0) == expected | {"packedAsRows": 1}
+        assert train_step(other, "x", groups, forgiving("rows"), 0.0) == expected
 
 
 def forgiving(packing: str | None) -> TrainConfig:

@@ -1,0 +1,83 @@
+import pc from 'picocolors';
+import { expect, test } from 'vitest';
+import { linesSince, NOTHING_TOLD } from '../../cli/watch/lines.ts';
+import { renderLive } from '../../cli/watch/live.ts';
+import { fixtureState, summary } from './fixture-store.ts';
+
+const state = { ...fixtureState('demo', 4), evals: [] };
+const colors = pc.createColors(false);
+/** Of a step that trains twice what an older checkpoint sampled. */
+const trained = {
+  loss: -0.0123,
+  entropy: 0.4221,
+  gradNorm: 0.1443,
+  logprobK3: 2.2e-7,
+  maxAbsLogRatio: 0.0017,
+  pass1RatioK3: 2.2e-7,
+  pass2RatioK3: 0.0123,
+  clippedShare: 0.0215,
+  staleness: 1,
+  rewardStd: 0.45,
+  rewardMin: 0,
+  rewardMax: 1,
+  advantageMass: 0.383,
+  sampledTokens: 1000,
+  trainedTokens: 960,
+  sharedTokens: 5240,
+  forks: 0,
+};
+const seconds = { rollout: 0.51, judge: 0.16, wait: 0.24, train: 0.67, step: 1.58, 'trainer.commit': 0.08 };
+
+test('of training it shows what a person acts on first, in at most two rows, and cuts no number', () => {
+  const last = { ...summary(40, 100), train: trained, failedAttempts: 1, truncatedAttempts: 2, seconds };
+  const shown = (columns: number, rows = 30) =>
+    renderLive(
+      { run: 'demo', state: null, steps: [last], status: null, events: [], hint: '' },
+      { columns, rows, colors },
+    )
+      .split('\n')
+      .filter((line) => /^(last|train|speed| {5} )/.test(line))
+      .join('\n');
+  expect(shown(120)).toMatchInlineSnapshot(`
+    "last  reward 0.449 ± 0.450 (0 to 1) · win 0.649 · illegal 0.060 · draw 0.100 · moves 3.200
+    train entropy 0.422 · gradNorm 0.144 · logprobK3 2.2e-7 · pass2RatioK3 0.012 · clippedShare 0.021 · staleness 1
+          failed 1 · truncated 2 · maxAbsLogRatio 0.002 · advantageMass 0.383 · tokens 960 trained, 40 masked, 5240 shared
+    speed 582 tokens/s · 1.6 s a step · rollout 0.5 s · judge 0.2 s · train 0.7 s · wait 0.2 s · commit 0.1 s"
+  `);
+  expect(shown(80)).toMatchInlineSnapshot(`
+    "last  reward 0.449 ± 0.450 (0 to 1) · win 0.649 · illegal 0.060 · draw 0.100 ·…
+    train entropy 0.422 · gradNorm 0.144 · logprobK3 2.2e-7 · pass2RatioK3 0.012
+          clippedShare 0.021 · staleness 1 · failed 1 · truncated 2
+    speed 582 tokens/s · 1.6 s a step · rollout 0.5 s · judge 0.2 s · train 0.7 s"
+  `);
+  expect(shown(46)).toMatchInlineSnapshot(`
+    "last  reward 0.449 ± 0.450 (0 to 1) · win 0.…
+    train entropy 0.422 · gradNorm 0.144
+          logprobK3 2.2e-7 · pass2RatioK3 0.012
+    speed 582 tokens/s · 1.6 s a step"
+  `);
+  expect(shown(80, 20)).toMatchInlineSnapshot(`
+    "last  reward 0.449 ± 0.450 (0 to 1) · win 0.649 · illegal 0.060 · draw 0.100 ·…
+    train entropy 0.422 · gradNorm 0.144 · logprobK3 2.2e-7 · pass2RatioK3 0.012
+    speed 582 tokens/s · 1.6 s a step · rollout 0.5 s · judge 0.2 s · train 0.7 s"
+  `);
+});
+
+test('the line of a step says how training went, where it trained anything', () => {
+  const steps = [
+    { ...summary(1, 2), train: trained },
+    { ...summary(2, 2), train: {} },
+  ];
+  expect(linesSince(NOTHING_TOLD, { state, steps }).lines.join('\n')).toMatchInlineSnapshot(`
+    "step 1/4  reward 0.543  win 0.743 · illegal 0.050 · draw 0.100 · moves 3.100  loss -0.012 · entropy 0.422 · logprobK3 2.2e-7 · pass2RatioK3 0.012 · clippedShare 0.021  0.8 s
+    step 2/4  reward 0.770  win 0.970 · illegal 0.000 · draw 0.100 · moves 2.600  0.8 s"
+  `);
+});
+
+test('a model that is trained row by row is told once', () => {
+  const rowByRow = [1, 2, 3, 4].map((step) => ({ ...summary(step, 4), train: { packedAsRows: 1 } }));
+  const { lines } = linesSince(NOTHING_TOLD, { state, steps: rowByRow });
+  expect(lines.filter((line) => line.startsWith('warning'))).toEqual([
+    expect.stringMatching(/^warning: the base model does not compute shared prefixes once/),
+  ]);
+});
