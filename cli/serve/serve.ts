@@ -1,8 +1,8 @@
 import { aborted } from 'node:util';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config.ts';
+import { trainedBase } from '../../workers/loaded-base.ts';
 import { writeKnownModels } from '../../workers/local-stack/known-models.ts';
-import { isQuantized, trainedDtype } from '../../workers/quantization.ts';
 import { openConfiguredStore } from '../../workers/project-store.ts';
 import { loadPolicy, startServedEngine, type ServedEngine } from '../../workers/serving/served-engine.ts';
 import { openPolicyFront } from '../../workers/serving/serve-policy.ts';
@@ -52,7 +52,7 @@ function startEngine(
   const { [SERVE_KEY_VARIABLE]: _key, ...others } = env;
   const { device, dtype } = flags;
   // In another type of numbers the same policy gives other tokens.
-  const trained = { dtype: trainedDtype(manifest), loadIn4bit: isQuantized(manifest) };
+  const trained = trainedBase(manifest);
   const engine = {
     ...config.engine,
     device: device ?? config.engine.device,

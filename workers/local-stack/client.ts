@@ -59,7 +59,9 @@ async function openAndHold(given: LocalStackOptions): Promise<LocalStack> {
       ...hold,
       check(stack, adopted) {
         hold.check(stack, adopted);
-        if (adopted) checkJoined(stack, options, config, folders);
+        if (!adopted) return;
+        checkJoined(stack, options, config, folders);
+        options.checkJoined?.(stack);
       },
     },
     options,
