@@ -33,5 +33,5 @@ export function isSameBase(trained: TrainedBase, loaded: LoadedBase): boolean {
 }
 
 export function describeBase({ dtype, loadIn4bit }: LoadedBase): string {
-  return `${dtype ?? 'its own type'}${loadIn4bit ? ' with 4 bits per weight' : ''}`;
+  return `${dtype ?? 'float32 or bfloat16'}${loadIn4bit ? ' with 4 bits per weight' : ''}`;
 }
